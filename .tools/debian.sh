@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs what the tests run and this machine lacks: a PostgreSQL server, a
+# Redis or Valkey server, a C compiler for the race detector, and curl. It only
+# looks for programs, so that servers installed by other means count too, and it
+# calls apt-get only when something is missing.
+set -eu
+
+has() { command -v "$1" >/dev/null 2>&1; }
+compiles() { has gcc && echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>&1; }
+has_postgres() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
+has_redis() { has redis-server || has valkey-server; }
+
+# missing prints the Debian packages of what is not there, in one line.
+missing() {
+	has curl || printf 'curl '
+	compiles || printf 'gcc libc6-dev '
+	has_postgres || printf 'postgresql '
+	has_redis || printf 'redis-server '
+}
+
+packages=$(missing)
+[ -n "$packages" ] || exit 0
+
+if ! has apt-get; then
+	echo "please install the equivalent of these Debian packages: $packages" >&2
+	exit 1
+fi
+sudo=
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+
+$sudo apt-get update
+# Releases that dropped Redis have Valkey in its place.
+apt-cache show redis-server >/dev/null 2>&1 ||
+	packages=$(echo "$packages" | sed 's/redis-server/valkey-server/')
+# shellcheck disable=SC2086 # a list of words
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages

@@ -1,0 +1,56 @@
+# Every task of this repository, one short line or two each. Start with
+# `make deps`, then `make test` or `make run`.
+
+SHELL   := /bin/bash
+TAGS    := nobadger,nomysql,nopgx
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+CADDY   := github.com/caddyserver/caddy/v2
+LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION) -X $(CADDY).CustomBinaryName=tollgate
+TOOLS   := .tools/bin/.built
+LINT    := .tools/bin/golangci-lint
+FILES   := $(wildcard caddyfiles/*/Caddyfile)
+
+export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
+
+.PHONY: deps build test lint bench run xcaddy check clean fmt
+.DEFAULT_GOAL := build
+
+deps: ## what the other targets need: Debian packages, Go modules, the pinned tools
+	.tools/debian.sh
+	go mod download
+	$(MAKE) $(TOOLS)
+
+build: ## bin/tollgate, one static binary
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o bin/tollgate ./cmd/tollgate
+
+test: lint build ## everything: unit, adapt tables, integration, end to end with bin/tollgate
+	CGO_ENABLED=1 go test -race -tags $(TAGS) -timeout 20m ./...
+
+lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
+	CGO_ENABLED=0 $(LINT) run ./...
+	cd .tools && CGO_ENABLED=0 bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild
+
+bench: build ## micro benchmarks, then ratios against plain Caddy in the same run
+	CGO_ENABLED=0 go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
+	CGO_ENABLED=0 go run -tags $(TAGS) ./cmd/bench
+
+run: build ## the quick start in the foreground; its files are in data/
+	mkdir -p data
+	bin/tollgate run --config caddyfiles/quickstart/Caddyfile
+
+xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module list compared
+	go run .tools/xcaddybuild/main.go -tags $(TAGS) -ldflags "$(LDFLAGS)" -xcaddy .tools/bin/xcaddy -out bin/tollgate-xcaddy
+
+check: lint build ## quick look before a commit: lint, and every example is formatted and adapts
+	set -e; for f in $(FILES); do echo $$f; bin/tollgate fmt $$f >/dev/null; bin/tollgate adapt --config $$f >/dev/null; done
+
+fmt: $(TOOLS) build ## formats Go files and the examples
+	$(LINT) fmt ./...
+	set -e; for f in $(FILES); do bin/tollgate fmt --overwrite $$f; done
+
+clean: ## removes what build and xcaddy made; data/ and the tools stay
+	rm -rf bin
+
+$(TOOLS): .tools/go.mod .tools/go.sum
+	CGO_ENABLED=0 go -C .tools build -buildvcs=false -o bin/ tool
+	touch $@

@@ -1,0 +1,329 @@
+package cascade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// Bounds of what is read from an upstream.
+const (
+	maxErrorBody = 64 << 10
+	maxReply     = 32 << 20
+)
+
+// Why an attempt was cancelled.
+var (
+	errFirstContent = errors.New("no content in time")
+	errConnect      = errors.New("no connection in time")
+	errIdle         = errors.New("the stream fell silent")
+)
+
+// attempt sends the request to one candidate; fix is a parameter that it has
+// refused just now, empty: none. nil: it has answered, and the client has got
+// the answer, or has left behind the commit point.
+func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *failure {
+	r.result.Attempts++
+	r.late, r.secret = 0, key.Secret
+	started := r.Now()
+	shape := r.shape(c, fix)
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	timeouts := c.Provider.Timeouts.Or(catalog.Timeouts{FirstContent: r.Options.FirstContent, Idle: r.Options.Idle})
+	first := timeouts.FirstContent.For(c.Tier)
+	if first == 0 { // an entry of no tier
+		first = timeouts.FirstContent.High
+	}
+	if !r.req.Chat.Stream {
+		first *= 10
+	}
+	timer := time.AfterFunc(first, func() { cancel(errFirstContent) })
+	defer timer.Stop()
+	f := r.send(ctx, cancel, timer, c, key, shape, timeouts)
+	took := r.Now().Sub(started)
+	seen := Attempt{Provider: c.Provider.Code, Tier: c.Tier, Outcome: "ok", FirstToken: r.result.FirstToken}
+	switch {
+	case f != nil:
+		seen.Outcome, seen.FirstToken = f.class.String(), 0
+		f.redact(key.Secret)
+		r.note(c, key, f, took)
+	case r.late != 0:
+		seen.Outcome = r.late.String()
+		r.Memory.Health.failed(providerScope(c), ReasonErrors, 0)
+	default:
+		r.Memory.Health.success(providerScope(c), key.ID)
+	}
+	if r.Observe != nil {
+		r.Observe(seen)
+	}
+	return f
+}
+
+// shape is what a candidate wants changed in the request (specification 14.3).
+func (r *run) shape(c *keychain.Candidate, fix string) *wire.ChatShape {
+	s := &c.Provider.Shape
+	shape := &wire.ChatShape{
+		Model: c.Model.ID, Drop: s.Drop, Rename: s.Rename, MaxTokensField: s.MaxTokensField,
+		ToolChoiceRequired: s.ToolChoiceRequired, StreamUsage: s.StreamUsage, Developer: s.DeveloperRole,
+	}
+	if c.Model.Reasoning && len(s.DropForReasoning) > 0 {
+		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
+	}
+	r.Memory.Learned.apply(providerScope(c), c.Model.ID, shape)
+	if fix != "" {
+		var f fixes
+		f.with(fix)
+		f.apply(shape)
+	}
+	return shape
+}
+
+// send makes one HTTP exchange.
+func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key keychain.Key,
+	shape *wire.ChatShape, timeouts catalog.Timeouts,
+) *failure {
+	request, err := r.request(ctx, c, key, shape)
+	if err != nil {
+		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
+	}
+	if timeouts.Connect > 0 {
+		var stop func()
+		request, stop = connectWithin(request, timeouts.Connect, cancel)
+		defer stop()
+	}
+	transport := r.Providers
+	if c.Custom {
+		transport = r.Custom
+	}
+	resp, err := transport.RoundTrip(request)
+	if err != nil {
+		return r.broken(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return r.refused(ctx, resp, shape)
+	}
+	r.cooldownInAdvance(c, key, resp.Header)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case media == "text/html":
+		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
+	case r.req.Chat.Stream && media != "application/json":
+		return r.stream(ctx, cancel, timer, c, resp, timeouts.Idle)
+	default:
+		return r.reply(ctx, c, resp, shape)
+	}
+}
+
+// request builds the upstream request. Nothing of the client's headers goes
+// along: they are the gateway's business.
+func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.Key, shape *wire.ChatShape) (*http.Request, error) {
+	target, err := url.Parse(c.Provider.ChatURL())
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", err)
+	}
+	body := r.req.Chat.Shape(shape)
+	r.dropped = body.Dropped
+	header := make(http.Header, 8)
+	header["Content-Type"] = contentType
+	header["Accept"] = accept
+	if r.req.Chat.Stream {
+		header["Accept"] = acceptStream
+	}
+	header["User-Agent"] = userAgent
+	// Present but empty: not sent, but lets the transport repeat a request that
+	// died with a connection which the upstream had closed while it was idle.
+	header["X-Idempotency-Key"] = nil
+	for name, value := range c.Provider.Headers {
+		header.Set(name, value)
+	}
+	if key.Secret != "" {
+		if c.Provider.Auth == catalog.AuthXAPIKey {
+			header["X-Api-Key"] = []string{key.Secret}
+		} else {
+			header["Authorization"] = []string{"Bearer " + key.Secret}
+		}
+	}
+	request := (&http.Request{
+		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: body.Reader(), ContentLength: body.Len(),
+		GetBody: func() (io.ReadCloser, error) { return body.Reader(), nil },
+	}).WithContext(ctx)
+	return request, nil
+}
+
+var (
+	contentType  = []string{"application/json"}
+	accept       = []string{"application/json"}
+	acceptStream = []string{"text/event-stream"}
+	userAgent    = []string{"Tollgate"}
+)
+
+// connectWithin cancels the request when it has no connection in time. The
+// trace costs allocations, so only providers that set the time have it.
+func connectWithin(request *http.Request, limit time.Duration, cancel context.CancelCauseFunc) (*http.Request, func()) {
+	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { timer.Stop() }}
+	return request.WithContext(httptrace.WithClientTrace(request.Context(), trace)), func() { timer.Stop() }
+}
+
+// connectionError is the code of an exchange whose connection failed.
+const connectionError = "connection_error"
+
+// broken judges an exchange that ended without a whole answer.
+func (r *run) broken(ctx context.Context, err error) *failure {
+	if r.ctx.Err() != nil {
+		return &failure{class: gone, code: "client_closed_request"}
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errFirstContent):
+		return &failure{class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors}
+	case errors.Is(cause, errConnect):
+		return &failure{class: transient, code: "connect_timeout", message: "the upstream could not be connected in time", reason: ReasonErrors}
+	case errors.Is(cause, errIdle):
+		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
+	}
+	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors}
+	switch {
+	case errors.Is(err, errBlocked):
+		f.class, f.code, f.message = skip, "address_not_allowed", errBlocked.Error()
+	case errors.Is(err, wire.ErrNoFinish):
+		f.code, f.message = "incomplete_answer", wire.ErrNoFinish.Error()
+	case errors.Is(err, wire.ErrNoChoices):
+		f.code, f.message = "empty_answer", wire.ErrNoChoices.Error()
+	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
+		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
+	}
+	return f
+}
+
+// refused judges an answer whose status is not 200.
+func (r *run) refused(ctx context.Context, resp *http.Response, shape *wire.ChatShape) *failure {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && r.ctx.Err() != nil {
+		return r.broken(ctx, err)
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
+			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
+		}
+	}
+	e := wire.ParseUpstreamError(resp.StatusCode, body)
+	has := func(param string) bool { return r.req.Chat.Sends(shape, param) }
+	return classify(resp.StatusCode, resp.Header, e, has, r.Now())
+}
+
+// cooldownInAdvance leaves a model alone through a key whose limit this very
+// answer has used up (specification 13.5).
+func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.Header) {
+	wait, daily, ok := exhausted(h, r.Now())
+	if !ok {
+		return
+	}
+	most := mostReset
+	if daily {
+		most = mostDaily
+	}
+	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, most))
+}
+
+// reply passes a whole answer on.
+func (r *run) reply(ctx context.Context, c *keychain.Candidate, resp *http.Response, shape *wire.ChatShape) *failure {
+	body, err := readAll(resp)
+	if err != nil {
+		return r.broken(ctx, err)
+	}
+	answer, err := wire.ReadChatReply(body, r.req.Chat.Model)
+	if err == nil && r.req.Chat.Stream {
+		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
+	}
+	if err != nil {
+		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
+			has := func(param string) bool { return r.req.Chat.Sends(shape, param) }
+			return classify(resp.StatusCode, resp.Header, e, has, r.Now())
+		}
+		return r.broken(ctx, err)
+	}
+	r.commit(c)
+	r.result.Usage, r.result.textBytes = answer.Usage, answer.TextBytes
+	header := r.w.Header()
+	header["Content-Type"] = contentType
+	header["Content-Length"] = []string{strconv.Itoa(len(answer.Body))}
+	r.w.WriteHeader(http.StatusOK)
+	if _, err := r.w.Write(answer.Body); err != nil {
+		r.result.Code = "client_closed_request"
+	}
+	return nil
+}
+
+var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
+
+// readAll reads a body of bounded size, without growing when its length is known.
+func readAll(resp *http.Response) ([]byte, error) {
+	if n := resp.ContentLength; n >= 0 {
+		if n > maxReply {
+			return nil, errTooLarge
+		}
+		body := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, body)
+		return body, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err == nil && len(body) > maxReply {
+		err = errTooLarge
+	}
+	return body, err
+}
+
+// commit is the point of no return: this candidate's answer goes to the client.
+func (r *run) commit(c *keychain.Candidate) {
+	r.result.Candidate = c
+	r.result.Status = http.StatusOK
+	r.result.FirstToken = r.Now().Sub(r.start)
+	r.gatewayHeaders()
+	if len(r.dropped) > 0 {
+		r.w.Header()["X-Gateway-Dropped-Params"] = []string{strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")}
+	}
+}
+
+// maxDropped bounds the header that lists what was left out (specification 1.3).
+const maxDropped = 20
+
+// gatewayHeaders tells the client who served it (specification 1.7).
+func (r *run) gatewayHeaders() {
+	header := r.w.Header()
+	header["X-Gateway-Attempts"] = []string{strconv.Itoa(r.result.Attempts)}
+	tier := r.result.Tier
+	if c := r.result.Candidate; c != nil {
+		header["X-Gateway-Provider"] = []string{c.Provider.Code}
+		header["X-Gateway-Model"] = []string{headerText(c.Model.ID)}
+		tier = c.Tier
+	}
+	if tier != 0 {
+		header["X-Gateway-Tier"] = []string{tier.String()}
+	}
+}
+
+// headerText keeps a user's model name from being more than a header's value.
+func headerText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}

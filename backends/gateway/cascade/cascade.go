@@ -1,0 +1,348 @@
+// Package cascade answers a model request by the first candidate that can: it
+// orders the user's models, tries one after the other until one has proved
+// itself (the commit point), and passes that one's answer on. Text of two
+// models is never mixed.
+package cascade
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Options are the settings of one cascade; zero values mean the defaults.
+type Options struct {
+	// FirstContent is the time from sending a request to the first content, by
+	// the tier of the candidate. Default: 20s low, 45s medium, 120s high. A
+	// reply that does not stream has ten times as long, since all of it must come.
+	FirstContent catalog.PerTier
+	// Idle is the longest silence of a stream after its first content.
+	// Default: 60s. Comments count as a sign of life for 5 minutes.
+	Idle time.Duration
+	// DefaultTier serves model names that nothing else matches. Zero: 404.
+	DefaultTier catalog.Tier
+	// StopOnPolicy ends the cascade when a candidate refuses the content.
+	StopOnPolicy bool
+	// EntryFallback lets a request for one entry go on with the entry's tier
+	// when the entry fails.
+	EntryFallback bool
+	// HideAttempts leaves failed_attempts out of errors.
+	HideAttempts bool
+}
+
+// WithDefaults fills what is zero.
+func (o Options) WithDefaults() Options {
+	t := catalog.Timeouts{FirstContent: o.FirstContent, Idle: o.Idle}.Or(catalog.Timeouts{
+		FirstContent: catalog.PerTier{Low: 20 * time.Second, Medium: 45 * time.Second, High: 120 * time.Second},
+		Idle:         time.Minute,
+	})
+	o.FirstContent, o.Idle = t.FirstContent, t.Idle
+	return o
+}
+
+// Memory is what cascades learn; it outlives a reload.
+type Memory struct {
+	Health  *Health
+	Learned *Learned
+}
+
+// NewMemory returns an empty memory.
+func NewMemory(now func() time.Time) *Memory {
+	return &Memory{Health: NewHealth(now), Learned: NewLearned(now)}
+}
+
+// Engine runs requests.
+type Engine struct {
+	Options Options
+	Memory  *Memory
+	// Catalog is asked once a request.
+	Catalog func() *catalog.Catalog
+	// Providers sends to the catalog's base URLs, Custom to those of users.
+	Providers, Custom http.RoundTripper
+	Logger            *zap.Logger
+	Now               func() time.Time
+	// Observe is told of every attempt, for metrics; nil: nobody.
+	Observe func(Attempt)
+}
+
+// Attempt is one try of one candidate.
+type Attempt struct {
+	Provider string
+	Tier     catalog.Tier
+	// Outcome is "ok" or the class of the failure.
+	Outcome string
+	// FirstToken is the time to the first content; 0: none came.
+	FirstToken time.Duration
+}
+
+// Request is one request that is to be answered.
+type Request struct {
+	ID      string
+	Chat    *wire.ChatRequest
+	Account *keychain.Account
+}
+
+// Result is what became of a request; it goes to the usage log.
+type Result struct {
+	Tier       catalog.Tier // asked; 0: an entry was asked for
+	Candidate  *keychain.Candidate
+	Attempts   int
+	Failed     []apierror.Attempt
+	Status     int    // what the client got
+	Code       string // of an error; empty: success
+	Usage      wire.Usage
+	Estimated  bool // Usage is an estimate
+	FirstToken time.Duration
+	textBytes  int64
+}
+
+// run is the state of one request on its way through the candidates.
+type run struct {
+	*Engine
+	ctx    context.Context
+	w      http.ResponseWriter
+	req    *Request
+	start  time.Time
+	result Result
+
+	refusals  []*failure // class client, in order
+	lastClass class
+	classes   uint32 // bit set of all classes that occurred
+	earliest  time.Time
+	waits     bool     // a candidate was passed over that waiting helps
+	turn      uint32   // of the account's keys; 0: not drawn yet
+	dropped   []string // fields that the last body sent leaves out
+	secret    string   // the key of the attempt under way
+	late      class    // of what broke the attempt behind its commit point; 0: nothing
+}
+
+// maxAttempts bounds the tries of one request.
+const maxAttempts = 32
+
+// Chat answers a chat-completions request. When it returns an error nothing
+// has been written and the error is an *apierror.Error, or the context's when
+// the client left. The result is never nil.
+func (e *Engine) Chat(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
+	r := &run{Engine: e, ctx: ctx, w: w, req: req, start: e.Now()}
+	plan, err := r.plan()
+	if err == nil {
+		err = r.try(plan)
+	}
+	if err != nil && r.result.Status == 0 {
+		if ae, ok := apierror.From(err); ok {
+			r.result.Status, r.result.Code = ae.Status, ae.Code
+			if !e.Options.HideAttempts && len(r.result.Failed) > 0 {
+				ae.FailedAttempts = r.result.Failed
+			}
+			r.gatewayHeaders()
+		} else {
+			r.result.Status, r.result.Code = 499, "client_closed_request"
+		}
+	}
+	r.settleUsage()
+	return &r.result, err
+}
+
+// try goes through the candidates until one has answered.
+func (r *run) try(plan []*keychain.Candidate) error {
+	refused := make(map[string]bool, 2) // providers that called the request a mistake
+	window := 0                         // the largest context window that was too small
+	for _, c := range plan {
+		if len(r.refusals) > 0 && refused[providerScope(c)] {
+			continue
+		}
+		if window > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= window {
+			continue
+		}
+		f := r.tryKeys(c)
+		switch {
+		case f == nil && r.result.Candidate != nil:
+			return nil
+		case f == nil:
+			continue // every key is cooling
+		case f.class == gone:
+			return context.Cause(r.ctx)
+		case f.class == client:
+			refused[providerScope(c)] = true
+			r.refusals = append(r.refusals, f)
+			if len(r.refusals) == 2 {
+				return r.failure()
+			}
+		case f.class == tooLong:
+			window = max(window, c.Model.ContextWindow)
+		case f.class == policy && r.Options.StopOnPolicy:
+			return r.failure()
+		}
+		if r.result.Attempts >= maxAttempts {
+			break
+		}
+	}
+	return r.failure()
+}
+
+// tryKeys tries one candidate through its keys, starting at another one each
+// time. It returns nil after success and when all keys are blocked.
+func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
+	from := 0
+	if len(c.Keys) > 1 {
+		if r.turn == 0 { // one turn a request: every provider's keys take theirs
+			r.turn = max(r.req.Account.NextKey(), 1)
+		}
+		from = int(r.turn % uint32(len(c.Keys))) //nolint:gosec // at most 200 keys
+	}
+	provider := providerScope(c)
+	for i := range c.Keys {
+		key := c.Keys[(from+i)%len(c.Keys)]
+		if until, status := r.Memory.Health.blocked(provider, key.ID, c.Model.ID); !until.IsZero() {
+			r.soonest(until)
+			r.waits = r.waits || status == CoolingDown
+			continue
+		}
+		last = r.attempt(c, key, "")
+		if last != nil && last.class == fixable && r.result.Attempts < maxAttempts {
+			last = r.retry(c, key, last)
+		}
+		if last == nil || r.result.Attempts >= maxAttempts {
+			return last
+		}
+		switch last.class {
+		case rateLimited, noCredit, badKey:
+			continue // another key may do
+		default:
+			return last
+		}
+	}
+	return last
+}
+
+// retry sends the request once more to the candidate that refused a parameter,
+// without it. What worked is remembered, but only if the provider does not know
+// the parameter at all: one client's bad value must not take it from the others.
+func (r *run) retry(c *keychain.Candidate, key keychain.Key, refused *failure) *failure {
+	f := r.attempt(c, key, refused.fix)
+	switch {
+	case f == nil && refused.unknown:
+		r.Memory.Learned.add(providerScope(c), c.Model.ID, refused.fix)
+	case f != nil && f.class == fixable: // once more only
+		f.class = client
+		r.lastClass = client
+		r.classes |= 1 << client
+	}
+	return f
+}
+
+// providerScope names a provider in the health table: a user's own server by
+// its address, so that one that is down does not take others with it.
+func providerScope(c *keychain.Candidate) string {
+	if c.Custom {
+		return c.Provider.BaseURL
+	}
+	return c.Provider.Code
+}
+
+// note remembers a failure for the next requests and for the client.
+func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) {
+	provider, health := providerScope(c), r.Memory.Health
+	switch f.class {
+	case transient, timedOut:
+		r.soonest(health.failed(provider, f.reason, f.wait))
+	case rateLimited:
+		r.soonest(health.limit(provider, key.ID, c.Model.ID, ReasonRateLimited, f.wait))
+	case badEntry:
+		r.soonest(health.limit(provider, key.ID, c.Model.ID, ReasonUnknown, longCooldown))
+	case noCredit:
+		r.soonest(health.blockKey(provider, key.ID, NoCredit))
+	case badKey:
+		r.soonest(health.blockKey(provider, key.ID, InvalidKey))
+	case skip, fixable, tooLong, policy, client, gone:
+	}
+	r.lastClass = f.class
+	r.classes |= 1 << f.class
+	if f.class != gone {
+		r.result.Failed = append(r.result.Failed, apierror.Attempt{
+			Provider: c.Provider.Code, Model: c.Model.ID, Status: f.status, Code: f.code,
+			Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
+		})
+	}
+	if check := r.Logger.Check(zap.DebugLevel, "attempt failed"); check != nil {
+		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code), zap.String("model", c.Model.ID),
+			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code), zap.Duration("took", took))
+	}
+}
+
+// soonest notes the end of a cooldown; zero: there is none.
+func (r *run) soonest(until time.Time) {
+	if !until.IsZero() && (r.earliest.IsZero() || until.Before(r.earliest)) {
+		r.earliest = until
+	}
+}
+
+// only reports whether all failures were of these classes. Those that were
+// tried again do not count: what came of it does.
+func (r *run) only(classes ...class) bool {
+	occurred := r.classes &^ (1 << fixable)
+	rest := occurred
+	for _, c := range classes {
+		rest &^= 1 << c
+	}
+	return occurred != 0 && rest == 0
+}
+
+// failure is the answer when no candidate is left (specification 12.2).
+func (r *run) failure() error {
+	var retryAfter time.Duration
+	if !r.earliest.IsZero() {
+		retryAfter = max(r.earliest.Sub(r.Now()), time.Second)
+	}
+	switch {
+	case len(r.refusals) == 2 || r.only(client):
+		first := r.refusals[0]
+		return &apierror.Error{Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param, Message: first.message, NoRetry: true}
+	case r.only(tooLong):
+		return contextTooLong()
+	case r.only(policy) || (r.lastClass == policy && r.Options.StopOnPolicy):
+		return &apierror.Error{
+			Status: http.StatusBadRequest, Code: "content_policy_violation", Type: "invalid_request_error", NoRetry: true,
+			Message: "the content was refused by the provider's content policy",
+		}
+	case r.lastClass == timedOut:
+		return &apierror.Error{
+			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one sent no content in time",
+		}
+	}
+	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter}
+	if r.result.Attempts == 0 {
+		e.Message = "All providers failed: every candidate is cooling down"
+	}
+	// Keys that were passed over and need a person's hand count too.
+	e.NoRetry = !r.waits && (r.only(noCredit, badKey) || (r.classes == 0 && !r.earliest.IsZero()))
+	return e
+}
+
+func contextTooLong() error {
+	return &apierror.Error{
+		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages", NoRetry: true,
+		Message: "prompt is too long: it exceeds the context window of every candidate; shorten the messages",
+	}
+}
+
+// settleUsage estimates the usage that the upstream did not tell
+// (specification 15.2).
+func (r *run) settleUsage() {
+	if r.result.Candidate == nil || r.result.Usage.Known {
+		return
+	}
+	r.result.Estimated = true
+	r.result.Usage.Prompt = estimate(r.req.Chat.TextBytes)
+	r.result.Usage.Completion = estimate(r.result.textBytes)
+}
+
+// estimate is the number of tokens in so many bytes of ordinary text.
+func estimate(bytes int64) int64 { return (bytes*10 + 35) / 36 }

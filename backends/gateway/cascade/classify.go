@@ -1,0 +1,212 @@
+package cascade
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// class is what an upstream's failure means for the next step (specification
+// 13.3).
+type class uint8
+
+const (
+	transient   class = iota + 1 // next candidate; the provider may be cooled
+	timedOut                     // transient: no content in time
+	rateLimited                  // next key; the model is left alone through this one
+	noCredit                     // next key; this one is left alone
+	badKey                       // next key; this one is left alone
+	skip                         // next candidate, nothing is remembered
+	badEntry                     // next candidate; the entry is left alone
+	fixable                      // same candidate once more without a parameter
+	tooLong                      // next candidate with a larger window
+	policy                       // next candidate, unless told to stop
+	client                       // one more provider, then the client is told
+	gone                         // the client left
+)
+
+// String names the class as metrics and logs do.
+func (c class) String() string {
+	return [...]string{
+		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "unknown_model", "fixable",
+		"too_long", "policy", "client_error", "client_gone",
+	}[c]
+}
+
+// failure is one attempt that did not work.
+type failure struct {
+	class   class
+	status  int    // of the upstream; 0: it did not answer
+	code    string // machine-readable reason
+	message string // for the client and the log; keys masked
+	param   string
+	wait    time.Duration // what the provider asked for; 0: nothing
+	fix     string        // fixable: the parameter
+	unknown bool          // fixable: the provider does not take it, whatever its value
+	reason  string        // of the cooldown
+}
+
+// redact takes the key that was sent out of what the upstream said of it:
+// not every key looks like one.
+func (f *failure) redact(secret string) {
+	if len(secret) < 8 { // too short to be one, and it could be any word
+		return
+	}
+	for _, text := range []*string{&f.message, &f.code, &f.param} {
+		*text = strings.ReplaceAll(*text, secret, "***")
+	}
+}
+
+// classify judges an error answer. asked names the parameters that the request
+// held; now is for reset times.
+func classify(status int, h http.Header, e *wire.UpstreamError, has func(param string) bool, now time.Time) *failure {
+	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
+	said := strings.ToLower(e.Message)
+	code := strings.ToLower(e.Code + " " + e.Type)
+	wait, waits := retryAfter(h, now)
+	switch status {
+	case http.StatusTooManyRequests:
+		f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
+		if spent(code, said) {
+			f.class = noCredit
+		}
+	case http.StatusPaymentRequired:
+		f.class = noCredit
+		if waits {
+			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, clamp(wait, mostReset)
+		}
+	case http.StatusUnauthorized:
+		f.class = badKey
+	case http.StatusForbidden:
+		f.class = skip
+		if contains(code+" "+said, "api key", "api_key", "apikey", "invalid key", "credential", "authentication", "unauthorized", "token") &&
+			!contains(said, "region", "country", "territory", "moderation", "flagged") {
+			f.class = badKey
+		}
+	case http.StatusNotFound, http.StatusGone:
+		f.class, f.reason = badEntry, ReasonUnknown
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		badRequest(f, code, said, has)
+	case http.StatusOK: // an error object inside a good answer
+		insideGood(f, code, said, h, e, now)
+	case http.StatusServiceUnavailable, 529:
+		f.class, f.reason = transient, ReasonOverloaded
+	default:
+		f.class, f.reason = transient, ReasonErrors
+	}
+	if f.class == transient && waits {
+		f.wait = clamp(wait, lastBackoff)
+	}
+	switch {
+	case f.code != "":
+	case f.class == client:
+		f.code = "invalid_value"
+	default:
+		f.code = http.StatusText(status)
+	}
+	return f
+}
+
+// insideGood judges an error that came with status 200: some providers put
+// the status into the code.
+func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamError, now time.Time) {
+	switch {
+	case strings.HasPrefix(code, "429 ") || contains(code, "rate_limit"):
+		f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
+	case strings.HasPrefix(code, "402 ") || spent(code, said):
+		f.class = noCredit
+	case strings.HasPrefix(code, "401 "):
+		f.class = badKey
+	default:
+		f.class, f.reason = transient, ReasonErrors
+	}
+}
+
+// spent: the account has no money left, waiting does not help.
+func spent(code, said string) bool {
+	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit", "insufficient_balance", "payment_required") ||
+		contains(said, "insufficient balance", "credit balance is too low", "spending limit", "spend limit", "exceeded your current quota, please check your plan")
+}
+
+// badRequest judges a 400: most are the client's mistake, some are the
+// gateway's choice of candidate or parameter.
+func badRequest(f *failure, code, said string, has func(string) bool) {
+	switch {
+	case contains(code, "context_length_exceeded", "string_above_max_length") ||
+		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens", "reduce the length of the messages", "maximum number of tokens"):
+		f.class = tooLong
+	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned", "model_not_supported") ||
+		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model")):
+		f.class, f.reason = badEntry, ReasonUnknown
+	case contains(code, "content_policy", "content_filter", "moderation", "safety") || contains(said, "content management policy", "content policy", "flagged by"):
+		f.class = policy
+	case contains(code, "invalid_api_key") || contains(said, "api key not valid", "api key expired", "invalid api key"):
+		f.class = badKey
+	default:
+		f.class = client
+		if param := culprit(f.param, said, has); param != "" {
+			f.class, f.fix, f.unknown = fixable, param, refusesAny(code, said)
+		}
+	}
+}
+
+// droppable are the parameters that may be left out or renamed when a provider
+// refuses them (specification 13.3). Longer names first: the message is searched.
+var droppable = []string{
+	"max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "prompt_cache_key", "stream_options", "service_tier",
+	"max_tokens", "temperature", "verbosity", "top_p",
+}
+
+// culprit is the one droppable parameter that an error names and the request has.
+func culprit(param, said string, has func(string) bool) string {
+	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
+	if slices.Contains(droppable, param) && has(param) {
+		return param
+	}
+	for _, name := range droppable {
+		if has(name) && names(said, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// refusesAny reports whether a refusal is of the parameter as such, not of the
+// value that this client gave it.
+func refusesAny(code, said string) bool {
+	return contains(code, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden", "unrecognized") ||
+		contains(said, "unsupported", "not support", "unrecognized", "not recognized", "unknown", "unexpected", "extra inputs", "extra fields",
+			"not permitted", "not allowed", "not available", "instead", "deprecated", "only the default")
+}
+
+// names reports whether text holds name as a word of its own.
+func names(text, name string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], name)
+		if at < 0 {
+			return false
+		}
+		at += from
+		end := at + len(name)
+		if (at == 0 || !wordByte(text[at-1])) && (end == len(text) || !wordByte(text[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+func contains(text string, any ...string) bool {
+	for _, part := range any {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}

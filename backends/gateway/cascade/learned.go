@@ -1,0 +1,93 @@
+package cascade
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// learnedFor is how long a refused parameter is remembered, and how many
+// models are.
+const (
+	learnedFor = 24 * time.Hour
+	maxLearned = 10_000
+)
+
+// Learned remembers which parameters a model refused, so that the next request
+// leaves them out at once (specification 13.3).
+type Learned struct {
+	mu  sync.RWMutex
+	fix map[scope]*fixes
+	now func() time.Time
+}
+
+type fixes struct {
+	until time.Time
+	drop  []string
+	limit string // the name of the token limit that works
+}
+
+// with adds what to do about a refused parameter: another name for a token
+// limit, none for the rest.
+func (f *fixes) with(param string) {
+	switch param {
+	case catalog.FieldMaxCompletionTokens:
+		f.limit = catalog.FieldMaxTokens
+	case catalog.FieldMaxTokens:
+		f.limit = catalog.FieldMaxCompletionTokens
+	default:
+		if !slices.Contains(f.drop, param) {
+			f.drop = append(f.drop, param)
+		}
+	}
+}
+
+func (f *fixes) apply(shape *wire.ChatShape) {
+	if len(f.drop) > 0 {
+		shape.Drop = slices.Concat(shape.Drop, f.drop)
+		if slices.Contains(f.drop, "stream_options") {
+			shape.StreamUsage = false
+		}
+	}
+	if f.limit != "" {
+		shape.MaxTokensField = f.limit
+	}
+}
+
+// NewLearned returns an empty memory.
+func NewLearned(now func() time.Time) *Learned {
+	return &Learned{fix: make(map[scope]*fixes), now: now}
+}
+
+// add notes that a model refused param and worked without it.
+func (l *Learned) add(provider, model, param string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := scope{provider: provider, model: model}
+	now := l.now()
+	old := l.fix[s]
+	f := &fixes{until: now.Add(learnedFor)}
+	if old != nil && old.until.After(now) {
+		f.drop, f.limit = slices.Clone(old.drop), old.limit
+	} else if len(l.fix) >= maxLearned {
+		clear(l.fix) // it is learned again by one refused request each
+	}
+	f.with(param)
+	l.fix[s] = f
+}
+
+// apply changes a shape by what was learned of the model.
+func (l *Learned) apply(provider, model string, shape *wire.ChatShape) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if len(l.fix) == 0 {
+		return
+	}
+	f := l.fix[scope{provider: provider, model: model}]
+	if f != nil && f.until.After(l.now()) {
+		f.apply(shape)
+	}
+}

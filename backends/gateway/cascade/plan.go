@@ -1,0 +1,200 @@
+package cascade
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// PseudoModels are the model names that choose a tier, in the order of listing.
+var PseudoModels = []struct {
+	ID   string
+	Tier catalog.Tier
+}{
+	{"keychain-low", catalog.Low},
+	{"keychain-medium", catalog.Medium},
+	{"keychain-high", catalog.High},
+	{"vendor-haiku-4-5", catalog.Low},
+	{"vendor-sonnet-4-6", catalog.Medium},
+	{"vendor-opus-4-6", catalog.High},
+}
+
+// families are the parts of vendor model names that stand for a tier
+// (specification 2.4).
+var families = []struct {
+	part string
+	tier catalog.Tier
+}{
+	{"haiku", catalog.Low}, {"sonnet", catalog.Medium}, {"opus", catalog.High}, {"fable", catalog.High}, {"mythos", catalog.High},
+}
+
+// ResolveTier tells the tier that a model name stands for. The suffixes and
+// prefixes that clients add (a date, [1m], anthropic/) do not matter, since the
+// family is looked for anywhere in the name.
+func ResolveTier(model string) (catalog.Tier, bool) {
+	for _, p := range PseudoModels {
+		if p.ID == model {
+			return p.Tier, true
+		}
+	}
+	lower := strings.ToLower(model)
+	for _, f := range families {
+		if strings.Contains(lower, f.part) {
+			return f.tier, true
+		}
+	}
+	return 0, false
+}
+
+// plan lists the candidates of a request in the order of trial
+// (specification 13.1). Errors: 400 no_provider_keys, 404 model_not_found,
+// 409 no_models_available, 400 context_length_exceeded.
+func (r *run) plan() ([]*keychain.Candidate, error) {
+	cat := r.Catalog()
+	routing := r.req.Account.Routing(cat)
+	model := r.req.Chat.Model
+	entry, isEntry := routing.Entry(model)
+	var tier catalog.Tier
+	switch t, ok := ResolveTier(model); {
+	case isEntry && !isPseudo(model):
+		r.result.Tier = 0
+		tier = entry.Tier
+	case ok:
+		tier, isEntry = t, false
+	case r.Options.DefaultTier != 0:
+		tier, isEntry = r.Options.DefaultTier, false
+	default:
+		return nil, notFound(model, routing)
+	}
+	if !isEntry {
+		r.result.Tier = tier
+	}
+	if !routing.Connected {
+		return nil, &apierror.Error{
+			Status: http.StatusBadRequest, Code: "no_provider_keys", Type: "invalid_request_error", NoRetry: true,
+			Message: "no provider keys are configured for this user: add one with `tollgate keychain provider-keys add`",
+		}
+	}
+	var out filter
+	out.run = r
+	if isEntry {
+		out.add([]*keychain.Candidate{entry})
+	}
+	if !isEntry || r.Options.EntryFallback {
+		for t := tier; t >= catalog.Low; t-- {
+			out.add(routing.Tier(t))
+		}
+	}
+	if len(out.list) == 0 {
+		return nil, out.none()
+	}
+	return out.list, nil
+}
+
+func isPseudo(model string) bool { return strings.HasPrefix(model, "keychain-") }
+
+// notFound names what would be accepted.
+func notFound(model string, routing *keychain.Routing) error {
+	names := make([]string, 0, 8)
+	for _, p := range PseudoModels {
+		names = append(names, p.ID)
+	}
+	entries := routing.Entries()
+	more := ""
+	if len(entries) > 20 {
+		entries, more = entries[:20], ", … (GET /v1/models lists all)"
+	}
+	return &apierror.Error{
+		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
+		Message: "there is no model \"" + wire.Mask(model, 100) + "\" for this key; use one of " + strings.Join(append(names, entries...), ", ") + more,
+	}
+}
+
+// filter collects candidates that can carry the request.
+type filter struct {
+	run     *run
+	list    []*keychain.Candidate
+	seen    int // candidates looked at
+	small   int // of them left out for their context window
+	missing string
+}
+
+// add takes over the candidates of one tier, those of failing providers last.
+func (f *filter) add(tier []*keychain.Candidate) {
+	var late []*keychain.Candidate
+	for _, c := range tier {
+		if f.has(c) {
+			continue
+		}
+		f.seen++
+		if lack := f.lacks(c); lack != "" {
+			f.missing = lack
+			if lack == lackWindow {
+				f.small++
+			}
+			continue
+		}
+		if f.run.Memory.Health.failing(providerScope(c)) {
+			late = append(late, c)
+			continue
+		}
+		f.list = append(f.list, c)
+	}
+	f.list = append(f.list, late...)
+}
+
+// has reports whether an entry is in the list already: it may stand in several
+// tiers.
+func (f *filter) has(c *keychain.Candidate) bool {
+	for _, other := range f.list {
+		if other.Entry == c.Entry {
+			return true
+		}
+	}
+	return false
+}
+
+const lackWindow = "a context window that is large enough"
+
+// lacks names what a candidate is missing to carry the request; empty: nothing.
+func (f *filter) lacks(c *keychain.Candidate) string {
+	chat, m := f.run.req.Chat, c.Model
+	needs := chat.Needs
+	switch {
+	case needs == 0:
+	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
+		return "image input"
+	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
+		return "file input"
+	case needs&wire.NeedAudio != 0 && !m.Accepts(catalog.ModalityAudio):
+		return "audio input"
+	case needs&wire.NeedTools != 0 && !m.Tools:
+		return "tools"
+	case needs&wire.NeedJSONSchema != 0 && !m.JSONSchema:
+		return "json_schema output"
+	case needs&wire.NeedPrefill != 0 && !m.Prefill:
+		return "continuing an assistant message"
+	}
+	// Six bytes a token is more than any usual text has: a prompt that is too
+	// long even so cannot fit, and one that might fit is tried.
+	if m.ContextWindow > 0 && chat.TextBytes/6 > int64(m.ContextWindow) {
+		return lackWindow
+	}
+	return ""
+}
+
+// none is the error when nothing is left.
+func (f *filter) none() error {
+	if f.seen > 0 && f.small == f.seen {
+		return contextTooLong()
+	}
+	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
+	if f.seen > 0 {
+		message = "no model is available for this request: no candidate of the tier and below offers " + f.missing
+	}
+	return &apierror.Error{Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true}
+}

@@ -1,0 +1,157 @@
+package cascade
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// The bounds of a cooldown that a provider asks for (specification 13.4).
+const (
+	defaultReset = time.Minute
+	leastReset   = time.Second
+	mostReset    = time.Hour
+	mostDaily    = 24 * time.Hour
+)
+
+// buckets pairs the header that tells what is left of a limit with the one
+// that tells when it is refilled. daily buckets may ask for more than an hour.
+var buckets = [...]struct {
+	remaining, reset string
+	daily            bool
+}{
+	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests", true}, // by the day at some
+	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens", false},
+	{"X-Ratelimit-Remaining-Requests-Day", "X-Ratelimit-Reset-Requests-Day", true},
+	{"X-Ratelimit-Remaining-Tokens-Minute", "X-Ratelimit-Reset-Tokens-Minute", false},
+	{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset", false},
+	{"Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset", false},
+	{"Anthropic-Ratelimit-Input-Tokens-Remaining", "Anthropic-Ratelimit-Input-Tokens-Reset", false},
+	{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset", false},
+	{"X-Ratelimit-Remaining", "X-Ratelimit-Reset", false},
+	{"Ratelimitbysize-Remaining", "Ratelimitbysize-Reset", false},
+}
+
+// resetTime is how long to leave a limited key alone: the first of the
+// provider's own words that can be read, else a minute.
+func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duration {
+	if wait, ok := retryAfter(h, now); ok {
+		return clamp(wait, mostReset)
+	}
+	if wait, daily, ok := exhausted(h, now); ok {
+		if daily {
+			return clamp(wait, mostDaily)
+		}
+		return clamp(wait, mostReset)
+	}
+	if e != nil {
+		if e.Daily {
+			return clamp(untilPacificMidnight(now), mostDaily)
+		}
+		if wait, ok := parseWait(e.RetryDelay, now); ok {
+			return clamp(wait, mostReset)
+		}
+		if wait, ok := tryAgainIn(e.Message, now); ok {
+			return clamp(wait, mostReset)
+		}
+	}
+	return defaultReset
+}
+
+func clamp(wait, most time.Duration) time.Duration { return min(max(wait, leastReset), most) }
+
+// retryAfter reads retry-after-ms, then Retry-After (RFC 9110, section 10.2.3).
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	if text := h.Get("Retry-After-Ms"); text != "" {
+		if ms, err := strconv.ParseFloat(text, 64); err == nil && ms >= 0 && ms < 1e11 {
+			return time.Duration(ms * float64(time.Millisecond)), true
+		}
+	}
+	text := h.Get("Retry-After")
+	if text == "" {
+		return 0, false
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return at.Sub(now), true
+	}
+	return parseWait(text, now)
+}
+
+// exhausted finds the bucket of which nothing is left; of several the one that
+// is refilled last.
+func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
+	for i := range buckets {
+		b := &buckets[i]
+		if values := h[b.remaining]; len(values) == 0 || !isZero(values[0]) {
+			continue
+		}
+		if w, parsed := parseWait(h.Get(b.reset), now); parsed && (!ok || w > wait) {
+			wait, daily, ok = w, b.daily, true
+		}
+	}
+	return wait, daily, ok
+}
+
+func isZero(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "0" || text == "0.0"
+}
+
+// parseWait reads the forms in which providers write a wait: Go durations
+// (6m0s, 12ms), seconds (1.5), epoch seconds or milliseconds, RFC 3339.
+func parseWait(text string, now time.Time) (time.Duration, bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > 64 {
+		return 0, false
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		switch {
+		case n < 0 || n != n:
+			return 0, false
+		case n > 1e14:
+			return 0, false
+		case n > 1e12:
+			return time.UnixMilli(int64(n)).Sub(now), true
+		case n > 1e9:
+			return time.Unix(int64(n), 0).Sub(now), true
+		case n > 1e7: // no provider means that many seconds
+			return 0, false
+		}
+		return time.Duration(n * float64(time.Second)), true
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, true
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.Sub(now), true
+	}
+	return 0, false
+}
+
+// tryAgainIn reads the hint "try again in 1.5s" of a message.
+func tryAgainIn(message string, now time.Time) (time.Duration, bool) {
+	const hint = "try again in "
+	_, rest, ok := strings.Cut(strings.ToLower(message), hint)
+	if !ok {
+		return 0, false
+	}
+	if end := strings.IndexAny(rest, " ,;\t\r\n"); end >= 0 {
+		rest = rest[:end]
+	}
+	return parseWait(strings.TrimRight(rest, "."), now)
+}
+
+// untilPacificMidnight is when daily quotas of Google's are refilled. Without
+// the zone's data, UTC-8 is at most an hour off.
+func untilPacificMidnight(now time.Time) time.Duration {
+	zone, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		zone = time.FixedZone("UTC-8", -8*60*60)
+	}
+	local := now.In(zone)
+	midnight := time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, zone)
+	return midnight.Sub(now)
+}

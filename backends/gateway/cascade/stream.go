@@ -1,0 +1,255 @@
+package cascade
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// Times of a stream (specification 2.7, 12.4).
+const (
+	keepAliveEvery = 10 * time.Second
+	mostComments   = 5 * time.Minute
+)
+
+// maxUncommitted bounds what is held back before the commit point.
+const maxUncommitted = 1 << 20
+
+var keepAlive = []byte(": keep-alive\n\n")
+
+// out pools the buffers in which events are written.
+var out = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}
+
+// stream passes a stream on, event by event.
+func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
+	resp *http.Response, idle time.Duration,
+) *failure {
+	s := &relay{run: r, candidate: c, cancel: cancel, idle: idle, rc: http.NewResponseController(r.w)}
+	s.body = resp.Body
+	events := wire.NewEventReader(s)
+	defer events.Release()
+	chat := wire.NewChatStream(r.req.Chat.Model, r.req.Chat.IncludeUsage)
+	buf := *out.Get().(*[]byte)
+	defer func() {
+		if cap(buf) <= 16<<10 {
+			buf = buf[:0]
+			out.Put(&buf)
+		}
+	}()
+	defer s.stopWatch()
+	for {
+		event, err := events.Next()
+		var progress wire.Progress
+		switch {
+		case err != nil && errors.Is(err, io.EOF):
+			buf, err = chat.End(buf)
+			progress.Done = true
+		case err != nil || event.Comment:
+		default:
+			buf, progress, err = chat.Event(buf, event.Data)
+		}
+		if err != nil {
+			return s.failed(ctx, resp, chat, err)
+		}
+		if !s.committed {
+			if !progress.Proof && !progress.Done {
+				if len(buf) > maxUncommitted {
+					return &failure{class: transient, status: resp.StatusCode, code: "broken_answer", message: "the upstream sent much and no content", reason: ReasonErrors}
+				}
+				continue
+			}
+			first.Stop()
+			s.commit()
+		}
+		if len(buf) > 0 {
+			if err := s.write(buf); err != nil {
+				return s.left(chat)
+			}
+			buf = buf[:0]
+		}
+		if progress.Done {
+			return s.done(chat)
+		}
+	}
+}
+
+// relay carries one stream from an upstream to the client. It is also the
+// reader of the upstream: before it blocks, it flushes what the client has not
+// got yet, so that nothing is held back and bursts cost one flush.
+type relay struct {
+	run       *run
+	candidate *keychain.Candidate
+	body      io.Reader
+	cancel    context.CancelCauseFunc
+	idle      time.Duration
+	rc        *http.ResponseController
+	committed bool
+	gone      bool // the client does not take any more
+
+	mu          sync.Mutex // over the writer and what follows; the watch writes too
+	dirty       bool
+	ended       bool
+	lastByte    time.Time // from the upstream
+	lastContent time.Time
+	lastWrite   time.Time // to the client
+	watch       *time.Timer
+}
+
+// Read implements io.Reader.
+func (s *relay) Read(p []byte) (int, error) {
+	if s.committed {
+		if err := s.flush(); err != nil {
+			s.gone = true
+			return 0, err
+		}
+	}
+	n, err := s.body.Read(p)
+	if s.committed && n > 0 {
+		s.mu.Lock()
+		s.lastByte = time.Now()
+		s.mu.Unlock()
+	}
+	return n, err
+}
+
+// commit sends the head of the answer and starts the watch over silence.
+func (s *relay) commit() {
+	s.committed = true
+	s.run.commit(s.candidate)
+	header := s.run.w.Header()
+	header["Content-Type"] = eventStream
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
+	s.run.w.WriteHeader(http.StatusOK)
+	now := time.Now()
+	s.mu.Lock()
+	s.lastByte, s.lastContent, s.lastWrite = now, now, now
+	s.watch = time.AfterFunc(min(keepAliveEvery, s.idle), s.onSilence)
+	s.mu.Unlock()
+}
+
+var (
+	eventStream = []string{"text/event-stream; charset=utf-8"}
+	noCache     = []string{"no-cache, no-transform"}
+	noBuffering = []string{"no"}
+)
+
+func (s *relay) write(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = true
+	_, err := s.run.w.Write(b)
+	// Now, not when the upstream sent it: a client that is slow to take it must
+	// not make the upstream seem silent.
+	s.lastByte = time.Now()
+	s.lastContent = s.lastByte
+	return err
+}
+
+func (s *relay) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.dirty {
+		return nil
+	}
+	s.dirty = false
+	err := s.rc.Flush()
+	s.lastWrite = time.Now()
+	s.lastByte = s.lastWrite // see write
+	return err
+}
+
+// onSilence runs when the stream may have been silent for too long: it cancels
+// the upstream, or gives the client a sign of life.
+func (s *relay) onSilence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	now := time.Now()
+	if now.Sub(s.lastByte) >= s.idle || now.Sub(s.lastContent) >= mostComments {
+		s.cancel(errIdle)
+		return
+	}
+	if now.Sub(s.lastWrite) >= keepAliveEvery {
+		s.lastWrite = now
+		if _, err := s.run.w.Write(keepAlive); err == nil {
+			_ = s.rc.Flush() // a client that left is noticed by the request's context
+		}
+	}
+	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.idle).Sub(now), s.lastContent.Add(mostComments).Sub(now))
+	s.watch.Reset(max(next, time.Millisecond))
+}
+
+// stopWatch makes sure that the watch does not write any more.
+func (s *relay) stopWatch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.watch != nil {
+		s.watch.Stop()
+	}
+}
+
+func (s *relay) account(chat *wire.ChatStream) {
+	s.run.result.Usage, s.run.result.textBytes = chat.Usage(), chat.TextBytes()
+}
+
+// done ends a stream that is complete.
+func (s *relay) done(chat *wire.ChatStream) *failure {
+	s.account(chat)
+	if s.flush() != nil {
+		s.run.result.Code = "client_closed_request"
+	}
+	return nil
+}
+
+// left ends a stream whose client has gone.
+func (s *relay) left(chat *wire.ChatStream) *failure {
+	s.account(chat)
+	s.run.result.Code = "client_closed_request"
+	s.cancel(context.Canceled)
+	return nil
+}
+
+// failed ends a stream that broke: before the commit point the next candidate
+// gets a chance, behind it the client is told in the stream (specification 12.4).
+func (s *relay) failed(ctx context.Context, resp *http.Response, chat *wire.ChatStream, err error) *failure {
+	f := s.run.broken(ctx, err)
+	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {
+		f = classify(http.StatusOK, resp.Header, e, func(string) bool { return false }, s.run.Now())
+	}
+	if !s.committed {
+		f.status = resp.StatusCode
+		return f
+	}
+	s.account(chat)
+	if f.class == gone || s.gone {
+		return s.left(chat)
+	}
+	if f.code == connectionError || f.class == timedOut {
+		// The answer was whole, only the end of the stream is missing.
+		if last, err := chat.End(nil); err == nil {
+			if s.write(last) != nil {
+				return s.left(chat)
+			}
+			return s.done(chat)
+		}
+	}
+	f.redact(s.run.secret)
+	s.run.late = f.class
+	s.run.result.Code = "upstream_stream_error"
+	line := append([]byte(`data: {"error":{"message":`), wire.AppendQuoted(nil, "the upstream's stream broke: "+f.message)...)
+	line = append(line, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
+	if s.write(line) == nil {
+		_ = s.flush() // nothing is left to be told
+	}
+	return nil
+}

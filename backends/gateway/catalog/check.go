@@ -1,0 +1,300 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The words and shapes a data file may use.
+var (
+	codePattern   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	envPattern    = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
+	memberPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	idPattern     = regexp.MustCompile(`^[!-~]{1,200}$`)
+	headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	partPattern   = regexp.MustCompile(`\{[a-z][a-z0-9_]{0,31}\}`)
+	valuePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+	modalities = []string{ModalityText, ModalityImage, ModalityFile, ModalityAudio}
+	wires      = []string{WireResponses, WireMessages}
+
+	// essential members make the request; a shape that drops them is a mistake.
+	essential = []string{"model", "messages", "stream", FieldMaxTokens, FieldMaxCompletionTokens}
+	// reserved headers are set by the gateway: the body's framing and the key.
+	reserved = []string{
+		"authorization", "x-api-key", "host", "connection", "content-length",
+		"content-type", "transfer-encoding", "upgrade", "te", "trailer",
+	}
+)
+
+const (
+	maxList    = 64
+	maxText    = 1000
+	maxURL     = 500
+	maxTokens  = 100_000_000
+	maxTimeout = time.Hour
+)
+
+func checkProvider(p *Provider) error {
+	if !codePattern.MatchString(p.Code) {
+		return errors.New("code: must be 1 to 32 of a-z, 0-9, _ and -, starting with a letter")
+	}
+	if err := checkText("name", p.Name, true); err != nil {
+		return err
+	}
+	if err := checkText("note", p.Note, false); err != nil {
+		return err
+	}
+	if err := trimBase("base_url", &p.BaseURL); err != nil {
+		return err
+	}
+	if err := checkList("env", p.Env, envPattern.MatchString); err != nil {
+		return err
+	}
+	if p.Auth != AuthBearer && p.Auth != AuthXAPIKey {
+		return fmt.Errorf("auth: %q is neither %s nor %s", clip(p.Auth), AuthBearer, AuthXAPIKey)
+	}
+	if err := checkHeaders(p.Headers); err != nil {
+		return err
+	}
+	if err := checkList("wires", p.Wires, oneOf(wires)); err != nil {
+		return err
+	}
+	for wire, base := range p.WireBaseURLs {
+		if !slices.Contains(p.Wires, wire) {
+			return fmt.Errorf("wire_base_urls: %q is not among the wires", clip(wire))
+		}
+		if err := trimBase("wire_base_urls."+wire, &base); err != nil {
+			return err
+		}
+		p.WireBaseURLs[wire] = base
+	}
+	for _, link := range []struct{ field, url string }{{"docs_url", p.DocsURL}, {"key_url", p.KeyURL}} {
+		if err := checkLink(link.field, link.url); err != nil {
+			return err
+		}
+	}
+	if err := checkTimeouts(p.Timeouts); err != nil {
+		return err
+	}
+	return checkShape(&p.Shape)
+}
+
+func checkShape(s *Shape) error {
+	for _, word := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"max_tokens_field", s.MaxTokensField, []string{FieldMaxTokens, FieldMaxCompletionTokens}},
+		{"tool_choice_required", s.ToolChoiceRequired, []string{"", "any", "required", "auto"}},
+		{"empty_tool_content", s.EmptyToolContent, []string{ContentKeep, ContentNull, ContentOmit, ContentEmpty}},
+		{"effort_field", s.EffortField, []string{EffortFlat, EffortNested}},
+	} {
+		if !slices.Contains(word.known, word.value) {
+			return fmt.Errorf("shape.%s: unknown word %q", word.field, clip(word.value))
+		}
+	}
+	droppable := func(member string) bool {
+		return memberPattern.MatchString(member) && !slices.Contains(essential, member)
+	}
+	if err := checkList("shape.drop", s.Drop, droppable); err != nil {
+		return err
+	}
+	if err := checkList("shape.drop_for_reasoning", s.DropForReasoning, droppable); err != nil {
+		return err
+	}
+	if len(s.Rename) > maxList {
+		return fmt.Errorf("shape.rename: more than %d", maxList)
+	}
+	for from, to := range s.Rename {
+		if !droppable(from) || !droppable(to) {
+			return fmt.Errorf("shape.rename: %q to %q is not possible", clip(from), clip(to))
+		}
+		if slices.Contains(s.Drop, from) {
+			return fmt.Errorf("shape.rename: %q is dropped as well", clip(from))
+		}
+	}
+	if s.PrefillField != "" && !memberPattern.MatchString(s.PrefillField) {
+		return fmt.Errorf("shape.prefill_field: %q is not a member name", clip(s.PrefillField))
+	}
+	if s.PrefillBaseURL != "" {
+		if err := trimBase("shape.prefill_base_url", &s.PrefillBaseURL); err != nil {
+			return err
+		}
+	}
+	return checkList("shape.reasoning_efforts", s.ReasoningEfforts, oneOf(efforts[:]))
+}
+
+func checkModel(m *Model) error {
+	if !idPattern.MatchString(m.ID) {
+		return errors.New("id: must be 1 to 200 printable characters without spaces")
+	}
+	if err := checkText("name", m.Name, true); err != nil {
+		return err
+	}
+	if err := checkText("family", m.Family, true); err != nil {
+		return err
+	}
+	if err := checkText("note", m.Note, false); err != nil {
+		return err
+	}
+	for i, t := range m.Tiers {
+		// JSON null leaves a zero tier behind.
+		if t < Low || t > High || slices.Contains(m.Tiers[:i], t) {
+			return errors.New("tiers: need each of low, medium, high at most once")
+		}
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"context_window", m.ContextWindow}, {"max_output", m.MaxOutput}} {
+		if n.value < 0 || n.value > maxTokens {
+			return fmt.Errorf("%s: %d is not between 0 and %d", n.field, n.value, maxTokens)
+		}
+	}
+	if m.ContextWindow > 0 && m.MaxOutput > m.ContextWindow {
+		return errors.New("max_output: larger than context_window")
+	}
+	if err := checkList("modalities", m.Modalities, oneOf(modalities)); err != nil {
+		return err
+	}
+	if !m.Accepts(ModalityText) {
+		return errors.New("modalities: text is missing")
+	}
+	if err := checkList("reasoning_efforts", m.ReasoningEfforts, oneOf(efforts[:])); err != nil {
+		return err
+	}
+	if len(m.ReasoningEfforts) > 0 && !m.Reasoning {
+		return errors.New("reasoning_efforts: given for a model without reasoning")
+	}
+	if err := checkRates("price", m.Price.Rates); err != nil {
+		return err
+	}
+	return checkRates("price.long", m.Price.Long)
+}
+
+func checkRates(at string, r Rates) error {
+	for _, f := range []struct {
+		field string
+		value float64
+	}{{"input", r.Input}, {"cached_input", r.CachedInput}, {"cache_write", r.CacheWrite}, {"output", r.Output}} {
+		if f.value < 0 || f.value > maxRate {
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", at, f.field, f.value, maxRate)
+		}
+		scaled := f.value * rateScale
+		if math.Abs(scaled-math.Round(scaled)) > 1e-3 {
+			return fmt.Errorf("%s.%s: %g has more than six decimals", at, f.field, f.value)
+		}
+	}
+	return nil
+}
+
+func checkTimeouts(t Timeouts) error {
+	for _, f := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"connect", t.Connect},
+		{"first_content.low", t.FirstContent.Low},
+		{"first_content.medium", t.FirstContent.Medium},
+		{"first_content.high", t.FirstContent.High},
+		{"idle", t.Idle},
+	} {
+		if f.value < 0 || f.value > maxTimeout {
+			return fmt.Errorf("timeouts.%s: %s is not between 0 and %s", f.field, f.value, maxTimeout)
+		}
+	}
+	return nil
+}
+
+func checkHeaders(headers map[string]string) error {
+	if len(headers) > maxList {
+		return fmt.Errorf("headers: more than %d", maxList)
+	}
+	for name, value := range headers {
+		if !headerPattern.MatchString(name) {
+			return fmt.Errorf("headers: %q is not a header name", clip(name))
+		}
+		if slices.Contains(reserved, strings.ToLower(name)) {
+			return fmt.Errorf("headers: %s is set by the gateway", name)
+		}
+		// The value stays out of the message: it may be a secret of the operator's proxy.
+		if len(value) > maxText || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return fmt.Errorf("headers: the value of %s must be printable ASCII of at most %d characters", name, maxText)
+		}
+	}
+	return nil
+}
+
+func checkText(field, text string, required bool) error {
+	switch {
+	case required && strings.TrimSpace(text) == "":
+		return fmt.Errorf("%s: is missing", field)
+	case len(text) > maxText:
+		return fmt.Errorf("%s: longer than %d bytes", field, maxText)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("%s: has a control character", field)
+	}
+	return nil
+}
+
+func checkList(field string, list []string, fits func(string) bool) error {
+	if len(list) > maxList {
+		return fmt.Errorf("%s: more than %d", field, maxList)
+	}
+	for i, s := range list {
+		if !fits(s) {
+			return fmt.Errorf("%s: %q cannot stand here", field, clip(s))
+		}
+		if slices.Contains(list[:i], s) {
+			return fmt.Errorf("%s: %q stands here twice", field, clip(s))
+		}
+	}
+	return nil
+}
+
+func oneOf(words []string) func(string) bool {
+	return func(s string) bool { return slices.Contains(words, s) }
+}
+
+// trimBase checks a base URL and removes trailing slashes. {name} may stand for
+// a part that the configuration fills; Provider.complete asks whether it did.
+// The URL itself stays out of messages: it could hold a password.
+func trimBase(field string, base *string) error {
+	trimmed := strings.TrimRight(*base, "/")
+	whole := partPattern.ReplaceAllLiteralString(trimmed, "x")
+	if strings.ContainsAny(whole, "{}") {
+		return fmt.Errorf("%s: %q is not filled in", field, clip(whole[strings.IndexAny(whole, "{}"):]))
+	}
+	u, err := url.Parse(whole)
+	switch {
+	case len(whole) > maxURL:
+		return fmt.Errorf("%s: longer than %d characters", field, maxURL)
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return fmt.Errorf("%s: must be an absolute http or https URL", field)
+	case u.User != nil:
+		return fmt.Errorf("%s: must not hold a user or password", field)
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(whole, "#"):
+		return fmt.Errorf("%s: must have no query and no fragment", field)
+	}
+	*base = trimmed
+	return nil
+}
+
+// checkLink checks an address that people follow; it may be absent.
+func checkLink(field, link string) error {
+	if link == "" {
+		return nil
+	}
+	u, err := url.Parse(link)
+	if err != nil || len(link) > maxURL || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return fmt.Errorf("%s: must be an absolute https URL", field)
+	}
+	return nil
+}

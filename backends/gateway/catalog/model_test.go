@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"math"
+	"testing"
+)
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	plain := Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}}
+	tiny := Price{Known: true, Rates: Rates{Input: 0.435, CachedInput: 0.003625, Output: 0.87}}
+	tiered := Price{
+		Known: true, Rates: Rates{Input: 0.1, CachedInput: 0.01, CacheWrite: 0.125, Output: 0.5},
+		LongAbove: 100_000, Long: Rates{Input: 0.5, CachedInput: 0.05, CacheWrite: 0.625, Output: 2.5},
+	}
+	for _, tt := range []struct {
+		name                     string
+		price                    Price
+		in, cached, written, out int64
+		want                     int64
+		unknown                  bool
+	}{
+		{name: "unknown price", in: 1000, out: 1000, unknown: true},
+		{name: "free model", price: Price{Known: true}, in: 1 << 40, out: 1 << 40},
+		{name: "nothing used", price: plain},
+		{name: "a million of each", price: plain, in: 1e6, cached: 1e6, written: 1e6, out: 1e6, want: 22_050_000},
+		{name: "a chat", price: plain, in: 1234, out: 567, want: 12_207},
+		{name: "rounds half up", price: plain, cached: 5, want: 2},               // 1.5
+		{name: "rounds down", price: plain, cached: 4, want: 1},                  // 1.2
+		{name: "below half", price: tiny, cached: 137, want: 0},                  // 0.496625
+		{name: "above half", price: tiny, cached: 138, want: 1},                  // 0.50025
+		{name: "sums before it rounds", price: tiny, in: 1, cached: 20, want: 1}, // 0.435 + 0.0725
+		{name: "no write rate", price: tiny, written: 1e6, want: 435_000},
+		{name: "no cache rate", price: Price{Known: true, Rates: Rates{Input: 2, Output: 4}}, cached: 10, want: 20},
+		{name: "at the limit", price: tiered, in: 60_000, cached: 30_000, written: 10_000, out: 1000, want: 8050},
+		{name: "above the limit", price: tiered, in: 60_000, cached: 30_000, written: 10_001, out: 1000, want: 40_251},
+		{name: "output does not count", price: tiered, in: 1, out: 1e6, want: 500_000},
+		{name: "negative counts", price: plain, in: -5, cached: -5, written: -5, out: 1, want: 15},
+		{name: "saturates", price: plain, in: math.MaxInt64, out: math.MaxInt64, want: math.MaxInt64},
+		{name: "large and exact", price: Price{Known: true, Rates: Rates{Input: 0.000001, Output: 1}}, in: math.MaxInt64, want: 9_223_372_036_855},
+		{name: "not a number", price: Price{Known: true, Rates: Rates{Input: math.NaN(), Output: 1}}, in: 9, out: 3, want: 3},
+		{name: "infinite", price: Price{Known: true, Rates: Rates{Input: math.Inf(1), Output: 1}}, in: 1, want: 100_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := &Model{Price: tt.price}
+			got, known := m.Cost(tt.in, tt.cached, tt.written, tt.out)
+			if got != tt.want || known == tt.unknown {
+				t.Errorf("cost %d, known %v; want %d", got, known, tt.want)
+			}
+		})
+	}
+}
+
+func TestEntryIDOfOwnModel(t *testing.T) {
+	t.Parallel()
+	if got := (&Model{Provider: "p", ID: "a/b"}).EntryID(); got != "p/a/b" {
+		t.Errorf("entry id %q", got)
+	}
+}
+
+func TestEffortFor(t *testing.T) {
+	t.Parallel()
+	c := parseSample(t) // provider one knows low and high, two gives none
+	for _, tt := range []struct {
+		provider string
+		known    []string
+		asked    string
+		want     string
+	}{
+		{"one", []string{"none", "low", "medium", "high"}, "medium", "medium"},
+		{"one", []string{"low", "high"}, "medium", "low"},
+		{"one", []string{"low", "medium", "high"}, "max", "high"},
+		{"one", []string{"low", "medium", "high"}, "minimal", "low"},
+		{"one", []string{"high", "max"}, "low", "high"},
+		{"one", []string{"high", "max"}, "xhigh", "high"},
+		{"one", []string{"max", "high"}, "xhigh", "high"},
+		{"one", []string{"none", "high"}, "low", "high"},
+		{"one", []string{"none", "high"}, "none", "none"},
+		{"one", []string{"low", "high"}, "none", "low"},
+		{"one", []string{"none"}, "high", ""},
+		{"one", []string{}, "high", ""},
+		{"one", nil, "medium", "low"},
+		{"one", nil, "loud", ""},
+		{"one", nil, "", ""},
+		{"two", nil, "medium", ""},
+		{"nobody", nil, "medium", ""},
+		{"nobody", []string{"low"}, "medium", "low"},
+	} {
+		m := &Model{Provider: tt.provider, ID: "own", Reasoning: true, ReasoningEfforts: tt.known}
+		if got, ok := c.EffortFor(m, tt.asked); got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s %v asked %q: %q %v, want %q", tt.provider, tt.known, tt.asked, got, ok, tt.want)
+		}
+		m.Reasoning = false
+		if got, ok := c.EffortFor(m, tt.asked); ok {
+			t.Errorf("model without reasoning gets %q", got)
+		}
+	}
+}
+
+func BenchmarkCost(b *testing.B) {
+	m := &Model{Price: Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Cost(1234, 567, 89, 1011)
+	}
+}

@@ -1,0 +1,165 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Options choose among the providers of a file and change how they are reached.
+type Options struct {
+	// Enable lists alternates to offer. Naming a provider that is no alternate
+	// changes nothing.
+	Enable []string
+	// Disable lists providers not to offer.
+	Disable []string
+	// Overrides are by provider code. One for a provider that is not enabled
+	// is checked but has no effect.
+	Overrides map[string]Override
+}
+
+// Override changes how one provider is reached.
+type Override struct {
+	// BaseURL replaces the base of the chat format: an absolute http or https
+	// URL without query, for example of a proxy or of a test server. Wires that
+	// the file places at a base of their own are then not used, so that nothing
+	// goes around the proxy. Empty: unchanged.
+	BaseURL string
+	// Params fill the {name} parts of the base URL, for example account_id.
+	// Values are 1 to 128 of A-Z, a-z, 0-9, _ and -.
+	Params map[string]string
+	// Headers are added to those of the file; an empty value removes one.
+	Headers map[string]string
+	// Timeouts replace those of the file where they are not zero.
+	Timeouts Timeouts
+}
+
+// With returns a catalog of the same file with these options instead of any
+// that were applied before. Codes that the file does not have are errors that
+// name the known ones; so is a part of an enabled provider's base URL that
+// nothing fills.
+func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
+
+func build(d *data, opts Options) (*Catalog, error) {
+	known := make([]string, 0, len(d.providers))
+	for _, p := range d.providers {
+		known = append(known, p.Code)
+	}
+	check := func(what, code string) error {
+		if slices.Contains(known, code) {
+			return nil
+		}
+		return fmt.Errorf("%s: unknown provider %q, known are %s", what, clip(code), strings.Join(known, ", "))
+	}
+	for _, code := range opts.Enable {
+		if err := check("enable", code); err != nil {
+			return nil, err
+		}
+	}
+	for _, code := range opts.Disable {
+		if err := check("disable", code); err != nil {
+			return nil, err
+		}
+		if slices.Contains(opts.Enable, code) {
+			return nil, fmt.Errorf("provider %s: both enabled and disabled", code)
+		}
+	}
+	// In order, so that the same mistakes give the same message each time.
+	for _, code := range slices.Sorted(maps.Keys(opts.Overrides)) {
+		if err := check("override", code); err != nil {
+			return nil, err
+		}
+	}
+
+	var enabled []*Provider
+	for _, p := range d.providers {
+		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
+		if o, ok := opts.Overrides[p.Code]; ok {
+			changed, err := o.apply(p)
+			if err != nil {
+				return nil, fmt.Errorf("provider %s: %w", p.Code, err)
+			}
+			p = changed
+		}
+		if !on {
+			continue
+		}
+		if err := p.complete(); err != nil {
+			return nil, fmt.Errorf("provider %s: %w", p.Code, err)
+		}
+		enabled = append(enabled, p)
+	}
+	return newCatalog(d, enabled), nil
+}
+
+// apply returns a changed copy of p.
+func (o Override) apply(p *Provider) (*Provider, error) {
+	p = p.clone()
+	if o.BaseURL != "" {
+		if err := trimBase("base_url", &o.BaseURL); err != nil {
+			return nil, err
+		}
+		p.BaseURL = o.BaseURL
+		p.Shape.PrefillBaseURL = ""
+		p.Wires = slices.DeleteFunc(p.Wires, func(wire string) bool {
+			_, apart := p.WireBaseURLs[wire]
+			return apart
+		})
+		clear(p.WireBaseURLs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
+		if err := p.fill(name, o.Params[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkHeaders(o.Headers); err != nil {
+		return nil, err
+	}
+	for name, value := range o.Headers {
+		// Names are the same whatever their case.
+		maps.DeleteFunc(p.Headers, func(old, _ string) bool { return strings.EqualFold(old, name) })
+		if value != "" {
+			p.Headers[name] = value
+		}
+	}
+	if err := checkTimeouts(o.Timeouts); err != nil {
+		return nil, err
+	}
+	p.Timeouts = o.Timeouts.Or(p.Timeouts)
+	return p, nil
+}
+
+// fill puts value in place of {name} in every base URL of p.
+func (p *Provider) fill(name, value string) error {
+	if !valuePattern.MatchString(value) {
+		return fmt.Errorf("params.%s: must be 1 to 128 of A-Z, a-z, 0-9, _ and -", clip(name))
+	}
+	part, found := "{"+name+"}", false
+	replace := func(base string) string {
+		found = found || strings.Contains(base, part)
+		return strings.ReplaceAll(base, part, value)
+	}
+	p.BaseURL = replace(p.BaseURL)
+	p.Shape.PrefillBaseURL = replace(p.Shape.PrefillBaseURL)
+	for wire, base := range p.WireBaseURLs {
+		p.WireBaseURLs[wire] = replace(base)
+	}
+	if !found {
+		return fmt.Errorf("params.%s: no base URL has a part %s", clip(name), clip(part))
+	}
+	return nil
+}
+
+// complete reports a part of a base URL that is still to be filled.
+func (p *Provider) complete() error {
+	if part := partPattern.FindString(p.BaseURL); part != "" {
+		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part, strings.Trim(part, "{}"))
+	}
+	for _, base := range append(slices.Collect(maps.Values(p.WireBaseURLs)), p.Shape.PrefillBaseURL) {
+		if part := partPattern.FindString(base); part != "" {
+			return fmt.Errorf("%s of a base URL is not filled in, set the parameter %s", part, strings.Trim(part, "{}"))
+		}
+	}
+	return nil
+}

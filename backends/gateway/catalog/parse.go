@@ -1,0 +1,313 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// Bounds of a data file.
+const (
+	maxFileBytes = 16 << 20
+	maxProviders = 200
+	maxModels    = 20_000
+)
+
+// The entries of the file are the public types plus the members whose text
+// form differs from their Go form.
+type (
+	fileEntry struct {
+		Updated   string            `json:"updated"`
+		Note      string            `json:"note"`
+		Providers []json.RawMessage `json:"providers"`
+		Models    []json.RawMessage `json:"models"`
+	}
+	providerEntry struct {
+		Provider
+		Timeouts timeoutsEntry `json:"timeouts"`
+	}
+	timeoutsEntry struct {
+		Connect      string `json:"connect"`
+		FirstContent struct {
+			Low    string `json:"low"`
+			Medium string `json:"medium"`
+			High   string `json:"high"`
+		} `json:"first_content"`
+		Idle string `json:"idle"`
+	}
+	modelEntry struct {
+		Model
+		Created string      `json:"created"`
+		Price   *priceEntry `json:"price"`
+	}
+	ratesEntry struct {
+		Input       *float64 `json:"input"`
+		CachedInput float64  `json:"cached_input"`
+		CacheWrite  float64  `json:"cache_write"`
+		Output      *float64 `json:"output"`
+	}
+	priceEntry struct {
+		ratesEntry
+		Long *longEntry `json:"long"`
+	}
+	longEntry struct {
+		Above int64 `json:"above"`
+		ratesEntry
+	}
+)
+
+// Load reads a data file of at most 16 MB from disk. See Parse.
+func Load(path string) (*Catalog, error) {
+	c, _, err := load(path)
+	return c, err
+}
+
+// load also returns what identifies the version of the file that was read.
+func load(path string) (*Catalog, fileStamp, error) {
+	raw, stamp, err := readFile(path)
+	if err != nil {
+		return nil, stamp, fmt.Errorf("reading model catalog: %w", err)
+	}
+	c, err := Parse(raw)
+	if err != nil {
+		return nil, stamp, fmt.Errorf("model catalog %s: %w", path, err)
+	}
+	return c, stamp, nil
+}
+
+func readFile(path string) ([]byte, fileStamp, error) {
+	// Asked before opening: opening a pipe would wait for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fileStamp{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fileStamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileStamp{}, err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	if info, err = f.Stat(); err != nil {
+		return nil, fileStamp{}, err
+	}
+	stamp := stampOf(info)
+	raw, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, stamp, err
+	}
+	return raw, stamp, nil
+}
+
+// Parse reads a data file strictly: unknown members, unknown words and values
+// out of range are errors that name the entry and the member. The result has
+// all providers enabled that are not alternates.
+func Parse(raw []byte) (*Catalog, error) {
+	if len(raw) > maxFileBytes {
+		return nil, fmt.Errorf("larger than %d MB", maxFileBytes>>20)
+	}
+	var file fileEntry
+	if err := decodeStrict(raw, &file); err != nil {
+		return nil, err
+	}
+	if _, err := time.Parse(time.DateOnly, file.Updated); err != nil {
+		return nil, fmt.Errorf("updated: %q is not a date such as 2026-01-31", clip(file.Updated))
+	}
+	if n := len(file.Providers); n == 0 || n > maxProviders {
+		return nil, fmt.Errorf("providers: %d entries, need 1 to %d", n, maxProviders)
+	}
+	if n := len(file.Models); n > maxModels {
+		return nil, fmt.Errorf("models: %d entries, at most %d", n, maxModels)
+	}
+
+	d := &data{updated: file.Updated}
+	codes := make(map[string]bool, len(file.Providers))
+	for i, raw := range file.Providers {
+		p, err := parseProvider(raw)
+		if err == nil && codes[p.Code] {
+			err = errors.New("code: used twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", label("providers", i, raw), err)
+		}
+		codes[p.Code] = true
+		d.providers = append(d.providers, p)
+	}
+	ids := make(map[modelKey]bool, len(file.Models))
+	for i, raw := range file.Models {
+		m, err := parseModel(raw)
+		switch {
+		case err != nil:
+		case !codes[m.Provider]:
+			err = errors.New("provider: not among the providers")
+		case ids[modelKey{m.Provider, m.ID}]:
+			err = errors.New("id: used twice for this provider")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", label("models", i, raw), err)
+		}
+		ids[modelKey{m.Provider, m.ID}] = true
+		d.models = append(d.models, m)
+	}
+	return build(d, Options{})
+}
+
+func parseProvider(raw []byte) (*Provider, error) {
+	var e providerEntry
+	if err := decodeStrict(raw, &e); err != nil {
+		return nil, err
+	}
+	p := &e.Provider
+	timeouts, err := e.Timeouts.parse()
+	if err != nil {
+		return nil, err
+	}
+	p.Timeouts = timeouts
+	if p.Auth == "" {
+		p.Auth = AuthBearer
+	}
+	if p.Shape.MaxTokensField == "" {
+		p.Shape.MaxTokensField = FieldMaxTokens
+	}
+	if p.Shape.EffortField == "" {
+		p.Shape.EffortField = EffortFlat
+	}
+	return p, checkProvider(p)
+}
+
+func (e timeoutsEntry) parse() (t Timeouts, err error) {
+	for _, f := range []struct {
+		name, text string
+		to         *time.Duration
+	}{
+		{"connect", e.Connect, &t.Connect},
+		{"first_content.low", e.FirstContent.Low, &t.FirstContent.Low},
+		{"first_content.medium", e.FirstContent.Medium, &t.FirstContent.Medium},
+		{"first_content.high", e.FirstContent.High, &t.FirstContent.High},
+		{"idle", e.Idle, &t.Idle},
+	} {
+		if f.text == "" {
+			continue
+		}
+		if *f.to, err = time.ParseDuration(f.text); err != nil {
+			return t, fmt.Errorf("timeouts.%s: %q is not a duration such as 20s", f.name, clip(f.text))
+		}
+	}
+	return t, nil
+}
+
+func parseModel(raw []byte) (*Model, error) {
+	var e modelEntry
+	if err := decodeStrict(raw, &e); err != nil {
+		return nil, err
+	}
+	m := &e.Model
+	if m.Name == "" {
+		m.Name = m.ID
+	}
+	if m.Family == "" {
+		m.Family = m.ID
+	}
+	if m.Modalities == nil {
+		m.Modalities = []string{ModalityText}
+	}
+	if e.Created != "" {
+		created, err := time.Parse(time.DateOnly, e.Created)
+		if err != nil {
+			return nil, fmt.Errorf("created: %q is not a date such as 2026-01-31", clip(e.Created))
+		}
+		m.Created = created
+	}
+	if e.Price != nil {
+		price, err := e.Price.parse()
+		if err != nil {
+			return nil, err
+		}
+		m.Price = price
+	}
+	m.entry = m.Provider + "/" + m.ID
+	return m, checkModel(m)
+}
+
+func (e *priceEntry) parse() (Price, error) {
+	rates, err := e.ratesEntry.parse("price")
+	if err != nil {
+		return Price{}, err
+	}
+	price := Price{Rates: rates, Known: true}
+	if e.Long == nil {
+		return price, nil
+	}
+	if e.Long.Above < 1 {
+		return Price{}, errors.New("price.long.above: must be a number of tokens above 0")
+	}
+	price.LongAbove = e.Long.Above
+	price.Long, err = e.Long.parse("price.long")
+	return price, err
+}
+
+// parse wants input and output: half a price would make every sum wrong.
+func (e ratesEntry) parse(at string) (Rates, error) {
+	if e.Input == nil || e.Output == nil {
+		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", at)
+	}
+	return Rates{Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, Output: *e.Output}, nil
+}
+
+// decodeStrict decodes exactly one JSON value without unknown members.
+func decodeStrict(raw []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return decodeError(raw, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more text after the end of the JSON value")
+	}
+	return nil
+}
+
+// decodeError says in which member or line the mistake is.
+func decodeError(raw []byte, err error) error {
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mismatch):
+		// Embedded Go types are no part of the file's paths.
+		field := strings.NewReplacer("Provider.", "", "Model.", "", "ratesEntry.", "").Replace(mismatch.Field)
+		if field == "" {
+			return fmt.Errorf("is a JSON %s, need an object", mismatch.Value)
+		}
+		return fmt.Errorf("%s: is a JSON %s, which does not fit", clip(field), clip(mismatch.Value))
+	case errors.As(err, &syntax):
+		line := 1 + bytes.Count(raw[:min(int(syntax.Offset), len(raw))], []byte("\n"))
+		return fmt.Errorf("line %d is not JSON: %w", line, err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("ends before the JSON does")
+	}
+	return errors.New(clip(strings.TrimPrefix(err.Error(), "json: ")))
+}
+
+// label names an entry for an error message, by name where it has one.
+func label(list string, i int, raw []byte) string {
+	var peek struct {
+		Code     string `json:"code"`
+		Provider string `json:"provider"`
+		ID       string `json:"id"`
+	}
+	_ = json.Unmarshal(raw, &peek) // what cannot be read is simply not named
+	switch {
+	case peek.ID != "":
+		return fmt.Sprintf("%s[%d] %q", list, i, clip(peek.Provider+"/"+peek.ID))
+	case peek.Code != "":
+		return fmt.Sprintf("%s[%d] %q", list, i, clip(peek.Code))
+	}
+	return fmt.Sprintf("%s[%d]", list, i)
+}

@@ -1,0 +1,242 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ways to present a provider key.
+const (
+	AuthBearer  = "bearer"    // Authorization: Bearer <key>
+	AuthXAPIKey = "x-api-key" // x-api-key: <key>
+)
+
+// Wire formats of an upstream. Every provider speaks WireChat; the others are
+// listed in Provider.Wires.
+const (
+	WireChat      = "chat"
+	WireResponses = "responses"
+	WireMessages  = "messages"
+)
+
+// Provider is one upstream service. The JSON names are those of the data file.
+// Providers of a Catalog are shared: they must not be changed.
+type Provider struct {
+	// Code is the short name used in settings, headers and stored keys.
+	Code string `json:"code"`
+	// Name is the name people know.
+	Name string `json:"name"`
+	// BaseURL is the base of the chat format without a trailing slash;
+	// "/chat/completions" is appended. In the data file it may hold {name}
+	// parts that Override.Params fills.
+	BaseURL string `json:"base_url"`
+	// Env are the environment variables that may hold a key; the first one set wins.
+	Env []string `json:"env"`
+	// Alternate providers are shipped but listed only when enabled.
+	Alternate bool `json:"alternate"`
+	// Auth is AuthBearer or AuthXAPIKey. Default: AuthBearer.
+	Auth string `json:"auth"`
+	// Headers are sent with each request. They never hold a credential.
+	Headers map[string]string `json:"headers"`
+	// Wires are the formats spoken beside chat.
+	Wires []string `json:"wires"`
+	// WireBaseURLs are the bases of wires that do not share BaseURL; see WireURL.
+	WireBaseURLs map[string]string `json:"wire_base_urls"`
+	// Shape is what has to be changed in a chat request for this provider.
+	Shape Shape `json:"shape"`
+	// Timeouts override those of the gateway where they are not zero.
+	Timeouts Timeouts `json:"-"`
+	// DocsURL is the API reference, KeyURL the page where a key is made.
+	DocsURL string `json:"docs_url"`
+	KeyURL  string `json:"key_url"`
+	// Note is for readers of the file; nothing depends on it.
+	Note string `json:"note"`
+}
+
+// ChatURL is the address of the chat completions endpoint.
+func (p *Provider) ChatURL() string { return p.BaseURL + "/chat/completions" }
+
+// PrefillURL is where a chat request goes whose last message is an assistant
+// turn to be continued. Most providers use ChatURL for it.
+func (p *Provider) PrefillURL() string {
+	if p.Shape.PrefillBaseURL != "" {
+		return p.Shape.PrefillBaseURL + "/chat/completions"
+	}
+	return p.ChatURL()
+}
+
+// WireURL is the endpoint of a wire format: base + "/chat/completions",
+// "/responses" or "/messages". It reports false for a format that this
+// provider does not speak.
+func (p *Provider) WireURL(wire string) (string, bool) {
+	if wire == WireChat {
+		return p.ChatURL(), true
+	}
+	if !slices.Contains(p.Wires, wire) {
+		return "", false
+	}
+	if base, ok := p.WireBaseURLs[wire]; ok {
+		return base + "/" + wire, true
+	}
+	return p.BaseURL + "/" + wire, true
+}
+
+// clone copies what With may change.
+func (p *Provider) clone() *Provider {
+	c := *p
+	c.Headers = maps.Clone(p.Headers)
+	if c.Headers == nil {
+		c.Headers = make(map[string]string)
+	}
+	c.WireBaseURLs = maps.Clone(p.WireBaseURLs)
+	c.Wires = slices.Clone(p.Wires)
+	return &c
+}
+
+// Names of the field that limits the length of an answer.
+const (
+	FieldMaxTokens           = "max_tokens"
+	FieldMaxCompletionTokens = "max_completion_tokens"
+)
+
+// What to do with the content of an assistant message that has tool calls and
+// no text.
+const (
+	ContentKeep  = ""      // leave it as it is
+	ContentNull  = "null"  // send null
+	ContentOmit  = "omit"  // leave the member out
+	ContentEmpty = "empty" // always send a string, "" when there is none
+)
+
+// Where a chat request says how much to reason.
+const (
+	EffortFlat   = "reasoning_effort" // top-level string
+	EffortNested = "reasoning.effort" // member of the object "reasoning"
+)
+
+// Shape is what one provider needs changed in a chat request, as data: code
+// reads these fields and never asks which provider it talks to.
+type Shape struct {
+	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens.
+	// Default: FieldMaxTokens.
+	MaxTokensField string `json:"max_tokens_field"`
+	// ReservesMaxTokens: the provider charges the whole limit against the
+	// quota in advance, so a limit far above need must not be sent.
+	ReservesMaxTokens bool `json:"reserves_max_tokens"`
+	// Drop are top-level request members that are never sent.
+	Drop []string `json:"drop"`
+	// DropForReasoning are dropped too when the model reasons.
+	DropForReasoning []string `json:"drop_for_reasoning"`
+	// Rename maps a top-level member to the provider's name for it.
+	Rename map[string]string `json:"rename"`
+	// ToolChoiceRequired replaces tool_choice "required". Empty: as it is.
+	ToolChoiceRequired string `json:"tool_choice_required"`
+	// StreamUsage: stream_options.include_usage may be sent. Where it may not,
+	// usage comes anyway and Drop holds stream_options.
+	StreamUsage bool `json:"stream_usage"`
+	// DeveloperRole: the role "developer" is understood; otherwise it is sent
+	// as "system".
+	DeveloperRole bool `json:"developer_role"`
+	// SystemFirst: system messages may stand only at the beginning.
+	SystemFirst bool `json:"system_first"`
+	// Alternation: turns of user and assistant must alternate and the first is
+	// the user's. Tool messages belong to the assistant's turn before them, and
+	// an assistant message may follow them directly.
+	Alternation bool `json:"alternation"`
+	// ToolCallID9: tool call ids must be nine characters of [A-Za-z0-9].
+	ToolCallID9 bool `json:"tool_call_id_9"`
+	// EmptyToolContent is one of the Content constants.
+	EmptyToolContent string `json:"empty_tool_content"`
+	// SchemaSubset: JSON schemas lose $schema, additionalProperties, format
+	// and exclusiveMinimum, and $ref is resolved.
+	SchemaSubset bool `json:"schema_subset"`
+	// DataURLImages: only images given as data URLs can be sent. The gateway
+	// does not fetch, so such a candidate is skipped for other images.
+	DataURLImages bool `json:"data_url_images"`
+	// PrefillField is the member set to true on a last assistant message that
+	// is to be continued. Empty: the message is sent as it is; whether that is
+	// understood at all is Model.Prefill.
+	PrefillField string `json:"prefill_field"`
+	// PrefillBaseURL is the base of such requests where it differs.
+	PrefillBaseURL string `json:"prefill_base_url"`
+	// EffortField is EffortFlat or EffortNested. Default: EffortFlat.
+	EffortField string `json:"effort_field"`
+	// ReasoningEfforts are the efforts that reasoning models of this provider
+	// know unless the model says otherwise.
+	ReasoningEfforts []string `json:"reasoning_efforts"`
+	// ThinkingSwitch: reasoning is turned off by thinking {"type":"disabled"},
+	// not by an effort.
+	ThinkingSwitch bool `json:"thinking_switch"`
+}
+
+// DefaultShape is for providers that the catalog does not know, such as a
+// user's own server: the old name of the limit, and none of the members that
+// only OpenAI defines.
+func DefaultShape() Shape {
+	return Shape{
+		MaxTokensField: FieldMaxTokens,
+		EffortField:    EffortFlat,
+		StreamUsage:    true,
+		Drop: []string{
+			"user", "metadata", "service_tier", "prompt_cache_key", "prompt_cache_retention",
+			"safety_identifier", "verbosity", "store", "seed",
+		},
+	}
+}
+
+// Timeouts of one attempt. Zero means: the default of the gateway.
+type Timeouts struct {
+	// Connect is the time to a usable connection, TLS included.
+	Connect time.Duration
+	// FirstContent is the time from the request to the first content.
+	FirstContent PerTier
+	// Idle is the longest silence between two pieces of an answer.
+	Idle time.Duration
+}
+
+// Or fills the fields of t that are zero from d.
+func (t Timeouts) Or(d Timeouts) Timeouts {
+	return Timeouts{
+		Connect: or(t.Connect, d.Connect),
+		FirstContent: PerTier{
+			Low:    or(t.FirstContent.Low, d.FirstContent.Low),
+			Medium: or(t.FirstContent.Medium, d.FirstContent.Medium),
+			High:   or(t.FirstContent.High, d.FirstContent.High),
+		},
+		Idle: or(t.Idle, d.Idle),
+	}
+}
+
+func or(d, fallback time.Duration) time.Duration {
+	if d != 0 {
+		return d
+	}
+	return fallback
+}
+
+// PerTier is one duration for each tier.
+type PerTier struct{ Low, Medium, High time.Duration }
+
+// For returns the duration of a tier; zero for a value that is no tier.
+func (p PerTier) For(t Tier) time.Duration {
+	switch t {
+	case Low:
+		return p.Low
+	case Medium:
+		return p.Medium
+	case High:
+		return p.High
+	}
+	return 0
+}
+
+// clip keeps text from outside short enough for an error message.
+func clip(s string) string {
+	const most = 100
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,285 @@
+package keychain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// Account is what routing needs of a user, read together and kept for at most
+// CacheTTL. It is never changed after it was read.
+type Account struct {
+	UserID      string
+	keys        []accountKey
+	models      []modelRow
+	customKeys  map[string]string // model row id -> key
+	preferences Preferences
+
+	next    atomic.Uint32 // rotates the keys of a provider
+	routing atomic.Pointer[Routing]
+}
+
+// accountKey is a decrypted provider key.
+type accountKey struct {
+	ID, Provider, secret string
+}
+
+// Key is a credential of a candidate.
+type Key struct {
+	// ID names the key in the health table; custom entries without a key have
+	// the entry's id.
+	ID string
+	// Secret is sent to the provider; empty: none.
+	Secret string
+}
+
+// Candidate is a model that a request can be sent to.
+type Candidate struct {
+	// Entry is provider/model as the user's table has it.
+	Entry    string
+	Provider *catalog.Provider
+	Model    *catalog.Model
+	Tier     catalog.Tier
+	// Keys has at least one element.
+	Keys   []Key
+	Custom bool
+}
+
+// Routing is an Account over a catalog, ordered.
+type Routing struct {
+	catalog *catalog.Catalog
+	// Connected: the user has a provider key, or an entry that needs none.
+	Connected bool
+	// tiers holds the candidates of each tier in the order of trial.
+	tiers   [catalog.High + 1][]*Candidate
+	entries map[string]*Candidate
+}
+
+// Tier lists the candidates of one tier in the order of trial.
+func (r *Routing) Tier(t catalog.Tier) []*Candidate { return r.tiers[t] }
+
+// Entry finds an enabled entry of a connected provider by its name.
+func (r *Routing) Entry(name string) (*Candidate, bool) {
+	c, ok := r.entries[name]
+	return c, ok
+}
+
+// Entries lists the names of all candidates, sorted.
+func (r *Routing) Entries() []string {
+	names := make([]string, 0, len(r.entries))
+	for name := range r.entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NextKey counts the requests of the account, so that they rotate over the
+// keys of a provider.
+func (a *Account) NextKey() uint32 { return a.next.Add(1) }
+
+// Account reads what routing needs of the user, or takes it from the cache. An
+// unknown user has an empty account.
+func (s *Service) Account(ctx context.Context, userID string) (*Account, error) {
+	if account, ok := s.accts.Get(userID); ok {
+		return account, nil
+	}
+	found, err, _ := s.flight.Do("account/"+userID, func() (any, error) {
+		before := s.changes.current()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		account, err := s.readAccount(ctx, userID)
+		if err != nil {
+			return nil, err
+		}
+		s.changes.mu.Lock()
+		if s.changes.n == before {
+			s.accts.SetWithTTL(userID, account, 1, CacheTTL)
+		}
+		s.changes.mu.Unlock()
+		return account, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*Account), nil
+}
+
+func (s *Service) forgetAccount(userID string) {
+	s.changes.mu.Lock()
+	s.changes.n++
+	s.accts.Del(userID)
+	s.changes.mu.Unlock()
+}
+
+func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
+	a := &Account{UserID: userID}
+	rows, err := s.selectProviderKeys(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	if a.models, err = s.selectModels(ctx, userID); err != nil {
+		return nil, err
+	}
+	if a.preferences, err = s.selectPreferences(ctx, userID); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		secret, err := s.ring.Open(ctx, rows[i].sealed, rows[i].associated())
+		if err != nil { // one bad key must not take the others down
+			s.logger.Error("provider key cannot be opened, it is left out; check the keyring",
+				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
+			continue
+		}
+		a.keys = append(a.keys, accountKey{rows[i].ID, rows[i].Provider, string(secret)})
+	}
+	for i := range a.models {
+		if m := &a.models[i]; m.Sealed != "" {
+			secret, err := s.ring.Open(ctx, m.Sealed, m.associated())
+			if err != nil {
+				s.logger.Error("key of a custom model cannot be opened, the model is used without; check the keyring",
+					zap.String("model_id", m.ID), zap.Error(err))
+				continue
+			}
+			if a.customKeys == nil {
+				a.customKeys = make(map[string]string)
+			}
+			a.customKeys[m.ID] = string(secret)
+		}
+	}
+	return a, nil
+}
+
+// Routing orders the account's candidates over a catalog (specification 13.1).
+// It is computed once for each pair of the two.
+func (a *Account) Routing(cat *catalog.Catalog) *Routing {
+	if r := a.routing.Load(); r != nil && r.catalog == cat {
+		return r
+	}
+	r := a.route(cat)
+	a.routing.Store(r)
+	return r
+}
+
+func (a *Account) route(cat *catalog.Catalog) *Routing {
+	r := &Routing{catalog: cat, entries: make(map[string]*Candidate)}
+	keys := make(map[string][]Key)
+	for _, k := range a.keys {
+		if _, ok := cat.Provider(k.Provider); ok {
+			keys[k.Provider] = append(keys[k.Provider], Key{k.ID, k.secret})
+		}
+	}
+	r.Connected = len(keys) > 0
+	custom := make(map[string]*modelRow)
+	for i := range a.models {
+		if m := &a.models[i]; m.Custom {
+			custom[m.Entry] = m
+			r.Connected = r.Connected || m.Enabled
+		}
+	}
+	for _, e := range a.table(cat) {
+		if !e.Enabled || !e.ProviderConnected ||
+			slices.Contains(a.preferences.ExcludedProviders, e.Provider) ||
+			slices.Contains(a.preferences.ExcludedModels, e.Entry) {
+			continue
+		}
+		c := r.entries[e.Entry] // a model may stand in several tiers
+		if c == nil {
+			if m := custom[e.Entry]; m != nil && e.IsCustom {
+				c = a.customCandidate(m)
+			} else {
+				code, id, _ := strings.Cut(e.Entry, "/")
+				provider, _ := cat.Provider(code)
+				model, _ := cat.Model(code, id)
+				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
+			}
+			c.Tier = e.Tier
+			r.entries[e.Entry] = c
+		}
+		inTier := c
+		if c.Tier != e.Tier {
+			other := *c
+			other.Tier = e.Tier
+			inTier = &other
+		}
+		if e.Tier > 0 {
+			r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
+		}
+	}
+	return r
+}
+
+// customCandidate describes a model of the user's own as a provider that has
+// this one model. Its abilities are not known, so none is ruled out.
+func (a *Account) customCandidate(m *modelRow) *Candidate {
+	return &Candidate{
+		Entry:  m.Entry,
+		Custom: true,
+		Provider: &catalog.Provider{
+			Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
+			Shape: catalog.Shape{MaxTokensField: "max_tokens", StreamUsage: true},
+		},
+		Model: &catalog.Model{
+			Provider: CustomProvider, ID: m.Model, Name: m.Entry,
+			Modalities: []string{"text", "image", "file", "audio"}, Tools: true, JSONSchema: true, Prefill: true,
+		},
+		Keys: []Key{{ID: m.ID, Secret: a.customKeys[m.ID]}},
+	}
+}
+
+// table is the effective model table: high tier first; inside a tier preferred
+// providers in their order, then priority, then the order of the catalog, with
+// the user's own models in the order they were added behind it.
+func (a *Account) table(cat *catalog.Catalog) []ModelEntry {
+	connected := make(map[string]bool)
+	for _, k := range a.keys {
+		connected[k.Provider] = true
+	}
+	overrides := make(map[string]*modelRow)
+	for i := range a.models {
+		if !a.models[i].Custom {
+			overrides[a.models[i].Entry] = &a.models[i]
+		}
+	}
+	var table []ModelEntry
+	for t := catalog.High; t >= catalog.Low; t-- {
+		from := len(table)
+		for _, m := range cat.Tier(t) {
+			e := ModelEntry{
+				ID: m.Provider + "/" + m.ID, Entry: m.Provider + "/" + m.ID, Provider: m.Provider,
+				Tier: t, Enabled: true, ProviderConnected: connected[m.Provider],
+			}
+			if o := overrides[e.Entry]; o != nil {
+				e.ID, e.Enabled = o.ID, o.Enabled
+				if o.Priority != nil {
+					e.Priority = *o.Priority
+				}
+			}
+			table = append(table, e)
+		}
+		for i := range a.models {
+			if m := &a.models[i]; m.Custom && m.Tier == t.String() {
+				table = append(table, m.entry())
+			}
+		}
+		slices.SortStableFunc(table[from:], func(x, y ModelEntry) int {
+			return cmp.Or(cmp.Compare(a.rank(x.Provider), a.rank(y.Provider)), cmp.Compare(x.Priority, y.Priority))
+		})
+	}
+	return table
+}
+
+// rank is the place of a provider among the preferred ones, the rest last.
+func (a *Account) rank(provider string) int {
+	if at := slices.Index(a.preferences.PreferredProviders, provider); at >= 0 {
+		return at
+	}
+	return len(a.preferences.PreferredProviders)
+}

@@ -1,0 +1,174 @@
+// Package keychain is the model gateway's memory of its users: gateway keys,
+// provider keys, models, preferences and the log of what was used.
+package keychain
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dgraph-io/ristretto/v2"
+	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Schema is the part of the database that the keychain owns.
+func Schema() store.Schema {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return store.Schema{Name: "gateway", Migrations: files}
+}
+
+// CacheTTL is how long a node may act on what it read before: a change made on
+// another node (or by the command line) is seen after at most this long. A
+// change made through this Service is seen at once.
+const CacheTTL = 4 * time.Second
+
+// Service holds the rules of the keychain. Its errors are *apierror.Error, or
+// wrap store.ErrUnavailable while the database cannot be reached.
+type Service struct {
+	db      *store.DB
+	ring    keyring.Keyring
+	logger  *zap.Logger
+	now     func() time.Time
+	keys    *ristretto.Cache[string, *cachedKey]
+	accts   *ristretto.Cache[string, *Account]
+	flight  singleflight.Group
+	changes changes
+	used    usedKeys
+}
+
+// New makes the service over a database with Schema registered.
+func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time.Time) (*Service, error) {
+	s := &Service{db: db, ring: ring, logger: logger, now: now}
+	var err error
+	s.keys, err = ristretto.NewCache(&ristretto.Config[string, *cachedKey]{
+		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, // about 100,000 keys
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the key cache: %w", err)
+	}
+	s.accts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
+		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, // about 20,000 users
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the account cache: %w", err)
+	}
+	return s, nil
+}
+
+// Close gives the caches back.
+func (s *Service) Close() {
+	s.keys.Close()
+	s.accts.Close()
+}
+
+// User is one who has keys. The id comes from the operator or the identity
+// provider.
+type User struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// InitUser makes the user and a primary gateway key if there is no such user
+// yet. created tells whether it did; only then key holds a plaintext.
+func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
+	if err := checkText("user_id", id, 1, 200); err != nil {
+		return User{}, nil, false, err
+	}
+	row, plain := s.newKey(id, "primary", true, nil)
+	user = User{ID: id, CreatedAt: row.CreatedAt}
+	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+		created, err = s.insertUser(ctx, tx, user)
+		if err != nil || !created {
+			return err
+		}
+		return s.insertKey(ctx, tx, row, hashKey(plain))
+	})
+	if err != nil {
+		return User{}, nil, false, err
+	}
+	if !created {
+		user, err = s.user(ctx, id)
+		return user, nil, false, err
+	}
+	return user, &NewKey{GatewayKey: row, Key: plain}, true, nil
+}
+
+// Users lists users by id, at most limit of them behind after.
+func (s *Service) Users(ctx context.Context, after string, limit int) ([]User, error) {
+	return s.selectUsers(ctx, after, limit)
+}
+
+func notFound(what, id string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %q", what, id)
+}
+
+func invalid(param, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
+}
+
+// checkText bounds a text from outside and refuses control characters.
+func checkText(param, text string, least, most int) error {
+	if n := utf8.RuneCountInString(text); n < least || n > most || !utf8.ValidString(text) {
+		return invalid(param, "%s must have %d to %d characters", param, least, most)
+	}
+	for _, r := range text {
+		if r < 0x20 || r == 0x7f {
+			return invalid(param, "%s must not have control characters", param)
+		}
+	}
+	return nil
+}
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// random returns n base62 characters without bias.
+func random(n int) string {
+	out := make([]byte, 0, n)
+	var buf [64]byte
+	for len(out) < n {
+		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
+		for _, b := range buf {
+			if b < 248 && len(out) < n { // 248 = 4*62
+				out = append(out, base62[b%62])
+			}
+		}
+	}
+	return string(out)
+}
+
+// mask shows the ends of a secret, never more than a quarter of it.
+func mask(secret string) string {
+	head, tail := 6, 4
+	if len(secret) < 24 {
+		head, tail = 2, 2
+	}
+	if len(secret) < 12 {
+		return "…"
+	}
+	return secret[:head] + "…" + secret[len(secret)-tail:]
+}
+
+// tierText is the column of a tier.
+func tierText(t catalog.Tier) string {
+	if t == 0 {
+		return ""
+	}
+	return t.String()
+}

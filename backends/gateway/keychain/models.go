@@ -1,0 +1,270 @@
+package keychain
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// CustomProvider is the provider code of models that a user added with a base
+// URL of their own.
+const CustomProvider = "custom"
+
+// ModelEntry is a row of a user's effective model table: the catalog's models
+// with the user's changes, and the user's own.
+type ModelEntry struct {
+	// ID is the id of the override or custom entry; for an untouched model of
+	// the catalog it is the entry's name.
+	ID string `json:"id"`
+	// Entry is the name that clients send: provider/model.
+	Entry    string       `json:"model_entry"`
+	Provider string       `json:"provider"`
+	Tier     catalog.Tier `json:"tier"`
+	Enabled  bool         `json:"enabled"`
+	// Priority: lower is tried earlier inside a tier; 0 is the default, equal
+	// ones keep the catalog's order.
+	Priority          int64 `json:"priority"`
+	IsCustom          bool  `json:"is_custom"`
+	ProviderConnected bool  `json:"provider_connected"`
+	// BaseURL and Model are set for custom entries only.
+	BaseURL string `json:"base_url,omitempty"`
+	Model   string `json:"model,omitempty"`
+}
+
+// CustomModel is a model of the user's own.
+type CustomModel struct {
+	// Entry is the name that clients send; it must hold a slash, so that it
+	// cannot be taken for a name of the gateway's.
+	Entry string
+	// BaseURL is where /chat/completions is appended.
+	BaseURL string
+	// Model is the upstream's name of it.
+	Model string
+	Tier  catalog.Tier
+	// APIKey is sent as a Bearer token; empty: none is needed.
+	APIKey   string
+	Priority int64
+}
+
+// ModelChange is a change of an entry; nil fields stay.
+type ModelChange struct {
+	Enabled  *bool
+	Priority *int64
+}
+
+// modelRow is an override (of a catalog model) or a custom entry.
+type modelRow struct {
+	ID, Entry      string
+	Custom         bool
+	Enabled        bool
+	Priority       *int64
+	Tier           string
+	BaseURL, Model string
+	Sealed         string
+	CreatedAt      time.Time
+}
+
+func (m *modelRow) associated() []byte { return []byte("gateway_models/" + m.ID) }
+
+const maxModelRows = 1000
+
+// AddModel adds a custom entry; 409 when the user has one of that name.
+func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*ModelEntry, error) {
+	if err := checkText("model_entry", m.Entry, 3, 200); err != nil {
+		return nil, err
+	}
+	if before, after, ok := strings.Cut(m.Entry, "/"); !ok || before == "" || after == "" || strings.ContainsAny(m.Entry, " \t") {
+		return nil, invalid("model_entry", "model_entry must look like local/my-model, without spaces")
+	}
+	if err := checkText("model", m.Model, 1, 500); err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(m.BaseURL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || len(m.BaseURL) > 500 {
+		return nil, invalid("base_url", "base_url must be an http or https URL such as http://127.0.0.1:11434/v1, without user, query and fragment")
+	}
+	if m.Tier == 0 {
+		return nil, invalid("tier", "tier must be one of low, medium, high")
+	}
+	if len(m.APIKey) > 1000 || strings.ContainsFunc(m.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, invalid("api_key", "api_key must be at most 1,000 printable ASCII characters without spaces")
+	}
+	row := &modelRow{
+		ID: "me_" + random(20), Entry: m.Entry, Custom: true, Enabled: true, Priority: &m.Priority,
+		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, CreatedAt: s.now(),
+	}
+	if m.APIKey != "" {
+		if row.Sealed, err = s.ring.Seal(ctx, []byte(m.APIKey), row.associated()); err != nil {
+			return nil, err
+		}
+	}
+	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+		if err := s.requireUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		return s.insertModel(ctx, tx, userID, row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.forgetAccount(userID)
+	entry := row.entry()
+	return &entry, nil
+}
+
+func (m *modelRow) entry() ModelEntry {
+	tier, _ := catalog.ParseTier(m.Tier)
+	e := ModelEntry{
+		ID: m.ID, Entry: m.Entry, Provider: CustomProvider, Tier: tier, Enabled: m.Enabled,
+		IsCustom: true, ProviderConnected: true, BaseURL: m.BaseURL, Model: m.Model,
+	}
+	if m.Priority != nil {
+		e.Priority = *m.Priority
+	}
+	return e
+}
+
+// ChangeModel enables, disables or orders an entry, named by its id or its
+// entry name.
+func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID, name string, change ModelChange) (*ModelEntry, error) {
+	if change.Priority != nil && (*change.Priority < -1_000_000 || *change.Priority > 1_000_000) {
+		return nil, invalid("priority", "priority must be from -1,000,000 to 1,000,000")
+	}
+	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+		if err := s.requireUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		rows, err := s.modelRows(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
+		if at < 0 {
+			if !inCatalog(cat, name) {
+				return notFound("model entry", name)
+			}
+			row := modelRow{ID: "me_" + random(20), Entry: name, Enabled: true, CreatedAt: s.now()}
+			row.apply(change)
+			return s.insertModel(ctx, tx, userID, &row)
+		}
+		rows[at].apply(change)
+		return s.updateModel(ctx, tx, &rows[at])
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.forgetAccount(userID)
+	return s.findModel(ctx, cat, userID, name)
+}
+
+func (m *modelRow) apply(change ModelChange) {
+	if change.Enabled != nil {
+		m.Enabled = *change.Enabled
+	}
+	if change.Priority != nil {
+		m.Priority = change.Priority
+	}
+}
+
+// inCatalog reports whether provider/model is of an enabled provider.
+func inCatalog(cat *catalog.Catalog, entry string) bool {
+	provider, model, ok := strings.Cut(entry, "/")
+	if !ok {
+		return false
+	}
+	_, ok = cat.Model(provider, model)
+	return ok
+}
+
+// RemoveModel removes a custom entry, or what the user changed of a catalog
+// model.
+func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
+	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+		return s.deleteModel(ctx, tx, userID, name)
+	})
+	if err == nil {
+		s.forgetAccount(userID)
+	}
+	return err
+}
+
+// Models is the user's effective model table, in the order of routing inside
+// each tier, high to low.
+func (s *Service) Models(ctx context.Context, cat *catalog.Catalog, userID string) ([]ModelEntry, error) {
+	account, err := s.Account(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	return account.table(cat), nil
+}
+
+func (s *Service) findModel(ctx context.Context, cat *catalog.Catalog, userID, name string) (*ModelEntry, error) {
+	entries, err := s.Models(ctx, cat, userID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		if entries[i].ID == name || entries[i].Entry == name {
+			return &entries[i], nil
+		}
+	}
+	return nil, notFound("model entry", name)
+}
+
+// Preferences steer the order of candidates.
+type Preferences struct {
+	PreferredProviders []string `json:"preferred_providers"`
+	ExcludedProviders  []string `json:"excluded_providers"`
+	ExcludedModels     []string `json:"excluded_models"`
+}
+
+// Preferences of the user; none set is the zero value.
+func (s *Service) Preferences(ctx context.Context, userID string) (Preferences, error) {
+	account, err := s.Account(ctx, userID)
+	if err != nil {
+		return Preferences{}, err
+	}
+	return account.preferences, nil
+}
+
+// SetPreferences replaces the user's preferences; unknown names are refused.
+func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, userID string, p Preferences) error {
+	account, err := s.Account(ctx, userID)
+	if err != nil {
+		return err
+	}
+	custom := func(entry string) bool {
+		return slices.ContainsFunc(account.models, func(m modelRow) bool { return m.Entry == entry })
+	}
+	for param, list := range map[string][]string{"preferred_providers": p.PreferredProviders, "excluded_providers": p.ExcludedProviders} {
+		for _, code := range list {
+			if _, ok := cat.Provider(code); !ok && code != CustomProvider {
+				return invalid(param, "%s names the unknown provider %q", param, code)
+			}
+		}
+	}
+	for _, entry := range p.ExcludedModels {
+		if !inCatalog(cat, entry) && !custom(entry) {
+			return invalid("excluded_models", "excluded_models names the unknown model %q", entry)
+		}
+	}
+	if len(p.PreferredProviders)+len(p.ExcludedProviders)+len(p.ExcludedModels) > maxModelRows {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "the preferences name more than %d entries", maxModelRows)
+	}
+	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+		if err := s.requireUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		return s.upsertPreferences(ctx, tx, userID, p)
+	})
+	if err == nil {
+		s.forgetAccount(userID)
+	}
+	return err
+}

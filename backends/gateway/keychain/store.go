@@ -1,0 +1,402 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// querier is what *sql.DB and *sql.Tx have in common.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (s *Service) write(ctx context.Context, fn func(ctx context.Context, tx querier) error) error {
+	return s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error { return fn(ctx, tx) })
+}
+
+// exec runs a statement and returns the number of rows it changed.
+func (s *Service) exec(ctx context.Context, tx querier, query string, args ...any) (int64, error) {
+	result, err := tx.ExecContext(ctx, s.db.Rebind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// list reads all rows of a query; limit them in the query.
+func list[T any](ctx context.Context, s *Service, tx querier, scan func(row interface{ Scan(dest ...any) error }) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := tx.QueryContext(ctx, s.db.Rebind(query), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, rows.Err()
+}
+
+// read is list on the reader pool.
+func read[T any](ctx context.Context, s *Service, scan func(row interface{ Scan(dest ...any) error }) (T, error), query string, args ...any) (out []T, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) (err error) {
+		out, err = list(ctx, s, r, scan, query, args...)
+		return err
+	})
+	return out, err
+}
+
+type scanner = interface{ Scan(dest ...any) error }
+
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+func moment(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func nullable(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// users
+
+func (s *Service) insertUser(ctx context.Context, tx querier, u User) (created bool, err error) {
+	n, err := s.exec(ctx, tx, `INSERT INTO gateway_users (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING`,
+		u.ID, micros(u.CreatedAt))
+	return n == 1, err
+}
+
+func (s *Service) requireUser(ctx context.Context, tx querier, id string) error {
+	var one int
+	err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT 1 FROM gateway_users WHERE id = ?`), id).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound("user", id)
+	}
+	return err
+}
+
+func scanUser(row scanner) (u User, err error) {
+	var created int64
+	err = row.Scan(&u.ID, &created)
+	u.CreatedAt = moment(created)
+	return u, err
+}
+
+func (s *Service) user(ctx context.Context, id string) (User, error) {
+	users, err := read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id = ?`, id)
+	if err != nil {
+		return User{}, err
+	}
+	if len(users) == 0 {
+		return User{}, notFound("user", id)
+	}
+	return users[0], nil
+}
+
+func (s *Service) selectUsers(ctx context.Context, after string, limit int) ([]User, error) {
+	return read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+}
+
+// gateway keys
+
+const keyColumns = `id, user_id, label, masked, is_primary, rate_limit_per_minute, effort_mode, created_at, revoked_at, last_used_at`
+
+func (s *Service) insertKey(ctx context.Context, tx querier, k GatewayKey, hash string) error {
+	_, err := s.exec(ctx, tx, `INSERT INTO gateway_keys
+		(id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, effort_mode, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), k.RateLimitPerMinute, string(k.EffortMode), micros(k.CreatedAt))
+	return err
+}
+
+func scanKey(row scanner, more ...any) (k GatewayKey, err error) {
+	var limit, revoked, used sql.NullInt64
+	var created int64
+	var mode string
+	err = row.Scan(append([]any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &limit, &mode, &created, &revoked, &used}, more...)...)
+	if limit.Valid {
+		k.RateLimitPerMinute = &limit.Int64
+	}
+	k.EffortMode = EffortMode(mode)
+	k.CreatedAt = moment(created)
+	k.Revoked = revoked.Valid
+	if used.Valid {
+		at := moment(used.Int64)
+		k.LastUsedAt = &at
+	}
+	return k, err
+}
+
+func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
+	return read(ctx, s, func(row scanner) (GatewayKey, error) { return scanKey(row) },
+		`SELECT `+keyColumns+` FROM gateway_keys WHERE user_id = ? ORDER BY created_at, id LIMIT 10000`, userID)
+}
+
+// lockKey reads a key of the user for a change; revoked keys cannot be changed
+// but may be revoked again.
+func (s *Service) lockKey(ctx context.Context, tx querier, userID, keyID string) (*GatewayKey, string, error) {
+	var hash string
+	k, err := scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`),
+		keyID, userID), &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, "", notFound("gateway key", keyID)
+	}
+	return &k, hash, err
+}
+
+func (s *Service) primaryKey(ctx context.Context, tx querier, userID string) (*GatewayKey, string, error) {
+	var hash string
+	k, err := scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys
+		WHERE user_id = ? AND is_primary = 1 AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`), userID), &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, "", nil
+	}
+	return &k, hash, err
+}
+
+func (s *Service) updateKey(ctx context.Context, tx querier, k *GatewayKey) error {
+	_, err := s.exec(ctx, tx, `UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, effort_mode = ? WHERE id = ?`,
+		k.Label, k.RateLimitPerMinute, string(k.EffortMode), k.ID)
+	return err
+}
+
+func (s *Service) markRevoked(ctx context.Context, tx querier, keyID string) error {
+	_, err := s.exec(ctx, tx, `UPDATE gateway_keys SET revoked_at = ?, is_primary = 0 WHERE id = ? AND revoked_at IS NULL`,
+		micros(s.now()), keyID)
+	return err
+}
+
+func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
+	keys, err := read(ctx, s, func(row scanner) (GatewayKey, error) { return scanKey(row) },
+		`SELECT `+keyColumns+` FROM gateway_keys WHERE hash = ? AND revoked_at IS NULL`, hash)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	k := &keys[0]
+	return &Identity{UserID: k.UserID, KeyID: k.ID, Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, EffortMode: k.EffortMode}, nil
+}
+
+// provider keys
+
+type providerKeyRow struct {
+	ProviderKey
+	sealed string
+}
+
+func (s *Service) insertProviderKey(ctx context.Context, tx querier, userID string, k *ProviderKey, sealed string) error {
+	n, err := s.exec(ctx, tx, `INSERT INTO gateway_provider_keys (id, user_id, provider, label, sealed, masked, created_at)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE user_id = ?) < ?`,
+		k.ID, userID, k.Provider, k.Label, sealed, k.Masked, micros(k.CreatedAt), userID, maxProviderKeys)
+	if err == nil && n == 0 {
+		err = apierror.New(http.StatusConflict, "too_many", "a user can have at most %d provider keys, remove one first", maxProviderKeys)
+	}
+	return err
+}
+
+func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
+	return read(ctx, s, func(row scanner) (k providerKeyRow, err error) {
+		var created int64
+		err = row.Scan(&k.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created)
+		k.CreatedAt = moment(created)
+		return k, err
+	}, `SELECT id, provider, label, sealed, masked, created_at FROM gateway_provider_keys
+		WHERE user_id = ? ORDER BY created_at, id LIMIT ?`, userID, maxProviderKeys)
+}
+
+func (s *Service) deleteProviderKey(ctx context.Context, tx querier, userID, id string) error {
+	n, err := s.exec(ctx, tx, `DELETE FROM gateway_provider_keys WHERE id = ? AND user_id = ?`, id, userID)
+	if err == nil && n == 0 {
+		err = notFound("provider key", id)
+	}
+	return err
+}
+
+// models
+
+func scanModel(row scanner) (m modelRow, err error) {
+	var priority sql.NullInt64
+	var tier, base, model, sealed sql.NullString
+	var created int64
+	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &sealed, &created)
+	if priority.Valid {
+		m.Priority = &priority.Int64
+	}
+	m.Tier, m.BaseURL, m.Model, m.Sealed = tier.String, base.String, model.String, sealed.String
+	m.CreatedAt = moment(created)
+	return m, err
+}
+
+const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, created_at
+	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
+
+func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
+	return read(ctx, s, scanModel, selectModelRows, userID)
+}
+
+func (s *Service) modelRows(ctx context.Context, tx querier, userID string) ([]modelRow, error) {
+	return list(ctx, s, tx, scanModel, selectModelRows, userID)
+}
+
+func (s *Service) insertModel(ctx context.Context, tx querier, userID string, m *modelRow) error {
+	var count int
+	if err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT count(*) FROM gateway_models WHERE user_id = ?`), userID).Scan(&count); err != nil {
+		return err
+	}
+	if count >= maxModelRows {
+		return apierror.New(http.StatusConflict, "too_many", "a user can have at most %d model entries of their own, remove one first", maxModelRows)
+	}
+	n, err := s.exec(ctx, tx, `INSERT INTO gateway_models
+		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
+		m.ID, userID, m.Entry, flag(m.Custom), flag(m.Enabled), m.Priority, nullable(m.Tier), nullable(m.BaseURL),
+		nullable(m.Model), nullable(m.Sealed), micros(m.CreatedAt))
+	if err == nil && n == 0 {
+		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
+	}
+	return err
+}
+
+func (s *Service) updateModel(ctx context.Context, tx querier, m *modelRow) error {
+	_, err := s.exec(ctx, tx, `UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, flag(m.Enabled), m.Priority, m.ID)
+	return err
+}
+
+func (s *Service) deleteModel(ctx context.Context, tx querier, userID, name string) error {
+	n, err := s.exec(ctx, tx, `DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
+	if err == nil && n == 0 {
+		err = notFound("model entry", name)
+	}
+	return err
+}
+
+// preferences
+
+func (s *Service) selectPreferences(ctx context.Context, userID string) (Preferences, error) {
+	found, err := read(ctx, s, func(row scanner) (p Preferences, err error) {
+		var preferred, providers, models string
+		if err = row.Scan(&preferred, &providers, &models); err != nil {
+			return p, err
+		}
+		return p, errors.Join(json.Unmarshal([]byte(preferred), &p.PreferredProviders),
+			json.Unmarshal([]byte(providers), &p.ExcludedProviders), json.Unmarshal([]byte(models), &p.ExcludedModels))
+	}, `SELECT preferred_providers, excluded_providers, excluded_models FROM gateway_preferences WHERE user_id = ?`, userID)
+	if err != nil || len(found) == 0 {
+		return Preferences{}, err
+	}
+	return found[0], nil
+}
+
+func (s *Service) upsertPreferences(ctx context.Context, tx querier, userID string, p Preferences) error {
+	texts := make([]any, 0, 4)
+	texts = append(texts, userID)
+	for _, names := range [][]string{p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels} {
+		if names == nil {
+			names = []string{}
+		}
+		text, err := json.Marshal(names)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, string(text))
+	}
+	_, err := s.exec(ctx, tx, `INSERT INTO gateway_preferences (user_id, preferred_providers, excluded_providers, excluded_models)
+		VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET preferred_providers = excluded.preferred_providers,
+		excluded_providers = excluded.excluded_providers, excluded_models = excluded.excluded_models`, texts...)
+	return err
+}
+
+// usage
+
+const usageColumns = `at, request_id, user_id, key_id, surface, asked_model, tier, provider, model, stream, status, code, attempts,
+	failed_attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, usage_source, cost_micro_usd, latency_us, first_token_us`
+
+const usageWidth = 22
+
+// insertUsage writes many rows by one statement: on SQLite each statement
+// costs more than the row in it.
+func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record) error {
+	args := make([]any, 0, len(records)*usageWidth)
+	for i := range records {
+		r := &records[i]
+		failed := ""
+		if len(r.FailedAttempts) > 0 {
+			text, err := json.Marshal(r.FailedAttempts)
+			if err != nil {
+				return fmt.Errorf("encoding failed attempts: %w", err)
+			}
+			failed = string(text)
+		}
+		var cost any
+		if r.CostKnown {
+			cost = r.CostMicroUSD
+		}
+		args = append(args, micros(r.At), r.RequestID, r.UserID, r.KeyID, r.Surface, r.AskedModel, tierText(r.Tier), r.Provider, r.Model,
+			flag(r.Stream), r.Status, r.Code, r.Attempts, failed, r.InputTokens, r.CachedTokens, r.OutputTokens, r.ReasoningTokens,
+			r.UsageSource, cost, r.Latency.Microseconds(), r.FirstToken.Microseconds())
+	}
+	row := "(?" + strings.Repeat(",?", usageWidth-1) + ")"
+	query := `INSERT INTO gateway_usage (` + usageColumns + `) VALUES ` + row + strings.Repeat(","+row, len(records)-1)
+	_, err := s.exec(ctx, tx, query, args...)
+	return err
+}
+
+func (s *Service) touchKeys(ctx context.Context, tx querier, used map[string]int64) error {
+	for id, minute := range used {
+		at := minute * 60 * 1_000_000
+		if _, err := s.exec(ctx, tx, `UPDATE gateway_keys SET last_used_at = ?
+			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recent lists a user's requests, newest first, at most limit (1..500) of them
+// before the request with id before (0: from the newest).
+func (s *Service) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	return read(ctx, s, func(row scanner) (r Record, err error) {
+		var at, latency, first int64
+		var cost sql.NullInt64
+		var tier, failed string
+		err = row.Scan(&r.ID, &at, &r.RequestID, &r.UserID, &r.KeyID, &r.Surface, &r.AskedModel, &tier, &r.Provider, &r.Model, &r.Stream,
+			&r.Status, &r.Code, &r.Attempts, &failed, &r.InputTokens, &r.CachedTokens, &r.OutputTokens, &r.ReasoningTokens,
+			&r.UsageSource, &cost, &latency, &first)
+		if err != nil {
+			return r, err
+		}
+		r.At, r.Tier = moment(at), parseTier(tier)
+		r.CostMicroUSD, r.CostKnown = cost.Int64, cost.Valid
+		r.Latency, r.FirstToken = time.Duration(latency)*time.Microsecond, time.Duration(first)*time.Microsecond
+		if failed != "" {
+			err = json.Unmarshal([]byte(failed), &r.FailedAttempts)
+		}
+		return r, err
+	}, `SELECT id, `+usageColumns+` FROM gateway_usage WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+		userID, before, min(max(limit, 1), 500))
+}

@@ -1,0 +1,187 @@
+package keychain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Record is one request in the usage log.
+type Record struct {
+	ID         int64 // set by the database, grows with time
+	At         time.Time
+	RequestID  string
+	UserID     string
+	KeyID      string
+	Surface    string // "chat_completions", …
+	AskedModel string
+	Tier       catalog.Tier // 0: the model was asked for by its entry
+	// Provider and Model are of the candidate that answered; empty: none did.
+	Provider, Model string
+	Stream          bool
+	Status          int    // the HTTP status the client got; 499: it left
+	Code            string // error code; empty: success
+	Attempts        int
+	FailedAttempts  []apierror.Attempt
+	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.
+	InputTokens, CachedTokens, OutputTokens, ReasoningTokens int64
+	UsageSource                                              string // "exact" or "estimated"
+	CostMicroUSD                                             int64
+	CostKnown                                                bool
+	Latency, FirstToken                                      time.Duration
+}
+
+// FlushInterval is how long a record may wait in memory: what a kill -9 or a
+// power loss can take. A graceful exit loses nothing.
+const FlushInterval = time.Second
+
+const (
+	batchRows  = 500     // a full batch is written without waiting for the interval
+	insertRows = 50      // rows of one statement
+	maxPending = 200_000 // records kept while the database is down, about 60 MB
+)
+
+// UsageLog writes records in batches behind the requests' backs.
+type UsageLog struct {
+	service *Service
+	logger  *zap.Logger
+	mu      sync.Mutex
+	pending []Record
+	dropped int64
+	wake    chan struct{}
+	stop    chan struct{}
+	stopped chan struct{}
+	once    sync.Once
+	flushMu sync.Mutex // one batch at a time
+}
+
+// NewUsageLog starts the writer. Close it.
+func NewUsageLog(s *Service, logger *zap.Logger) *UsageLog {
+	l := &UsageLog{
+		service: s, logger: logger,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	go l.run()
+	return l
+}
+
+// Add takes a record; it never waits. While the database is down records wait
+// in memory; beyond a bound the newest are dropped, which is logged.
+func (l *UsageLog) Add(r Record) {
+	l.mu.Lock()
+	if len(l.pending) >= maxPending {
+		l.dropped++
+		l.mu.Unlock()
+		return
+	}
+	l.pending = append(l.pending, r)
+	full := len(l.pending) >= batchRows
+	l.mu.Unlock()
+	if full {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Pending is the number of records not yet in the database.
+func (l *UsageLog) Pending() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending)
+}
+
+func (l *UsageLog) run() {
+	defer close(l.stopped)
+	tick := time.NewTicker(FlushInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+		case <-l.wake:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		err := l.Flush(ctx)
+		cancel()
+		if err != nil {
+			l.logger.Warn("usage records wait for the database", zap.Int("pending", l.Pending()), zap.Error(err))
+			select { // a full batch must not turn into a busy loop
+			case <-l.stop:
+				return
+			case <-time.After(FlushInterval):
+			}
+		}
+	}
+}
+
+// Flush writes all records added before it was called.
+func (l *UsageLog) Flush(ctx context.Context) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	for first := true; ; first = false {
+		l.mu.Lock()
+		batch := l.pending[:min(len(l.pending), batchRows)]
+		if len(batch) == len(l.pending) {
+			l.pending = nil
+		} else {
+			l.pending = l.pending[len(batch):]
+		}
+		dropped := l.dropped
+		l.dropped = 0
+		l.mu.Unlock()
+		if dropped > 0 {
+			l.logger.Error("usage records were dropped, too many waited for the database", zap.Int64("dropped", dropped))
+		}
+		var used map[string]int64
+		if first {
+			used = l.service.used.take()
+		}
+		if len(batch) == 0 && len(used) == 0 {
+			return nil
+		}
+		if err := l.write(ctx, batch, used); err != nil {
+			l.mu.Lock()
+			l.pending = slices.Concat(batch, l.pending)
+			l.mu.Unlock()
+			return err
+		}
+	}
+}
+
+func (l *UsageLog) write(ctx context.Context, batch []Record, used map[string]int64) error {
+	return l.service.write(ctx, func(ctx context.Context, tx querier) error {
+		for from := 0; from < len(batch); from += insertRows {
+			if err := l.service.insertUsage(ctx, tx, batch[from:min(from+insertRows, len(batch))]); err != nil {
+				return err
+			}
+		}
+		return l.service.touchKeys(ctx, tx, used)
+	})
+}
+
+// Close stops the writer and writes what is left.
+func (l *UsageLog) Close(ctx context.Context) error {
+	l.once.Do(func() { close(l.stop) })
+	<-l.stopped
+	err := l.Flush(ctx)
+	if n := l.Pending(); n > 0 {
+		l.logger.Error("usage records are lost", zap.Int("records", n), zap.Error(err))
+		err = errors.Join(err, errors.New("usage records are lost"))
+	}
+	return err
+}
+
+func parseTier(text string) catalog.Tier {
+	tier, _ := catalog.ParseTier(text)
+	return tier
+}

@@ -1,0 +1,491 @@
+package wire
+
+import (
+	"crypto/rand"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// ErrNoChoices is the error of an answer of status 200 that holds no answer:
+// no choice has content, a tool call or a finish_reason.
+var ErrNoChoices = errors.New("the answer has no choices")
+
+// ErrBroken is in the chain of every error that means the upstream sent what
+// is no JSON of the expected form.
+var ErrBroken = errors.New("the upstream sent a broken answer")
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewID returns prefix and 24 random base62 characters (specification 1.6).
+func NewID(prefix string) string {
+	id := make([]byte, len(prefix)+24)
+	copy(id, prefix)
+	random := id[len(prefix):]
+	_, _ = rand.Read(random) // never fails since Go 1.24
+	for i, b := range random {
+		random[i] = base62[int(b)%62]
+	}
+	return string(id)
+}
+
+// chatForm is what a whole reply and a chunk of a stream have in common: the
+// client's model name is put in and what upstreams get wrong is put right
+// (specification 16, chat identity path).
+type chatForm struct {
+	object  string // "chat.completion" or "chat.completion.chunk"
+	delta   string // "message" or "delta"
+	model   string // JSON text of the name the client asked for
+	id      string // of the first chunk that has one
+	created int64
+
+	// Finish is the last finish_reason seen; empty: none yet.
+	Finish string
+	// Usage is the last one seen.
+	Usage Usage
+	// TextBytes is the size of the text, reasoning and tool arguments.
+	TextBytes int64
+
+	tools          []choiceTools
+	open, finished choiceSet
+	edits          edits
+}
+
+// choiceTools numbers the tool calls of one choice by the order of their ids,
+// for upstreams that leave the index out.
+type choiceTools struct {
+	ids   []string
+	named bool // the last call has its name
+}
+
+// maxChoices, maxTools and maxID (in bytes) bound what an upstream can make
+// the gateway keep, and repeat: a missing id is filled in from the kept one.
+const (
+	maxChoices = 128
+	maxTools   = 1024
+	maxID      = 256
+)
+
+// choiceSet holds the indexes of choices.
+type choiceSet [maxChoices / 64]uint64
+
+func (c *choiceSet) add(index int) {
+	if index < maxChoices {
+		c[index/64] |= 1 << (index % 64)
+	}
+}
+
+// seen is what one body held.
+type seen struct {
+	proof      bool // content that proves the candidate works (specification 13.2)
+	empty      bool // no member at all
+	choices    int
+	usage      span   // the usage member with the comma before it, when it is an object
+	usageValue int    // where its value begins
+	failure    []byte // the value of a non-null "error" member
+	sawUsage   bool
+	afterBrace int
+}
+
+// scan reads one body and fills edits.
+func (f *chatForm) scan(body []byte) (seen, error) {
+	var got seen
+	f.edits = f.edits[:0]
+	s := NewScanner(body)
+	if s.Kind() != Object {
+		return got, ErrBroken
+	}
+	got.afterBrace = s.Offset() + 1
+	var hasID, hasObject, hasCreated, hasModel, hasChoices bool
+	insertAt := len(f.edits)
+	f.edits.replace(got.afterBrace, got.afterBrace, "") // room for missing members
+	previousEnd := got.afterBrace
+	got.empty = true
+	err := s.Object(func(key []byte) error {
+		got.empty = false
+		kind := s.Kind()
+		from := s.Offset()
+		var err error
+		switch string(key) {
+		case "id":
+			hasID = true
+			err = f.scanID(&s, kind, from)
+		case "object":
+			hasObject = true
+			err = s.Skip()
+		case "created":
+			hasCreated = true
+			err = s.Skip()
+		case "model":
+			hasModel = true
+			if err = s.Skip(); err == nil {
+				f.edits.replace(from, s.Offset(), f.model)
+			}
+		case "choices":
+			hasChoices = true
+			if kind != Array {
+				if err = s.Skip(); err == nil {
+					f.edits.replace(from, s.Offset(), "[]")
+				}
+				break
+			}
+			err = s.Array(func(i int) error {
+				got.choices++
+				return f.scanChoice(&s, i, &got)
+			})
+		case "usage":
+			err = scanUsage(&s, &f.Usage)
+			if kind == Object {
+				got.sawUsage = true
+				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
+			}
+		case "error":
+			err = s.Skip()
+			if kind != Null && err == nil {
+				got.failure = body[from:s.Offset()]
+			}
+		default:
+			err = s.Skip()
+		}
+		previousEnd = s.Offset()
+		return err
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return got, errors.Join(ErrBroken, err)
+	}
+	if got.empty {
+		return got, nil
+	}
+	missing := ""
+	if !hasID {
+		missing += `"id":"` + f.identity() + `",`
+	}
+	if !hasObject {
+		missing += `"object":"` + f.object + `",`
+	}
+	if !hasCreated {
+		missing += `"created":` + strconv.FormatInt(f.now(), 10) + `,`
+	}
+	if !hasModel {
+		missing += `"model":` + f.model + `,`
+	}
+	if !hasChoices {
+		missing += `"choices":[],`
+	}
+	f.edits[insertAt].text = missing
+	return got, nil
+}
+
+// complete reports whether every choice that was begun has its finish_reason.
+func (f *chatForm) complete() bool { return f.Finish != "" && f.open == f.finished }
+
+func (f *chatForm) identity() string {
+	if f.id == "" {
+		f.id = NewID("chatcmpl-")
+	}
+	return f.id
+}
+
+func (f *chatForm) now() int64 {
+	if f.created == 0 {
+		f.created = time.Now().Unix()
+	}
+	return f.created
+}
+
+// scanID keeps the id of a stream constant.
+func (f *chatForm) scanID(s *Scanner, kind Kind, from int) error {
+	if kind != String {
+		if err := s.Skip(); err != nil {
+			return err
+		}
+		f.edits.replace(from, s.Offset(), `"`+f.identity()+`"`)
+		return nil
+	}
+	raw, _, err := s.Text()
+	switch {
+	case err != nil:
+		return err
+	case len(raw) == 0 || len(raw) > maxID || (f.id != "" && f.id != string(raw)):
+		f.edits.replace(from, s.Offset(), `"`+f.identity()+`"`)
+	case f.id == "":
+		f.id = string(raw)
+	}
+	return nil
+}
+
+func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
+	if s.Kind() != Object {
+		return s.Skip()
+	}
+	index := position
+	hasIndex, searched := false, false
+	begin := *s
+	open := s.Offset() + 1
+	insertAt := len(f.edits)
+	f.edits.replace(open, open, "")
+	finishFrom, finishTo := 0, 0
+	finish := ""
+	empty := true
+	err := s.Object(func(key []byte) error {
+		empty = false
+		kind := s.Kind()
+		from := s.Offset()
+		switch string(key) {
+		case "index":
+			hasIndex = true
+			n, ok, err := s.index(kind)
+			if err != nil {
+				return err
+			}
+			if ok {
+				index = n
+			} else {
+				f.edits.replace(from, s.Offset(), strconv.Itoa(position))
+			}
+			return nil
+		case f.delta:
+			if kind != Object {
+				break
+			}
+			if !hasIndex && !searched { // it may stand behind the delta
+				searched = true
+				if n, ok := begin.findIndex(); ok {
+					index = n
+				}
+			}
+			return f.scanDelta(s, index, got)
+		case "finish_reason":
+			if kind != String {
+				break
+			}
+			raw, err := s.word()
+			finishFrom, finishTo = from, s.Offset()
+			finish = finishName(raw)
+			return err
+		}
+		return s.Skip()
+	})
+	if err != nil {
+		return err
+	}
+	if !hasIndex && !empty {
+		f.edits[insertAt].text = `"index":` + strconv.Itoa(position) + `,`
+	}
+	f.open.add(index)
+	if finishTo == 0 {
+		return nil
+	}
+	switch finish {
+	case "":
+		f.insertSorted(finishFrom, finishTo, "null")
+		return nil
+	case "stop":
+		if index < len(f.tools) && len(f.tools[index].ids) > 0 {
+			finish = "tool_calls"
+			f.insertSorted(finishFrom, finishTo, `"tool_calls"`)
+		}
+	}
+	f.Finish = finish
+	f.finished.add(index)
+	got.proof = true
+	return nil
+}
+
+// index passes the value of an index member; ok is false when it is none that
+// a choice or a tool call can have.
+func (s *Scanner) index(kind Kind) (index int, ok bool, err error) {
+	if kind != Number {
+		return 0, false, s.Skip()
+	}
+	n, ok, err := s.Int()
+	return int(n), ok && 0 <= n && n <= math.MaxInt32, err
+}
+
+// findIndex looks for the index of the object that the scanner stands before.
+func (s *Scanner) findIndex() (index int, ok bool) {
+	_ = s.Object(func(key []byte) (err error) { // who passes the object reports what is wrong with it
+		if string(key) != "index" {
+			return s.Skip()
+		}
+		index, ok, err = s.index(s.Kind())
+		return err
+	})
+	return index, ok
+}
+
+// insertSorted adds an edit that may lie before edits already noted, since a
+// choice may name its finish_reason before its delta.
+func (f *chatForm) insertSorted(from, to int, text string) {
+	at := len(f.edits)
+	for at > 0 && f.edits[at-1].from > from {
+		at--
+	}
+	f.edits = append(f.edits, edit{})
+	copy(f.edits[at+1:], f.edits[at:])
+	f.edits[at] = edit{from, to, text}
+}
+
+// finishName is string(raw) without an allocation for the usual reasons.
+func finishName(raw []byte) string {
+	for _, name := range [...]string{"stop", "length", "tool_calls", "content_filter", "error", ""} {
+		if string(raw) == name {
+			return name
+		}
+	}
+	return string(raw)
+}
+
+func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
+	return s.Object(func(key []byte) error {
+		switch string(key) {
+		case "content", "reasoning_content", "reasoning", "refusal":
+			switch s.Kind() {
+			case String:
+				raw, _, err := s.Text()
+				got.proof = got.proof || len(raw) > 0
+				f.TextBytes += int64(len(raw))
+				return err
+			case Array: // parts, as some upstreams send thinking
+				return s.Array(func(int) error {
+					got.proof = true
+					return s.Skip()
+				})
+			default:
+				return s.Skip()
+			}
+		case "tool_calls":
+			if s.Kind() != Array {
+				return s.Skip()
+			}
+			return s.Array(func(i int) error { return f.scanTool(s, choice, i, got) })
+		default:
+			return s.Skip()
+		}
+	})
+}
+
+func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
+	if s.Kind() != Object {
+		return s.Skip()
+	}
+	open := s.Offset() + 1
+	insertAt := len(f.edits)
+	f.edits.replace(open, open, "")
+	empty, named := true, false
+	var id []byte
+	var index span // of its value
+	indexed := false
+	err := s.Object(func(key []byte) error {
+		empty = false
+		kind := s.Kind()
+		from := s.Offset()
+		switch {
+		case string(key) == "index":
+			var err error
+			_, indexed, err = s.index(kind)
+			index = span{from, s.Offset()}
+			return err
+		case string(key) == "id" && kind == String:
+			raw, _, err := s.Text()
+			id = raw
+			return err
+		case string(key) == "function" && kind == Object:
+			return s.Object(func(key []byte) error {
+				if s.Kind() != String {
+					return s.Skip()
+				}
+				raw, _, err := s.Text()
+				f.TextBytes += int64(len(raw))
+				named = named || (len(raw) > 0 && string(key) == "name")
+				return err
+			})
+		default:
+			return s.Skip()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if empty {
+		return nil
+	}
+	got.proof = got.proof || named
+	n := f.toolIndex(choice, position, id, named)
+	switch {
+	case f.delta != "delta" || indexed:
+	case index.empty():
+		f.edits[insertAt].text = `"index":` + strconv.Itoa(n) + `,`
+	default:
+		f.edits.replace(index.from, index.to, strconv.Itoa(n))
+	}
+	return nil
+}
+
+// toolIndex is the number of the call in its choice: known ids keep theirs,
+// new ones get the next. What has no id continues the last call, unless it
+// brings the name of another.
+func (f *chatForm) toolIndex(choice, position int, id []byte, named bool) int {
+	if choice >= maxChoices {
+		return position
+	}
+	for len(f.tools) <= choice {
+		f.tools = append(f.tools, choiceTools{})
+	}
+	id = id[:min(len(id), maxID)]
+	tools := &f.tools[choice]
+	last := len(tools.ids) - 1
+	if len(id) == 0 {
+		if last >= 0 && (!named || !tools.named) {
+			tools.named = tools.named || named
+			return last
+		}
+	} else if at := slices.IndexFunc(tools.ids, func(known string) bool { return known == string(id) }); at >= 0 {
+		if at == last {
+			tools.named = tools.named || named
+		}
+		return at
+	}
+	if len(tools.ids) < maxTools {
+		tools.ids = append(tools.ids, string(id))
+		tools.named = named
+	}
+	return len(tools.ids) - 1
+}
+
+// ChatReply is a whole chat completion, checked and repaired.
+type ChatReply struct {
+	// Body is what the client gets.
+	Body []byte
+	// Finish is the finish_reason.
+	Finish    string
+	Usage     Usage
+	TextBytes int64
+}
+
+// ReadChatReply checks an upstream's answer to a request that did not stream.
+// Errors: *UpstreamError for an answer that is an error, ErrNoChoices,
+// or one that wraps ErrBroken.
+func ReadChatReply(body []byte, asked string) (*ChatReply, error) {
+	f := chatForm{object: "chat.completion", delta: "message", model: string(AppendQuoted(nil, asked))}
+	got, err := f.scan(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case got.failure != nil:
+		return nil, ParseUpstreamError(200, body)
+	case f.Finish == "error":
+		return nil, &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
+	case !got.proof:
+		return nil, ErrNoChoices
+	}
+	return &ChatReply{
+		Body:   f.edits.apply(make([]byte, 0, len(body)+128), body),
+		Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes,
+	}, nil
+}

@@ -1,0 +1,599 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Needs are the abilities a candidate must have to carry a request.
+type Needs uint16
+
+// The abilities.
+const (
+	NeedImage Needs = 1 << iota
+	NeedFile
+	NeedAudio
+	NeedTools
+	NeedJSONSchema
+	// NeedPrefill: the last message is of the assistant and to be continued.
+	NeedPrefill
+	// NeedChoices: n > 1.
+	NeedChoices
+)
+
+// Field is a top-level member of a request body.
+type Field struct {
+	Name   []byte
+	Key    int // offset of the key's opening quote
+	keyEnd int // offset behind its closing quote
+	Value  int // offset of the value
+	End    int // offset behind the value
+	Kind   Kind
+}
+
+// ChatRequest is a chat-completions request (API reference "Create chat
+// completion"): the body as it came and what routing needs to know of it.
+type ChatRequest struct {
+	Body   []byte
+	Model  string
+	Stream bool
+	// IncludeUsage is stream_options.include_usage.
+	IncludeUsage bool
+	// MaxTokens is max_completion_tokens or else max_tokens; 0: not given.
+	MaxTokens int64
+	Needs     Needs
+	// ToolChoiceRequired: tool_choice is the string "required".
+	ToolChoiceRequired bool
+	// TextBytes is the size of the text and the tools in the prompt.
+	TextBytes int64
+
+	fields     []Field
+	space      [24]Field // fields' first home, saves an allocation
+	developers []span    // role values that are "developer", quotes included
+	usage      span      // the value of stream_options.include_usage; empty: not given
+	options    bool      // stream_options has members
+	limit      int       // the field that MaxTokens is from, when it is not 0
+}
+
+// maxFields bounds the search for duplicates.
+const maxFields = 256
+
+// invalid is the 400 of a field that is wrong.
+func invalid(param, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
+}
+
+// ParseChat reads body in one validating pass. Its errors are *apierror.Error
+// with status 400 and the path of the field at fault. Members it does not know
+// are kept for the upstream to judge; a name given twice is refused, since two
+// readers could take different ones.
+func ParseChat(body []byte) (*ChatRequest, error) {
+	r := &ChatRequest{Body: body}
+	r.fields = r.space[:0]
+	s := NewScanner(body)
+	if s.Kind() != Object {
+		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", bodyKind(&s, body))
+	}
+	var sawModel, sawMessages bool
+	err := s.Object(func(key []byte) error {
+		if len(r.fields) == maxFields {
+			return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", maxFields)
+		}
+		for _, f := range r.fields {
+			if string(f.Name) == string(key) {
+				return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
+			}
+		}
+		f := Field{Name: key, Kind: s.Kind(), Value: s.Offset()}
+		var err error
+		switch string(key) {
+		case "model":
+			sawModel = true
+			err = r.model(&s, f.Kind)
+		case "messages":
+			sawMessages = true
+			err = r.messages(&s, f.Kind)
+		case "stream":
+			r.Stream, err = boolean(&s, "stream", f.Kind)
+		case "stream_options":
+			err = r.streamOptions(&s, f.Kind)
+		case "max_tokens", "max_completion_tokens":
+			err = r.maxTokens(&s, string(key), f.Kind)
+		case "n":
+			err = r.choices(&s, f.Kind)
+		case "tools":
+			err = r.tools(&s, f.Kind)
+		case "tool_choice":
+			err = r.toolChoice(&s, f.Kind)
+		case "response_format":
+			err = r.responseFormat(&s, f.Kind)
+		default:
+			err = s.Skip()
+		}
+		f.End = s.Offset()
+		r.fields = append(r.fields, f)
+		return err
+	})
+	if err == nil {
+		err = s.End()
+	}
+	switch {
+	case err != nil:
+		return nil, syntax(err)
+	case !utf8.Valid(body):
+		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
+	case !sawModel:
+		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
+	case !sawMessages:
+		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "messages is required").With("messages")
+	}
+	r.keys()
+	return r, nil
+}
+
+// keys finds the offsets of each field's key, which the scanner has passed:
+// between two fields there is nothing but white space and a comma.
+func (r *ChatRequest) keys() {
+	at := 0
+	for i := range r.fields {
+		f := &r.fields[i]
+		for r.Body[at] != '"' {
+			at++
+		}
+		f.Key = at
+		for at++; r.Body[at] != '"'; at++ {
+			if r.Body[at] == '\\' {
+				at++
+			}
+		}
+		f.keyEnd = at + 1
+		at = f.End
+	}
+}
+
+func bodyKind(s *Scanner, body []byte) string {
+	if len(body) == 0 {
+		return "empty"
+	}
+	if k := s.Kind(); k != Invalid {
+		return k.String()
+	}
+	return "not JSON"
+}
+
+// syntax makes a 400 of a scanner's error and passes other errors on.
+func syntax(err error) error {
+	var se *SyntaxError
+	if !errors.As(err, &se) {
+		return err
+	}
+	return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", se)
+}
+
+func boolean(s *Scanner, param string, kind Kind) (bool, error) {
+	if kind == Null {
+		return false, s.Skip()
+	}
+	if kind != Bool {
+		return false, wrongKind(s, param, "a boolean", kind)
+	}
+	value := s.b[s.i] == 't'
+	return value, s.Skip()
+}
+
+// wrongKind is the 400 of a value of the wrong kind; broken JSON comes first.
+func wrongKind(s *Scanner, param, want string, got Kind) error {
+	if err := s.Skip(); err != nil {
+		return err
+	}
+	return invalid(param, "%s must be %s, it is %s", param, want, got)
+}
+
+func (r *ChatRequest) model(s *Scanner, kind Kind) error {
+	if kind != String {
+		return wrongKind(s, "model", "a string", kind)
+	}
+	model, err := s.Unquoted()
+	if err != nil {
+		return err
+	}
+	if model == "" || len(model) > 512 {
+		return invalid("model", "model must have 1 to 512 bytes, it has %d", len(model))
+	}
+	r.Model = model
+	return nil
+}
+
+func (r *ChatRequest) streamOptions(s *Scanner, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != Object {
+		return wrongKind(s, "stream_options", "an object", kind)
+	}
+	return s.Object(func(key []byte) error {
+		r.options = true
+		if string(key) != "include_usage" {
+			return s.Skip()
+		}
+		const param = "stream_options.include_usage"
+		if !r.usage.empty() {
+			return invalid(param, "the field %q is given twice", param)
+		}
+		kind := s.Kind()
+		from := s.Offset()
+		var err error
+		r.IncludeUsage, err = boolean(s, param, kind)
+		r.usage = span{from, s.Offset()}
+		return err
+	})
+}
+
+func (r *ChatRequest) maxTokens(s *Scanner, param string, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != Number {
+		return wrongKind(s, param, "an integer", kind)
+	}
+	n, ok, err := s.Int()
+	if err != nil {
+		return err
+	}
+	if !ok || n < 1 {
+		return invalid(param, "%s must be an integer of at least 1", param)
+	}
+	if param == "max_completion_tokens" || r.MaxTokens == 0 {
+		r.MaxTokens, r.limit = n, len(r.fields)
+	}
+	return nil
+}
+
+func (r *ChatRequest) choices(s *Scanner, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != Number {
+		return wrongKind(s, "n", "an integer", kind)
+	}
+	n, ok, err := s.Int()
+	if err != nil {
+		return err
+	}
+	if !ok || n < 1 || n > 128 {
+		return invalid("n", "n must be an integer from 1 to 128")
+	}
+	if n > 1 {
+		r.Needs |= NeedChoices
+	}
+	return nil
+}
+
+func (r *ChatRequest) tools(s *Scanner, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != Array {
+		return wrongKind(s, "tools", "an array", kind)
+	}
+	return s.Array(func(i int) error {
+		r.Needs |= NeedTools
+		if k := s.Kind(); k != Object {
+			return wrongKind(s, fmt.Sprintf("tools[%d]", i), "an object", k)
+		}
+		return r.count(s)
+	})
+}
+
+func (r *ChatRequest) toolChoice(s *Scanner, kind Kind) error {
+	switch kind {
+	case String:
+		choice, err := s.Unquoted()
+		r.ToolChoiceRequired = choice == "required"
+		return err
+	case Object, Null:
+		return s.Skip()
+	default:
+		return wrongKind(s, "tool_choice", "a string or an object", kind)
+	}
+}
+
+func (r *ChatRequest) responseFormat(s *Scanner, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != Object {
+		return wrongKind(s, "response_format", "an object", kind)
+	}
+	return s.Object(func(key []byte) error {
+		if string(key) != "type" || s.Kind() != String {
+			return s.Skip()
+		}
+		format, err := s.Unquoted()
+		if format == "json_schema" {
+			r.Needs |= NeedJSONSchema
+		}
+		return err
+	})
+}
+
+func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
+	if kind != Array {
+		return wrongKind(s, "messages", "an array", kind)
+	}
+	count, last := 0, ""
+	err := s.Array(func(i int) error {
+		count++
+		var err error
+		last, err = r.message(s, i)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if count == 0 {
+		return invalid("messages", "messages must have at least one message")
+	}
+	if last == "assistant" {
+		r.Needs |= NeedPrefill
+	}
+	return nil
+}
+
+func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
+	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
+	if k := s.Kind(); k != Object {
+		return "", wrongKind(s, path(""), "an object", k)
+	}
+	var sawRole, sawContent bool
+	err = s.Object(func(key []byte) error {
+		kind := s.Kind()
+		switch string(key) {
+		case "role":
+			if sawRole {
+				return invalid(path(".role"), "the field %q is given twice", path(".role"))
+			}
+			sawRole = true
+			if kind != String {
+				return wrongKind(s, path(".role"), "a string", kind)
+			}
+			from := s.Offset()
+			raw, err := s.word()
+			if err != nil {
+				return err
+			}
+			switch string(raw) {
+			case "system", "user", "assistant", "tool", "function":
+			case "developer":
+				r.developers = append(r.developers, span{from, s.Offset()})
+			default:
+				return invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
+			}
+			role = roleName(raw)
+			return nil
+		case "content":
+			if sawContent {
+				return invalid(path(".content"), "the field %q is given twice", path(".content"))
+			}
+			sawContent = true
+			switch kind {
+			case String, Null:
+				return r.count(s)
+			case Array:
+				return s.Array(func(j int) error { return r.part(s, i, j) })
+			default:
+				return wrongKind(s, path(".content"), "a string or an array", kind)
+			}
+		case "tool_calls":
+			if kind != Array && kind != Null {
+				return wrongKind(s, path(".tool_calls"), "an array", kind)
+			}
+			return s.Skip()
+		default:
+			return s.Skip()
+		}
+	})
+	if err == nil && !sawRole {
+		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", path(".role")).With(path(".role"))
+	}
+	return role, err
+}
+
+// roleName is string(raw) without an allocation for the known names.
+func roleName(raw []byte) string {
+	for _, name := range [...]string{"user", "assistant", "system", "tool", "developer", "function"} {
+		if string(raw) == name {
+			return name
+		}
+	}
+	return string(raw)
+}
+
+// part is one content part: a string is tolerated, as some upstreams do.
+func (r *ChatRequest) part(s *Scanner, i, j int) error {
+	switch k := s.Kind(); k {
+	case String:
+		return r.count(s)
+	case Object:
+	default:
+		return wrongKind(s, fmt.Sprintf("messages[%d].content[%d]", i, j), "an object", k)
+	}
+	return s.Object(func(key []byte) error {
+		if string(key) == "text" {
+			return r.count(s)
+		}
+		if string(key) != "type" || s.Kind() != String {
+			return s.Skip()
+		}
+		raw, err := s.word()
+		switch string(raw) {
+		case "image_url":
+			r.Needs |= NeedImage
+		case "file":
+			r.Needs |= NeedFile
+		case "input_audio":
+			r.Needs |= NeedAudio
+		}
+		return err
+	})
+}
+
+// count passes a value that is part of the prompt's text.
+func (r *ChatRequest) count(s *Scanner) error {
+	from := s.Offset()
+	err := s.Skip()
+	r.TextBytes += int64(s.Offset() - from)
+	return err
+}
+
+// ChatShape is what one candidate wants changed in a request.
+type ChatShape struct {
+	// Model is the upstream's name of the model.
+	Model string
+	// Drop names fields that are left out.
+	Drop []string
+	// Rename maps a field's name to another.
+	Rename map[string]string
+	// MaxTokensField is the one name under which a token limit is sent; empty:
+	// as the client named it.
+	MaxTokensField string
+	// ToolChoiceRequired replaces tool_choice "required"; empty: unchanged.
+	ToolChoiceRequired string
+	// Developer keeps the role "developer"; otherwise it is sent as "system".
+	Developer bool
+	// StreamUsage asks for the usage of a stream, whatever the client asked.
+	StreamUsage bool
+}
+
+// Shape returns the body for one candidate: the client's bytes in the client's
+// order but for what shape names (specification 1.2, 14.3).
+func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
+	out := newShaped(r.Body)
+	if len(r.fields) == 0 {
+		return out.end(0)
+	}
+	limitSent, usageSent, previous, first := false, false, true, true
+	out.keep(0, r.fields[0].Key)
+	for i := range r.fields {
+		f := &r.fields[i]
+		name := string(f.Name)
+		rename := shape.Rename[name]
+		drop := slices.Contains(shape.Drop, name)
+		switch name {
+		case "max_tokens", "max_completion_tokens":
+			// Two limits under one name would be a duplicate: the one that counts
+			// stays, see MaxTokens; of two nulls the first.
+			if shape.MaxTokensField != "" {
+				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
+				rename = shape.MaxTokensField
+			}
+			limitSent = limitSent || !drop
+		case "stream_options":
+			if shape.StreamUsage && r.Stream {
+				drop, rename, usageSent = false, "", true
+			}
+		default:
+			// The client may have used the provider's name as well.
+			drop = drop || (rename != "" && rename != name && r.has(rename))
+		}
+		if drop {
+			out.Dropped = append(out.Dropped, name)
+			previous = false
+			continue
+		}
+		switch {
+		case i > 0 && previous:
+			out.keep(r.fields[i-1].End, f.Key)
+		case !first:
+			out.insert(",")
+		}
+		previous, first = true, false
+		if rename != "" && rename != name {
+			out.insertQuoted(rename)
+			out.keep(f.keyEnd, f.Value)
+		} else {
+			out.keep(f.Key, f.Value)
+		}
+		r.shapeValue(out, f, name, shape)
+	}
+	if r.Stream && shape.StreamUsage && !usageSent {
+		if !first {
+			out.insert(",")
+		}
+		out.insert(`"stream_options":` + usageOptions)
+	}
+	return out.end(r.fields[len(r.fields)-1].End)
+}
+
+// usageOptions are the stream_options of a client that gave none.
+const usageOptions = `{"include_usage":true}`
+
+func (r *ChatRequest) has(name string) bool {
+	return slices.ContainsFunc(r.fields, func(f Field) bool { return string(f.Name) == name })
+}
+
+func (r *ChatRequest) shapeValue(out *Shaped, f *Field, name string, shape *ChatShape) {
+	switch {
+	case name == "model" && shape.Model != r.Model:
+		out.insertQuoted(shape.Model)
+	case name == "tool_choice" && r.ToolChoiceRequired && shape.ToolChoiceRequired != "":
+		out.insertQuoted(shape.ToolChoiceRequired)
+	case name == "messages" && !shape.Developer:
+		from := f.Value
+		for _, role := range r.developers {
+			out.keep(from, role.from)
+			out.insert(`"system"`)
+			from = role.to
+		}
+		out.keep(from, f.End)
+	case name == "stream_options" && r.Stream && shape.StreamUsage && !r.IncludeUsage:
+		r.askUsage(out, f)
+	default:
+		out.keep(f.Value, f.End)
+	}
+}
+
+// askUsage writes the client's stream_options with include_usage switched on.
+func (r *ChatRequest) askUsage(out *Shaped, f *Field) {
+	switch {
+	case !r.usage.empty():
+		out.keep(f.Value, r.usage.from)
+		out.insert("true")
+		out.keep(r.usage.to, f.End)
+	case r.options:
+		out.keep(f.Value, f.Value+1)
+		out.insert(`"include_usage":true,`)
+		out.keep(f.Value+1, f.End)
+	default: // null or {}
+		out.insert(usageOptions)
+	}
+}
+
+// Sends reports whether the body that Shape makes has a field of that name.
+func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
+	if name == "stream_options" && r.Stream && shape.StreamUsage {
+		return true
+	}
+	for i := range r.fields {
+		own := string(r.fields[i].Name)
+		if slices.Contains(shape.Drop, own) {
+			continue
+		}
+		sent := own
+		if to := shape.Rename[own]; to != "" {
+			sent = to
+		}
+		if shape.MaxTokensField != "" && (own == "max_tokens" || own == "max_completion_tokens") {
+			sent = shape.MaxTokensField
+		}
+		if sent == name {
+			return true
+		}
+	}
+	return false
+}

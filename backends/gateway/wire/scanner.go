@@ -1,0 +1,437 @@
+// Package wire knows the bytes of the model APIs: it reads requests and
+// replies of the chat-completions form and edits them in place, keeping every
+// byte that it does not have to change. It knows no network and no policy.
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+)
+
+// MaxDepth is how deep arrays and objects may nest; deeper input is refused.
+const MaxDepth = 128
+
+// Kind is the first byte class of a JSON value.
+type Kind byte
+
+// The kinds of JSON values (RFC 8259, section 3).
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String names the kind as error messages do.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// SyntaxError says where a text stops being JSON.
+type SyntaxError struct {
+	Offset int
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
+}
+
+// Scanner walks a JSON text once, validating what it passes (RFC 8259),
+// without copying. Its callbacks see each member in order and must consume the
+// value by one call of Skip, Text, Object or Array.
+//
+// It exists because one validated pass that also notes offsets is several
+// times cheaper than validate, parse and search one after the other, and
+// because a recursive validator without a depth limit can be made to exhaust
+// the stack.
+type Scanner struct {
+	b     []byte
+	i     int
+	depth int
+}
+
+// NewScanner returns a scanner at the start of b.
+func NewScanner(b []byte) Scanner { return Scanner{b: b} }
+
+// Offset is the position of the next byte to be read.
+func (s *Scanner) Offset() int { return s.i }
+
+func (s *Scanner) fail(reason string) error { return &SyntaxError{Offset: s.i, Reason: reason} }
+
+func (s *Scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// Kind skips white space and tells what comes next. Invalid: the end, or no
+// JSON value.
+func (s *Scanner) Kind() Kind {
+	s.space()
+	if s.i >= len(s.b) {
+		return Invalid
+	}
+	switch c := s.b[s.i]; {
+	case c == '"':
+		return String
+	case c == '{':
+		return Object
+	case c == '[':
+		return Array
+	case c == 't' || c == 'f':
+		return Bool
+	case c == 'n':
+		return Null
+	case c == '-' || '0' <= c && c <= '9':
+		return Number
+	}
+	return Invalid
+}
+
+// End checks that nothing but white space is left.
+func (s *Scanner) End() error {
+	s.space()
+	if s.i < len(s.b) {
+		return s.fail("unexpected data after the JSON value")
+	}
+	return nil
+}
+
+// Skip passes one value of any kind, validating it.
+func (s *Scanner) Skip() error {
+	switch s.Kind() {
+	case String:
+		_, _, err := s.string()
+		return err
+	case Object:
+		return s.Object(nil)
+	case Array:
+		return s.Array(nil)
+	case Number:
+		return s.number()
+	case Bool:
+		if s.b[s.i] == 't' {
+			return s.literal("true")
+		}
+		return s.literal("false")
+	case Null:
+		return s.literal("null")
+	case Invalid:
+	}
+	if s.i >= len(s.b) {
+		return s.fail("unexpected end of JSON")
+	}
+	return s.fail("unexpected character")
+}
+
+// Object passes an object. member is called with each key (unescaped, valid
+// until the next call) when the scanner stands before its value, which member
+// must consume; nil skips all.
+func (s *Scanner) Object(member func(key []byte) error) error {
+	if err := s.enter('{'); err != nil {
+		return err
+	}
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == '}' {
+		return s.leave()
+	}
+	for {
+		s.space()
+		raw, escaped, err := s.string()
+		if err != nil {
+			return err
+		}
+		s.space()
+		if s.i >= len(s.b) || s.b[s.i] != ':' {
+			return s.fail("expected ':' after an object key")
+		}
+		s.i++
+		if member == nil {
+			err = s.Skip()
+		} else {
+			if escaped {
+				raw = []byte(unquote(raw))
+			}
+			err = member(raw)
+		}
+		if err != nil {
+			return err
+		}
+		if done, err := s.next('}'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// Array passes an array; element is called before each element, which it must
+// consume; nil skips all.
+func (s *Scanner) Array(element func(i int) error) error {
+	if err := s.enter('['); err != nil {
+		return err
+	}
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == ']' {
+		return s.leave()
+	}
+	for n := 0; ; n++ {
+		var err error
+		if element == nil {
+			err = s.Skip()
+		} else {
+			err = element(n)
+		}
+		if err != nil {
+			return err
+		}
+		if done, err := s.next(']'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// Text passes a string and returns what lies between its quotes, still
+// escaped; see Unquoted. It fails on any other kind.
+func (s *Scanner) Text() (raw []byte, escaped bool, err error) {
+	s.space()
+	return s.string()
+}
+
+// Unquoted is Text with the escapes resolved.
+func (s *Scanner) Unquoted() (string, error) {
+	raw, escaped, err := s.Text()
+	if err != nil {
+		return "", err
+	}
+	if escaped {
+		return unquote(raw), nil
+	}
+	return string(raw), nil
+}
+
+// word is Unquoted without an allocation in the usual case.
+func (s *Scanner) word() ([]byte, error) {
+	raw, escaped, err := s.Text()
+	if escaped && err == nil {
+		raw = []byte(unquote(raw))
+	}
+	return raw, err
+}
+
+// Int passes a number and returns it when it is an integer that fits; ok is
+// false for fractions, exponents and overflow.
+func (s *Scanner) Int() (n int64, ok bool, err error) {
+	s.space()
+	from := s.i
+	if err := s.number(); err != nil {
+		return 0, false, err
+	}
+	digits := s.b[from:s.i]
+	negative := digits[0] == '-'
+	if negative {
+		digits = digits[1:]
+	}
+	if len(digits) > 18 {
+		return 0, false, nil
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false, nil
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true, nil
+}
+
+func (s *Scanner) enter(open byte) error {
+	s.space()
+	if s.i >= len(s.b) {
+		return s.fail("unexpected end of JSON")
+	}
+	if s.b[s.i] != open {
+		return s.fail("expected '" + string(open) + "'")
+	}
+	if s.depth++; s.depth > MaxDepth {
+		return s.fail(fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	}
+	s.i++
+	return nil
+}
+
+func (s *Scanner) leave() error {
+	s.i++
+	s.depth--
+	return nil
+}
+
+// next passes the comma between members, or the closing byte.
+func (s *Scanner) next(closing byte) (done bool, err error) {
+	s.space()
+	if s.i >= len(s.b) {
+		return false, s.fail("unexpected end of JSON")
+	}
+	switch s.b[s.i] {
+	case ',':
+		s.i++
+		return false, nil
+	case closing:
+		return true, s.leave()
+	}
+	return false, s.fail("expected ',' or '" + string(closing) + "'")
+}
+
+func (s *Scanner) literal(word string) error {
+	if !bytes.HasPrefix(s.b[s.i:], []byte(word)) {
+		return s.fail("unexpected character")
+	}
+	s.i += len(word)
+	return nil
+}
+
+func (s *Scanner) number() error {
+	if s.i < len(s.b) && s.b[s.i] == '-' {
+		s.i++
+	}
+	switch {
+	case s.i < len(s.b) && s.b[s.i] == '0':
+		s.i++
+	case s.digits() == 0:
+		return s.fail("expected a digit")
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if s.digits() == 0 {
+			return s.fail("expected a digit")
+		}
+	}
+	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		if s.digits() == 0 {
+			return s.fail("expected a digit")
+		}
+	}
+	return nil
+}
+
+func (s *Scanner) digits() (n int) {
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+		n++
+	}
+	return n
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special marks the bytes of w that end the plain run of a JSON string: the
+// quote, the backslash and control characters. A mark may also appear above a
+// true one (borrow), never alone, so it serves to find that there is one.
+func special(w uint64) uint64 {
+	quote := w ^ (ones * '"')
+	slash := w ^ (ones * '\\')
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
+}
+
+func (s *Scanner) string() (raw []byte, escaped bool, err error) {
+	if s.i >= len(s.b) {
+		return nil, false, s.fail("unexpected end of JSON")
+	}
+	if s.b[s.i] != '"' {
+		return nil, false, s.fail("expected a string")
+	}
+	s.i++
+	from := s.i
+	for {
+		for s.i+8 <= len(s.b) && special(binary.LittleEndian.Uint64(s.b[s.i:])) == 0 {
+			s.i += 8
+		}
+		if s.i >= len(s.b) {
+			return nil, false, s.fail("unterminated string")
+		}
+		switch c := s.b[s.i]; {
+		case c == '"':
+			s.i++
+			return s.b[from : s.i-1], escaped, nil
+		case c == '\\':
+			escaped = true
+			if err := s.escape(); err != nil {
+				return nil, false, err
+			}
+		case c < 0x20:
+			return nil, false, s.fail("control character in a string")
+		default:
+			s.i++
+		}
+	}
+}
+
+func (s *Scanner) escape() error {
+	if s.i+1 >= len(s.b) {
+		return s.fail("unterminated string")
+	}
+	switch s.b[s.i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.i += 2
+		return nil
+	case 'u':
+		if s.i+6 > len(s.b) {
+			return s.fail("unterminated string")
+		}
+		for _, c := range s.b[s.i+2 : s.i+6] {
+			if ('0' > c || c > '9') && ('a' > c || c > 'f') && ('A' > c || c > 'F') {
+				return s.fail("invalid \\u escape")
+			}
+		}
+		s.i += 6
+		return nil
+	}
+	return s.fail("invalid escape")
+}
+
+// unquote resolves the escapes of a string that the scanner has validated.
+func unquote(raw []byte) string {
+	quoted := make([]byte, 0, len(raw)+2)
+	quoted = append(append(append(quoted, '"'), raw...), '"')
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return string(raw) // unreachable: the scanner has validated it
+	}
+	return text
+}
+
+// AppendQuoted appends text as a JSON string.
+func AppendQuoted(dst []byte, text string) []byte {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x80 {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		dst = append(dst, '"')
+		dst = append(dst, text...)
+		return append(dst, '"')
+	}
+	quoted, _ := json.Marshal(text) // a string always marshals
+	return append(dst, quoted...)
+}

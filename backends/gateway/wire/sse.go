@@ -1,0 +1,235 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+)
+
+// MaxEvent is the size of the largest server-sent event, in bytes, that is
+// read from an upstream; a larger one is an error, never a growing buffer.
+const MaxEvent = 8 << 20
+
+// ErrEventTooLarge is the error of an event above MaxEvent.
+var ErrEventTooLarge = errors.New("event larger than 8 MiB")
+
+// startBuffer is what an idle stream holds. Larger events grow the buffer; one
+// grown above keepBuffer is dropped as soon as it is empty.
+const (
+	startBuffer = 4 << 10
+	keepBuffer  = 64 << 10
+)
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, startBuffer); return &b }}
+
+// Event is one server-sent event (WHATWG HTML, section 9.2). Its bytes are
+// valid until the next call of Next.
+type Event struct {
+	// Name is the event field; empty: "message".
+	Name []byte
+	// Data is the data lines joined by \n.
+	Data []byte
+	// Comment is true for a comment line, which some providers send as a sign
+	// of life; Data is empty then.
+	Comment bool
+}
+
+// EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It
+// reads only when no complete event is left in its buffer, so a reader that
+// flushes its client before it blocks holds nothing back.
+type EventReader struct {
+	r          io.Reader
+	buf        []byte
+	start, end int // unread bytes are buf[start:end]
+	scan       int // no line end in buf[start:scan]
+	err        error
+	skipLF     bool // the last line ended in \r: a \n that follows belongs to it
+	began      bool
+	joined     []byte // data of an event with several data lines
+}
+
+// NewEventReader reads from r. Release it when done.
+func NewEventReader(r io.Reader) *EventReader {
+	return &EventReader{r: r, buf: *buffers.Get().(*[]byte)}
+}
+
+// Release gives the buffer back. The reader and its events must not be used
+// after it.
+func (e *EventReader) Release() {
+	if cap(e.buf) == startBuffer {
+		b := e.buf[:startBuffer]
+		buffers.Put(&b)
+	}
+	e.buf = nil
+}
+
+// Next returns the next event or comment. At the end of the stream it returns
+// io.EOF after an event that had no blank line behind it.
+func (e *EventReader) Next() (Event, error) {
+	var event Event
+	have := false
+	// Offsets, not slices: a refill may move or replace the buffer.
+	name, data := span{}, span{}
+	if cap(e.joined) > keepBuffer {
+		e.joined = nil
+	}
+	e.joined = e.joined[:0]
+	keep := e.start // everything from here on belongs to the event being read
+	for {
+		line, err := e.line(&keep, &name, &data)
+		if err != nil {
+			if errors.Is(err, io.EOF) && have {
+				return e.event(name, data), nil
+			}
+			return event, err
+		}
+		if line.empty() {
+			if have {
+				return e.event(name, data), nil
+			}
+			keep = e.start
+			name = span{}
+			continue
+		}
+		text := e.buf[line.from:line.to]
+		if text[0] == ':' {
+			if !have && name.empty() { // inside an event it would tear the event apart
+				return Event{Comment: true}, nil
+			}
+			continue
+		}
+		field, value := text, span{line.to, line.to}
+		if colon := bytes.IndexByte(text, ':'); colon >= 0 {
+			field = text[:colon]
+			from := line.from + colon + 1
+			if from < line.to && e.buf[from] == ' ' {
+				from++
+			}
+			value = span{from, line.to}
+		}
+		switch string(field) {
+		case "data":
+			switch {
+			case !have:
+				data, have = value, true
+			default:
+				if len(e.joined) == 0 {
+					e.joined = append(e.joined, e.buf[data.from:data.to]...)
+				}
+				e.joined = append(e.joined, '\n')
+				e.joined = append(e.joined, e.buf[value.from:value.to]...)
+			}
+		case "event":
+			name = value
+		}
+	}
+}
+
+func (e *EventReader) event(name, data span) Event {
+	event := Event{Name: e.buf[name.from:name.to], Data: e.buf[data.from:data.to]}
+	if len(e.joined) > 0 {
+		event.Data = e.joined
+	}
+	return event
+}
+
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.from == s.to }
+
+// line returns the next line without its end. A refill moves the bytes from
+// keep on to the front of the buffer and shifts the given offsets along.
+func (e *EventReader) line(keep *int, held ...*span) (span, error) {
+	for {
+		if e.skipLF && e.start < e.end {
+			e.skipLF = false
+			if e.buf[e.start] == '\n' {
+				e.start++
+				e.scan = max(e.scan, e.start)
+				if *keep == e.start-1 {
+					*keep = e.start
+				}
+			}
+		}
+		if to := e.lineEnd(); to >= 0 {
+			line := e.first(span{e.start, to})
+			e.skipLF = e.buf[to] == '\r'
+			e.start = to + 1
+			e.scan = e.start
+			return line, nil
+		}
+		e.scan = e.end
+		if e.err != nil {
+			if e.start < e.end { // a last line without an end
+				line := e.first(span{e.start, e.end})
+				e.start = e.end
+				return line, nil
+			}
+			return span{}, e.err
+		}
+		e.refill(keep, held...)
+	}
+}
+
+// lineEnd is the position of the first line end, or -1. Two passes of
+// IndexByte are several times faster than one of IndexAny.
+func (e *EventReader) lineEnd() int {
+	window := e.buf[e.scan:e.end]
+	lf := bytes.IndexByte(window, '\n')
+	if lf >= 0 {
+		window = window[:lf]
+	}
+	if cr := bytes.IndexByte(window, '\r'); cr >= 0 {
+		return e.scan + cr
+	}
+	if lf >= 0 {
+		return e.scan + lf
+	}
+	return -1
+}
+
+// first strips the byte order mark of the stream's first line.
+func (e *EventReader) first(line span) span {
+	if !e.began {
+		e.began = true
+		if bytes.HasPrefix(e.buf[line.from:line.to], []byte("\xef\xbb\xbf")) {
+			line.from += 3
+		}
+	}
+	return line
+}
+
+func (e *EventReader) refill(keep *int, held ...*span) {
+	if shift := *keep; shift > 0 {
+		copy(e.buf, e.buf[shift:e.end])
+		e.start -= shift
+		e.end -= shift
+		e.scan -= shift
+		for _, s := range held {
+			if s.to > 0 {
+				s.from -= shift
+				s.to -= shift
+			}
+		}
+		*keep = 0
+	}
+	if e.end == 0 && len(e.buf) > keepBuffer {
+		e.buf = make([]byte, startBuffer) // a large event is over, give its memory back
+	}
+	if e.end == len(e.buf) {
+		if len(e.buf) >= MaxEvent {
+			e.err = ErrEventTooLarge
+			e.start = e.end
+			return
+		}
+		grown := make([]byte, min(2*len(e.buf), MaxEvent))
+		copy(grown, e.buf[:e.end])
+		e.buf = grown
+	}
+	n, err := e.r.Read(e.buf[e.end:])
+	e.end += n
+	if err != nil {
+		e.err = err
+	}
+}

@@ -1,0 +1,327 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// readEvents reads to the end; the last line tells the error if it is not io.EOF.
+func readEvents(r io.Reader) []string {
+	events := NewEventReader(r)
+	defer events.Release()
+	var got []string
+	for {
+		event, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			return got
+		}
+		if err != nil {
+			return append(got, "error: "+err.Error())
+		}
+		if event.Comment {
+			if len(event.Data) > 0 || len(event.Name) > 0 {
+				got = append(got, "error: a comment with data")
+			}
+			got = append(got, ":")
+			continue
+		}
+		got = append(got, fmt.Sprintf("%s=%s", event.Name, event.Data))
+	}
+}
+
+// split returns text in two reads, cut at a byte.
+func split(text string, at int) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
+}
+
+var sseCases = []struct {
+	name, text string
+	want       []string
+}{
+	{"nothing", "", nil},
+	{"blank lines only", "\n\n\r\n\r\r", nil},
+	{"one", "data: x\n\n", []string{"=x"}},
+	{"no space", "data:x\n\n", []string{"=x"}},
+	{"one space is stripped", "data:  x \n\n", []string{"= x "}},
+	{"named", "event: ping\ndata: {}\n\n", []string{"ping={}"}},
+	{"name behind data", "data: {}\nevent: ping\n\n", []string{"ping={}"}},
+	{"name does not last", "event: a\ndata: 1\n\ndata: 2\n\n", []string{"a=1", "=2"}},
+	{"name without data does not last", "event: a\n\ndata: 2\n\n", []string{"=2"}},
+	{"last name wins", "event: a\nevent: b\ndata: 1\n\n", []string{"b=1"}},
+	{"CRLF", "event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", []string{"a=1", "=2"}},
+	{"CR", "event: a\rdata: 1\r\rdata: 2\r\r", []string{"a=1", "=2"}},
+	{"mixed ends", "data: 1\r\n\ndata: 2\r\rdata: 3\n\r\ndata: 4\n\n", []string{"=1", "=2", "=3", "=4"}},
+	{"LF CR is two ends", "data: 1\n\rdata: 2\n\r", []string{"=1", "=2"}},
+	{"several data lines", "data: a\ndata: b\ndata:\ndata: c\n\n", []string{"=a\nb\n\nc"}},
+	{"empty first of several", "data:\ndata: b\n\n", []string{"=\nb"}},
+	{"two empty ones", "data\ndata\n\n", []string{"=\n"}},
+	{"several, CRLF", "data: a\r\ndata: b\r\n\r\n", []string{"=a\nb"}},
+	{"several, then one", "data: a\ndata: b\n\ndata: c\n\n", []string{"=a\nb", "=c"}},
+	{"empty data", "data:\n\n", []string{"="}},
+	{"data without colon", "data\n\n", []string{"="}},
+	{"other fields", "id: 7\nretry: 10\nfoo: bar\ndata: x\nbaz\n\n", []string{"=x"}},
+	{"names are exact", "Data: x\ndata : y\n data: z\ndatax: w\n\n", nil},
+	{"comments", ": hi\n\n:\n: OPENROUTER PROCESSING\n\ndata: x\n\n", []string{":", ":", ":", "=x"}},
+	{"comment in an event", "data: a\n: c\ndata: b\n\n", []string{"=a\nb"}},
+	{"comment behind a name", "event: a\n: c\ndata: b\n\n", []string{"a=b"}},
+	{"BOM", "\ufeffdata: x\n\n", []string{"=x"}},
+	{"BOM alone on its line", "\ufeff\ndata: x\n\n", []string{"=x"}},
+	{"second BOM is text", "\ufeff\ufeffdata: x\n\ndata: y\n\n", []string{"=y"}},
+	{"later BOM is text", "data: x\n\n\ufeffdata: y\n\ndata: z\n\n", []string{"=x", "=z"}},
+	{"end without blank line", "data: x\n", []string{"=x"}},
+	{"end without line end", "data: x", []string{"=x"}},
+	{"end in a CR", "data: x\r", []string{"=x"}},
+	{"end behind a name", "data: x\n\nevent: y", []string{"=x"}},
+	{"end in a comment", "data: x\n\n: y", []string{"=x", ":"}},
+	{"colons and spaces in data", "data: a: b : c\n\n", []string{"=a: b : c"}},
+	{"UTF-8", "data: é€😀\n\ndata: ü\n\n", []string{"=é€😀", "=ü"}},
+	{"zero bytes", "data: a\x00b\n\n", []string{"=a\x00b"}},
+	{"other line ends are text", "data: a\v\f\u0085\u2028b\n\n", []string{"=a\v\f\u0085\u2028b"}},
+	{"no JSON stream at all", "<html>\n<body>nothing: here</body>\n</html>\n", nil},
+}
+
+func TestEventReader(t *testing.T) {
+	t.Parallel()
+	for _, c := range sseCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for at := range len(c.text) + 1 {
+				if got := readEvents(split(c.text, at)); !slices.Equal(got, c.want) {
+					t.Fatalf("cut at byte %d: %q, want %q", at, got, c.want)
+				}
+			}
+			for name, r := range map[string]io.Reader{
+				"byte by byte":       iotest.OneByteReader(strings.NewReader(c.text)),
+				"end with last data": iotest.DataErrReader(strings.NewReader(c.text)),
+				"half reads":         iotest.HalfReader(strings.NewReader(c.text)),
+			} {
+				if got := readEvents(r); !slices.Equal(got, c.want) {
+					t.Errorf("%s: %q, want %q", name, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// All cases behind each other and longer than the first buffer, so that events
+// lie across its end at every offset.
+func TestEventReaderMovesItsBuffer(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	var want []string
+	for i := range 300 {
+		data := strings.Repeat("x", i*7%101) + fmt.Sprint(i)
+		fmt.Fprintf(&text, "event: e%d\r\ndata: %s\r\ndata: 2\r\n\r\n: c\n\n", i, data)
+		want = append(want, fmt.Sprintf("e%d=%s\n2", i, data), ":")
+	}
+	for pad := range 64 {
+		r := strings.NewReader(strings.Repeat("\n", pad) + text.String())
+		if got := readEvents(r); !slices.Equal(got, want) {
+			t.Fatalf("%d bytes of padding: events differ", pad)
+		}
+	}
+	if got := readEvents(iotest.OneByteReader(strings.NewReader(text.String()))); !slices.Equal(got, want) {
+		t.Fatal("byte by byte: events differ")
+	}
+}
+
+func TestEventReaderError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("connection reset")
+	r := io.MultiReader(strings.NewReader("data: 1\n\ndata: 2\n"), iotest.ErrReader(broken))
+	events := NewEventReader(r)
+	defer events.Release()
+	if event, err := events.Next(); err != nil || string(event.Data) != "1" {
+		t.Fatalf("first: %q, %v", event.Data, err)
+	}
+	// Half an event must not be taken for one when the stream broke.
+	if event, err := events.Next(); !errors.Is(err, broken) {
+		t.Fatalf("second: %q, %v", event.Data, err)
+	}
+	if _, err := events.Next(); !errors.Is(err, broken) {
+		t.Fatalf("the error does not last: %v", err)
+	}
+}
+
+// ask counts what is asked of a reader: one that still has an event must not ask.
+type ask struct {
+	r     io.Reader
+	calls int
+}
+
+func (a *ask) Read(p []byte) (int, error) { a.calls++; return a.r.Read(p) }
+
+func TestEventReaderReadsOnlyWhenItMust(t *testing.T) {
+	t.Parallel()
+	r := &ask{r: strings.NewReader("data: 1\n\ndata: 2\n\n: c\n\ndata: 3\n\n")}
+	events := NewEventReader(r)
+	defer events.Release()
+	for i := range 4 {
+		if _, err := events.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if r.calls != 1 {
+			t.Fatalf("event %d took %d reads", i, r.calls)
+		}
+	}
+}
+
+func TestEventReaderLargeEvents(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	large := strings.Repeat("0123456789abcdef", size/16)
+	pr, pw := io.Pipe()
+	go func() {
+		for _, text := range []string{
+			"data: " + large + "\n\n",
+			"data: small\n\n",
+			"data: " + large[:size/2] + "\ndata: " + large[size/2:] + "\n\n",
+			"data: small\n\n",
+		} {
+			_, _ = io.WriteString(pw, text) // the reader tells what is missing
+		}
+		_ = pw.Close()
+	}()
+	events := NewEventReader(pr)
+	defer events.Release()
+	for i, want := range []string{large, "small", large[:size/2] + "\n" + large[size/2:], "small"} {
+		event, err := events.Next()
+		if err != nil || string(event.Data) != want {
+			t.Fatalf("event %d: %d bytes, %v, want %d bytes", i, len(event.Data), err, len(want))
+		}
+		if want == "small" && (cap(events.buf) > keepBuffer || cap(events.joined) > keepBuffer) {
+			t.Errorf("event %d: %d and %d bytes are kept after a large event", i, cap(events.buf), cap(events.joined))
+		}
+	}
+	if _, err := events.Next(); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+}
+
+// endless gives the same text for ever and counts it.
+type endless struct {
+	text string
+	n    int
+}
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		c := copy(p[n:], e.text[e.n%len(e.text):])
+		n += c
+		e.n += c
+	}
+	return n, nil
+}
+
+func TestEventReaderTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"one line": "data: x", "many data lines": "data: x\n", "empty data lines": "data\n", "fields that mean nothing": "id: 1\n", "names": "event: x\n", "comments in an event": "data: x\n: c\n",
+	} {
+		r := &endless{text: text}
+		events := NewEventReader(r)
+		event, err := events.Next()
+		if !errors.Is(err, ErrEventTooLarge) {
+			t.Errorf("%s: %d bytes, %v", name, len(event.Data), err)
+		}
+		if r.n > MaxEvent || cap(events.buf) > MaxEvent || cap(events.joined) > 2*MaxEvent {
+			t.Errorf("%s: read %d bytes, keeps %d and %d", name, r.n, cap(events.buf), cap(events.joined))
+		}
+		if _, err := events.Next(); !errors.Is(err, ErrEventTooLarge) {
+			t.Errorf("%s: the error does not last: %v", name, err)
+		}
+		events.Release()
+	}
+	// Blank lines and comments are no event: they never add up to one.
+	r := io.MultiReader(io.LimitReader(&endless{text: "\n: c\n"}, 2*MaxEvent), strings.NewReader("data: x\n\n"))
+	events := NewEventReader(r)
+	defer events.Release()
+	for {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !event.Comment {
+			if string(event.Data) != "x" {
+				t.Errorf("event %q", event.Data)
+			}
+			break
+		}
+	}
+	if cap(events.buf) != startBuffer {
+		t.Errorf("comments grew the buffer to %d bytes", cap(events.buf))
+	}
+}
+
+func TestEventReaderJustBelowTheLimit(t *testing.T) {
+	t.Parallel()
+	data := bytes.Repeat([]byte("x"), MaxEvent-len("data: \n\n"))
+	text := slices.Concat([]byte("data: "), data, []byte("\n\ndata: y\n\n"))
+	events := NewEventReader(bytes.NewReader(text))
+	defer events.Release()
+	for i, want := range [][]byte{data, []byte("y")} {
+		if event, err := events.Next(); err != nil || !bytes.Equal(event.Data, want) {
+			t.Fatalf("event %d: %d bytes, %v", i, len(event.Data), err)
+		}
+	}
+}
+
+// plainEvents is the same format read the slow way: all of it, line by line.
+func plainEvents(text string) []string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	var got []string
+	var name string
+	var data []string
+	lines := strings.Split(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for i, line := range append(lines, "") {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if data != nil {
+				got = append(got, name+"="+strings.Join(data, "\n"))
+			}
+			name, data = "", nil
+		case field == "" && i < len(lines):
+			if data == nil && name == "" {
+				got = append(got, ":")
+			}
+		case field == "event":
+			name = value
+		case field == "data":
+			data = append(data, value)
+		}
+	}
+	return got
+}
+
+func FuzzEventReader(f *testing.F) {
+	for _, c := range sseCases {
+		f.Add(c.text, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, at int) {
+		want := plainEvents(text)
+		if got := readEvents(strings.NewReader(text)); !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", text, got, want)
+		}
+		if len(text) > 0 {
+			at = int(uint(at) % uint(len(text)))
+			if got := readEvents(split(text, at)); !slices.Equal(got, want) {
+				t.Fatalf("%q cut at %d: %q, want %q", text, at, got, want)
+			}
+		}
+		if got := readEvents(iotest.OneByteReader(strings.NewReader(text))); !slices.Equal(got, want) {
+			t.Fatalf("%q byte by byte: %q, want %q", text, got, want)
+		}
+	})
+}

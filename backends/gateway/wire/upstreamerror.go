@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// UpstreamError is an error that an upstream told of itself, in any of the
+// shapes of specification 12.3.
+type UpstreamError struct {
+	// Status is the HTTP status, 200 for an error inside a good answer.
+	Status int
+	// Message is at most 2,000 bytes, keys masked.
+	Message           string
+	Type, Code, Param string
+	// RetryDelay is the text of a hint in the body, for example "34s"; empty: none.
+	RetryDelay string
+	// Daily: the quota that is spent is counted by the day.
+	Daily bool
+}
+
+func (e *UpstreamError) Error() string {
+	return fmt.Sprintf("upstream answered %d %s: %s", e.Status, e.Code, e.Message)
+}
+
+// secrets matches what looks like an API key. Upstreams like to repeat the key
+// they refuse.
+var secrets = regexp.MustCompile(`\b(?:(?:sk|ak|pk|rk|gsk|xai|key|csk|fw|pplx|nvapi|hf|r8|tgp)[-_][A-Za-z0-9*]|AIza)[A-Za-z0-9*_\-]{10,}|(?i:Bearer)\s+[^\s"']+`)
+
+// Mask replaces what looks like a key and cuts the text at n bytes.
+func Mask(text string, n int) string {
+	text = secrets.ReplaceAllString(text, "***")
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// ParseUpstreamError reads an error body. What is no JSON (a proxy's HTML
+// page) gives the status only.
+func ParseUpstreamError(status int, body []byte) *UpstreamError {
+	e := &UpstreamError{Status: status}
+	s := NewScanner(body)
+	if s.Skip() != nil || s.End() != nil { // gjson needs valid input of bounded depth
+		e.Message = fmt.Sprintf("the upstream answered with status %d and no readable error", status)
+		return e
+	}
+	root := gjson.ParseBytes(body)
+	if root.IsArray() { // Gemini's compatibility layer
+		root = root.Get("0")
+	}
+	at := root
+	switch inner := root.Get("error"); {
+	case inner.IsObject():
+		at = inner
+	case inner.Type == gjson.String:
+		e.Message = inner.Str
+	}
+	if e.Message == "" {
+		e.Message = firstText(at.Get("message"), at.Get("message.detail"), at.Get("detail"),
+			root.Get("message"), root.Get("errors.0.message"), root.Get("errors.0"))
+	}
+	e.Type = text(at.Get("type"))
+	e.Code = text(at.Get("code"))
+	if status := text(at.Get("status")); status != "" && at.Get("code").Type == gjson.Number {
+		e.Code = status // Gemini: code repeats the HTTP status, status names the reason
+	}
+	if e.Code == "" {
+		e.Code = text(root.Get("errors.0.code"))
+	}
+	e.Param = text(at.Get("param"))
+	for _, list := range []gjson.Result{at.Get("message.detail"), at.Get("detail"), root.Get("detail")} {
+		if e.Param == "" {
+			e.Param = location(list.Get("0.loc"))
+		}
+	}
+	at.Get("details").ForEach(func(_, detail gjson.Result) bool {
+		if delay := detail.Get("retryDelay"); delay.Type == gjson.String {
+			e.RetryDelay = delay.Str
+		}
+		detail.Get("violations").ForEach(func(_, violation gjson.Result) bool {
+			e.Daily = e.Daily || strings.Contains(violation.Get("quotaId").Str, "PerDay")
+			return true
+		})
+		return true
+	})
+	if e.Message == "" {
+		e.Message = fmt.Sprintf("the upstream answered with status %d and no message", status)
+	}
+	e.Message = Mask(e.Message, 2000)
+	e.Code, e.Type, e.Param = Mask(e.Code, 100), Mask(e.Type, 100), Mask(e.Param, 200)
+	return e
+}
+
+// location is the path of the field that FastAPI's 422 names, without the
+// leading "body": ["body","messages",0,"role"] is messages[0].role.
+func location(loc gjson.Result) string {
+	var path strings.Builder
+	loc.ForEach(func(_, step gjson.Result) bool {
+		switch {
+		case step.Type == gjson.Number && path.Len() > 0:
+			path.WriteString("[" + step.Raw + "]")
+		case step.Type == gjson.String && (path.Len() > 0 || step.Str != "body"):
+			if path.Len() > 0 {
+				path.WriteByte('.')
+			}
+			path.WriteString(step.Str)
+		}
+		return path.Len() < 200
+	})
+	return path.String()
+}
+
+func text(r gjson.Result) string {
+	if r.Type == gjson.String || r.Type == gjson.Number {
+		return r.String()
+	}
+	return ""
+}
+
+// firstText is the first result that holds text: a string, the message in an
+// object, or the msg of the first entry of a list (FastAPI's 422).
+func firstText(results ...gjson.Result) string {
+	for _, r := range results {
+		switch {
+		case r.Type == gjson.String && r.Str != "":
+			return r.Str
+		case r.IsArray():
+			if s := firstText(r.Get("0.msg"), r.Get("0.message"), r.Get("0")); s != "" {
+				return s
+			}
+		case r.IsObject():
+			if s := firstText(r.Get("message"), r.Get("msg")); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package scriptedmodel
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// key is how one key of a script is read.
+type key struct {
+	apply func(s *script, v string) error
+	most  int // how often it may be given; 0: once
+}
+
+// keys are all keys of a script. The package comment documents each, which a
+// test holds it to.
+var keys = map[string]key{
+	"text":      {apply: func(s *script, v string) error { s.text, s.hasText = v, true; return nil }},
+	"repeat":    integer(1, 1_000_000, func(s *script) *int { return &s.repeat }),
+	"reasoning": {apply: func(s *script, v string) error { s.reasoning, s.hasReasoning = v, true; return nil }},
+	"tool":      {apply: applyTool, most: 128},
+	"finish":    nonEmpty(64, func(s *script) *string { return &s.finish }),
+
+	"words":       integer(1, maxChunks, func(s *script) *int { return &s.words }),
+	"chunks":      integer(1, maxChunks, func(s *script) *int { return &s.chunks }),
+	"chunk_bytes": integer(1, 1<<20, func(s *script) *int { return &s.chunkBytes }),
+	"delay":       duration(func(s *script) *time.Duration { return &s.delay }),
+	"first_delay": duration(func(s *script) *time.Duration { return &s.firstDelay }),
+	"chunk_delay": duration(func(s *script) *time.Duration { return &s.chunkDelay }),
+	"flush":       {apply: applyFlush},
+
+	"status":      integer(300, 599, func(s *script) *int { return &s.status }),
+	"code":        nonEmpty(128, func(s *script) *string { return &s.code }),
+	"message":     nonEmpty(64<<10, func(s *script) *string { return &s.message }),
+	"retry_after": {apply: applyRetryAfter},
+	"header":      {apply: applyHeader, most: 64},
+	"body":        {apply: func(s *script, v string) error { s.body, s.hasBody = v, true; return nil }},
+
+	"usage": {apply: func(s *script, v string) error {
+		return oneOf(&s.usage, v, map[string]usageMode{"off": usageOff, "finish": usageFinish, "last": usageLast})
+	}},
+	"prompt_tokens":     integer(0, maxTokens, func(s *script) *int { return &s.promptTokens }),
+	"completion_tokens": integer(0, maxTokens, func(s *script) *int { return &s.completionTokens }),
+	"cached_tokens":     integer(0, maxTokens, func(s *script) *int { return &s.cachedTokens }),
+
+	"echo": {apply: func(s *script, v string) error {
+		return oneOf(&s.echo, v, map[string]echoMode{"headers": echoHeaders, "body": echoBody})
+	}},
+	"fault":      {apply: applyFault, most: 32},
+	"after":      integer(0, maxChunks, func(s *script) *int { return &s.after }),
+	"bytes":      integer(1, 64<<20, func(s *script) *int { return &s.bytes }),
+	"fail_times": integer(1, 1_000_000, func(s *script) *int { return &s.failTimes }),
+	"fail_key":   nonEmpty(128, func(s *script) *string { return &s.failKey }),
+}
+
+const maxTokens = 1_000_000_000
+
+// integer is a key whose value is a number from low to high.
+func integer(low, high int, field func(*script) *int) key {
+	return key{apply: func(s *script, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("%q is not a number from %d to %d", shorten(v, 50), low, high)
+		}
+		*field(s) = n
+		return nil
+	}}
+}
+
+// duration is a key whose value is a Go duration.
+func duration(field func(*script) *time.Duration) key {
+	return key{apply: func(s *script, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < 0 || d > maxHold {
+			return fmt.Errorf("%q is not a duration from 0s to 10m", shorten(v, 50))
+		}
+		*field(s) = d
+		return nil
+	}}
+}
+
+// nonEmpty is a key whose value is text of 1 to limit bytes.
+func nonEmpty(limit int, field func(*script) *string) key {
+	return key{apply: func(s *script, v string) error {
+		if v == "" || len(v) > limit {
+			return fmt.Errorf("the value must have from 1 to %d bytes", limit)
+		}
+		*field(s) = v
+		return nil
+	}}
+}
+
+func oneOf[T any](field *T, v string, names map[string]T) error {
+	x, ok := names[v]
+	if !ok {
+		return fmt.Errorf("unknown value %q", shorten(v, 50))
+	}
+	*field = x
+	return nil
+}
+
+func applyFault(s *script, v string) error {
+	var f fault
+	if err := oneOf(&f, v, faultNames); err != nil {
+		return err
+	}
+	s.faults |= f
+	return nil
+}
+
+func applyFlush(s *script, v string) error {
+	return oneOf(&s.flush, v, map[string]bool{"0": false, "1": true})
+}
+
+func applyTool(s *script, v string) error {
+	name, args, ok := strings.Cut(v, ":")
+	if !ok {
+		args = "{}"
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) {
+		return fmt.Errorf("%q does not begin with a tool name of 1 to 64 letters, digits or punctuation", shorten(name, 70))
+	}
+	s.tools = append(s.tools, scriptedTool{name: name, args: args})
+	return nil
+}
+
+func applyRetryAfter(s *script, v string) error {
+	if v == "" || len(v) > 64 || !isHeaderValue(v) {
+		return errors.New("the value must be 1 to 64 printable characters")
+	}
+	s.retryAfter = v
+	return nil
+}
+
+func applyHeader(s *script, v string) error {
+	name, value, ok := strings.Cut(v, ":")
+	value = strings.TrimSpace(value)
+	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) || !isHeaderValue(value) {
+		return fmt.Errorf("%q is not a header as Name:Value", shorten(v, 50))
+	}
+	name = http.CanonicalHeaderKey(name)
+	switch name {
+	case "Content-Length", "Transfer-Encoding", "Trailer": // the server frames the body
+		return fmt.Errorf("the header %s cannot be set", name)
+	}
+	if s.headers == nil {
+		s.headers = make(http.Header)
+	}
+	s.headers.Add(name, value)
+	return nil
+}
+
+// isTokenChar reports whether r may stand in a header name (RFC 9110, 5.6.2).
+func isTokenChar(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+// isHeaderValue reports whether s has no control characters but tabs.
+func isHeaderValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}

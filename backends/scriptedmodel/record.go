@@ -1,0 +1,80 @@
+package scriptedmodel
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxRecordedBody is how many bytes of a body are kept.
+const maxRecordedBody = 1 << 20
+
+// Recorded is one request as this server received it, credentials included.
+type Recorded struct {
+	Method string
+	Path   string // with the query
+	Header http.Header
+	// Body is the first MiB of the body; BodySize is the length of all that came.
+	Body     []byte
+	BodySize int
+	// Disconnected is when the server saw that the client had left before the
+	// answer was complete; zero if it did not.
+	Disconnected time.Time
+}
+
+// requestLog keeps the last requests; a limit of 0 keeps none.
+type requestLog struct {
+	limit int
+	mu    sync.Mutex
+	list  []*Recorded
+}
+
+// begin records a request, or returns nil when nothing is recorded.
+func (l *requestLog) begin(r *http.Request) *Recorded {
+	if l.limit == 0 {
+		return nil
+	}
+	e := &Recorded{Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) >= l.limit {
+		l.list = slices.Delete(l.list, 0, len(l.list)-l.limit+1)
+	}
+	l.list = append(l.list, e)
+	return e
+}
+
+// body adds the body to a record.
+func (l *requestLog) body(e *Recorded, b []byte) {
+	if e == nil {
+		return
+	}
+	part := bytes.Clone(b[:min(len(b), maxRecordedBody)])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Body, e.BodySize = part, len(b)
+}
+
+// left notes that the client has gone.
+func (l *requestLog) left(e *Recorded) {
+	if e == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Disconnected = time.Now()
+}
+
+// Requests returns the last requests, oldest first, at most Options.Record of
+// them and those still running among them. Header and Body are not to be changed.
+func (s *Server) Requests() []Recorded {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	list := make([]Recorded, len(s.log.list))
+	for i, e := range s.log.list {
+		list[i] = *e
+	}
+	return list
+}

@@ -1,0 +1,242 @@
+package scriptedmodel
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// maxText is the most bytes that text and repeat make together.
+const maxText = 16 << 20
+
+// linePrefix begins the line of a user message that is a script.
+const linePrefix = modelScripted + "?"
+
+// fault is a set of faults.
+type fault uint32
+
+const (
+	faultHang fault = 1 << iota
+	faultStall
+	faultDrop
+	faultDropMid
+	faultHTML
+	faultEmptyChoices
+	faultErrorObject
+	faultErrorMid
+	faultNoFinish
+	faultNoDone
+	faultBrokenJSON
+	faultComments
+	faultNullUsage
+	faultDoneTwice
+	faultHugeEvent
+	faultSlowHeaders
+)
+
+var faultNames = map[string]fault{
+	"hang":          faultHang,
+	"stall":         faultStall,
+	"drop":          faultDrop,
+	"drop_mid":      faultDropMid,
+	"html":          faultHTML,
+	"empty_choices": faultEmptyChoices,
+	"error_object":  faultErrorObject,
+	"error_mid":     faultErrorMid,
+	"no_finish":     faultNoFinish,
+	"no_done":       faultNoDone,
+	"broken_json":   faultBrokenJSON,
+	"comments":      faultComments,
+	"null_usage":    faultNullUsage,
+	"done_twice":    faultDoneTwice,
+	"huge_event":    faultHugeEvent,
+	"slow_headers":  faultSlowHeaders,
+}
+
+// has reports whether any of the faults of g is in f.
+func (f fault) has(g fault) bool { return f&g != 0 }
+
+// usageMode says where usage is sent.
+type usageMode uint8
+
+const (
+	usageAsked  usageMode = iota // last, if stream_options ask for it
+	usageOff                     // never
+	usageFinish                  // with the finish_reason
+	usageLast                    // in a chunk of its own
+)
+
+// echoMode says what of the request becomes the text.
+type echoMode uint8
+
+const (
+	echoNone echoMode = iota
+	echoHeaders
+	echoBody
+)
+
+// unset marks a number that the script does not give where 0 means something.
+const unset = -1
+
+// scriptedTool is one tool call of the answer.
+type scriptedTool struct{ name, args string }
+
+// script is a parsed script; see the package comment for the keys. It is
+// shared between requests and never changed after parsing.
+type script struct {
+	text         string
+	hasText      bool
+	repeat       int
+	reasoning    string
+	hasReasoning bool
+	tools        []scriptedTool
+	finish       string
+
+	words, chunks, chunkBytes     int // 0: not given
+	delay, firstDelay, chunkDelay time.Duration
+	flush                         bool
+
+	status                    int // 0: not given
+	code, message, retryAfter string
+	headers                   http.Header
+	body                      string
+	hasBody                   bool
+
+	usage                                        usageMode
+	promptTokens, completionTokens, cachedTokens int // unset: count
+
+	echo      echoMode
+	faults    fault
+	after     int // unset: the default of the fault
+	bytes     int
+	failTimes int // 0: not given
+	failKey   string
+}
+
+// newScript is the script of a plain request.
+func newScript() *script {
+	return &script{
+		repeat: 1, flush: true, bytes: 1 << 20, after: unset,
+		promptTokens: unset, completionTokens: unset, cachedTokens: unset,
+	}
+}
+
+// parseScript parses the query of the model name and the line of the message,
+// either of which may be empty; keys of the first win.
+func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
+	values, err := url.ParseQuery(modelQuery)
+	if err != nil {
+		return nil, scriptError("model", "the script after the model name is not a URL query")
+	}
+	if lineQuery != "" {
+		more, err := url.ParseQuery(lineQuery)
+		if err != nil {
+			return nil, scriptError("messages", "the line that begins with %s is not a URL query", linePrefix)
+		}
+		for key, v := range more {
+			if _, ok := values[key]; !ok {
+				values[key] = v
+			}
+		}
+	}
+	s := newScript()
+	for _, key := range slices.Sorted(maps.Keys(values)) { // sorted: of two errors always the same one is told
+		list := values[key]
+		set, ok := keys[key]
+		if !ok {
+			return nil, scriptError("model", "the script has an unknown key %q", shorten(key, 50))
+		}
+		if most := max(set.most, 1); len(list) > most {
+			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), most)
+		}
+		for _, v := range list {
+			if err := set.apply(s, v); err != nil {
+				return nil, scriptError("model", "script key %s: %v", key, err)
+			}
+		}
+	}
+	return s, s.check()
+}
+
+// check finds keys that do not go together.
+func (s *script) check() *apierror.Error {
+	given := 0
+	for _, n := range []int{s.words, s.chunks, s.chunkBytes} {
+		if n > 0 {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return scriptError("model", "the script may have only one of words, chunks and chunk_bytes")
+	case s.echo != echoNone && s.hasText:
+		return scriptError("model", "the script may have only one of text and echo")
+	case s.failTimes > 0 && s.failKey == "":
+		return scriptError("model", "the script has fail_times, it needs a fail_key too")
+	case s.repeat > 1 && len(s.text)*s.repeat > maxText:
+		return errTextTooLong()
+	}
+	return nil
+}
+
+func errTextTooLong() *apierror.Error {
+	return scriptError("model", "text and repeat make more than %d bytes", maxText)
+}
+
+func scriptError(param, format string, args ...any) *apierror.Error {
+	return badRequest("invalid_script", param, format, args...)
+}
+
+// succeeding returns the script without what fails the request.
+func (s *script) succeeding() *script {
+	ok := *s
+	ok.status, ok.faults = 0, 0
+	return &ok
+}
+
+// failing returns the script with a status, if nothing else makes it fail.
+func (s *script) failing() *script {
+	if s.status != 0 || s.faults != 0 {
+		return s
+	}
+	bad := *s
+	bad.status = http.StatusServiceUnavailable
+	return &bad
+}
+
+// afterChunks is where the faults of the middle strike.
+func (s *script) afterChunks() int {
+	if s.after != unset {
+		return s.after
+	}
+	if s.faults.has(faultStall) {
+		return 0
+	}
+	return 1
+}
+
+// cutScript takes the first line that is a script out of a user's text.
+func cutScript(text string) (query, rest string) {
+	if !strings.Contains(text, linePrefix) {
+		return "", text
+	}
+	for start := 0; start < len(text); {
+		end := strings.IndexByte(text[start:], '\n')
+		next := start + end + 1
+		if end < 0 {
+			end = len(text) - start
+			next = len(text)
+		}
+		line := strings.TrimSpace(text[start : start+end])
+		if q, ok := strings.CutPrefix(line, linePrefix); ok {
+			return q, text[:start] + text[next:]
+		}
+		start = next
+	}
+	return "", text
+}

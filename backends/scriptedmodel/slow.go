@@ -1,0 +1,99 @@
+package scriptedmodel
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// trickle makes the headers of the answer come line by line. It takes the
+// connection from the server, which only HTTP/1 allows; elsewhere it pauses
+// before the headers. It reports whether to go on; stop ends the connection.
+func (c *call) trickle() (stop func(), ok bool) {
+	total := c.scr.delay
+	if total == 0 {
+		total = time.Second
+	}
+	conn, rw, err := http.NewResponseController(c.w).Hijack()
+	if err != nil {
+		return func() {}, c.pause(total)
+	}
+	_ = conn.SetDeadline(time.Now().Add(MaxDuration))
+	ctx, cancel := context.WithCancel(c.r.Context())
+	go func() { // the server no longer looks whether the client is there
+		_, _ = io.Copy(io.Discard, rw.Reader)
+		cancel()
+	}()
+	c.r = c.r.WithContext(ctx)
+	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), total: total}
+	return func() {
+		if c.complete {
+			_ = rw.Flush()
+		}
+		_ = conn.Close()
+		cancel()
+	}, true
+}
+
+// slowWriter is an http.ResponseWriter on a bare connection whose body ends
+// with the connection or the Content-Length.
+type slowWriter struct {
+	call   *call
+	conn   net.Conn
+	out    *bufio.Writer
+	header http.Header
+	total  time.Duration // of the headers
+	began  bool
+}
+
+// Header implements http.ResponseWriter.
+func (w *slowWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *slowWriter) WriteHeader(status int) {
+	if w.began {
+		return
+	}
+	w.began = true
+	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))}
+	w.header.Set("Connection", "close")
+	for _, name := range slices.Sorted(maps.Keys(w.header)) {
+		for _, v := range w.header[name] {
+			lines = append(lines, name+": "+v+"\r\n")
+		}
+	}
+	lines = append(lines, "\r\n")
+	gap := w.total / time.Duration(len(lines))
+	for _, line := range lines {
+		if !w.call.pause(gap) {
+			return
+		}
+		_, _ = w.out.WriteString(line)
+		if w.out.Flush() != nil {
+			w.call.gone = true
+			return
+		}
+	}
+}
+
+// Write implements io.Writer.
+func (w *slowWriter) Write(b []byte) (int, error) {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.out.Write(b)
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *slowWriter) FlushError() error { return w.out.Flush() }
+
+var (
+	_ http.ResponseWriter = (*slowWriter)(nil)
+	_ io.Writer           = (*slowWriter)(nil)
+)

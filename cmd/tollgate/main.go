@@ -1,0 +1,15 @@
+// Command tollgate is Caddy with Tollgate's modules linked in. It takes the
+// commands of caddy (run, reload, validate, adapt, fmt …) and those the modules
+// add (keychain, scripted-model).
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/tollgate-gateway/tollgate"
+)
+
+func main() {
+	caddycmd.Main()
+}

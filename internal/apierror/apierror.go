@@ -1,0 +1,104 @@
+// Package apierror holds the one error type that crosses the rooms of
+// Tollgate: services and middlewares return it, the api_errors module renders
+// it in the format of the route. Nothing in it is secret: every field but Cause
+// may reach the client.
+package apierror
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Error is a refusal or a failure that a client is told of.
+type Error struct {
+	// Status is the HTTP status, for example 429.
+	Status int
+	// Code is the machine-readable reason, for example "rate_limit_exceeded".
+	// Empty: the format derives one from the status.
+	Code string
+	// Type overrides the error type that a format derives from Status and Code;
+	// a format with a closed list of types ignores one that is not on it.
+	Type string
+	// Param is the JSON path of the field at fault, for example
+	// "messages[2].role". Empty: none.
+	Param string
+	// Message is the sentence shown to the client: what is wrong, where, and
+	// what to do about it.
+	Message string
+	// RetryAfter is the wait after which the same request may succeed; zero: unknown.
+	RetryAfter time.Duration
+	// NoRetry tells SDKs that a retry is pointless (x-should-retry: false).
+	NoRetry bool
+	// FailedAttempts is rendered as error.failed_attempts by the formats that
+	// have it; nil: absent.
+	FailedAttempts []Attempt
+	// Details names every field at fault, for the formats that list more than
+	// one (board, problem); nil: absent.
+	Details []Detail
+	// Cause is for the log only.
+	Cause error
+}
+
+// Attempt is one candidate that was tried before a request failed.
+type Attempt struct {
+	Provider  string `json:"provider"`
+	Model     string `json:"model"`
+	Status    int    `json:"status"` // 0: no HTTP answer
+	Code      string `json:"code"`
+	Message   string `json:"message"` // at most 200 characters, keys masked
+	LatencyMS int64  `json:"latency_ms"`
+}
+
+// Detail is one field at fault.
+type Detail struct {
+	Field   string `json:"field"`   // path or name of the field, for example "title"
+	Reason  string `json:"reason"`  // machine-readable, for example "too_long"
+	Message string `json:"message"` // a sentence for the client
+}
+
+// New returns an Error with a formatted message.
+func New(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unavailable is the 503 of a part that is down and expected back, such as
+// the database; cause goes to the log only.
+func Unavailable(what string, cause error) *Error {
+	return &Error{
+		Status:     http.StatusServiceUnavailable,
+		Code:       "overloaded",
+		Message:    what + " is not available right now, try again shortly",
+		RetryAfter: time.Second,
+		Cause:      cause,
+	}
+}
+
+// With returns the error with the JSON path of the field at fault.
+func (e *Error) With(param string) *Error {
+	e.Param = param
+	return e
+}
+
+// Error implements error; it includes the cause and is meant for the log.
+func (e *Error) Error() string {
+	s := e.Message
+	if e.Code != "" {
+		s = e.Code + ": " + s
+	}
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// From finds the Error in err's chain.
+func From(err error) (*Error, bool) {
+	var e *Error
+	ok := errors.As(err, &e)
+	return e, ok
+}

@@ -1,0 +1,57 @@
+package counters
+
+import (
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// probeEvery is the pause between attempts while the server is down.
+const probeEvery = 200 * time.Millisecond
+
+// health keeps callers from queueing up before a server that does not answer,
+// and logs each change once.
+type health struct {
+	logger *zap.Logger
+	down   atomic.Bool
+	next   atomic.Int64 // Unix nanoseconds of the next attempt while down
+}
+
+// admit tells whether an operation may try the server: always while it is up,
+// one every probeEvery while it is down.
+func (h *health) admit(now time.Time) bool {
+	if !h.down.Load() {
+		return true
+	}
+	next, t := h.next.Load(), now.UnixNano()
+	// A clock that was set back must not close the door for as long.
+	if t < next && next-t <= int64(probeEvery) {
+		return false
+	}
+	return h.next.CompareAndSwap(next, t+int64(probeEvery))
+}
+
+// up notes that the server served an operation.
+func (h *health) up() {
+	if h.down.Load() && h.down.CompareAndSwap(true, false) {
+		h.logger.Info("counters are reachable again")
+	}
+}
+
+// failed notes that it did not. A single failure, such as the connection that
+// a restart breaks, pauses nothing; the next operation tries at once.
+func (h *health) failed(err error, now time.Time) {
+	reply := isReply(err)
+	if reply && !isStateReply(err) {
+		return
+	}
+	if h.down.CompareAndSwap(false, true) {
+		h.next.Store(now.UnixNano())
+		h.logger.Warn("counters are unreachable", zap.Error(err))
+		return
+	}
+	if !reply {
+		h.next.Store(now.UnixNano() + int64(probeEvery))
+	}
+}

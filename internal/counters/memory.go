@@ -1,0 +1,237 @@
+package counters
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	memoryShards = 64 // a power of two
+	// shrinkAbove is the number of keys from which a shard gives the memory of
+	// its table back once most of them have expired; Go's maps never shrink.
+	shrinkAbove = 1024
+)
+
+// Memory is a Store in the memory of one process. A key takes about 150 bytes
+// plus its text until two windows after its last use. There is no background
+// work: each call looks at one or two other keys of its shard and drops those
+// that have expired, so the number of dead keys never outgrows the live ones.
+type Memory struct {
+	now    func() time.Time
+	seed   maphash.Seed
+	closed atomic.Bool
+	shards [memoryShards]shard
+}
+
+// NewMemory returns an empty Memory. now is its clock; nil is time.Now.
+func NewMemory(now func() time.Time) *Memory {
+	if now == nil {
+		now = time.Now
+	}
+	m := &Memory{now: now, seed: maphash.MakeSeed()}
+	for i := range m.shards {
+		m.shards[i].entries = make(map[entryKey]*entry)
+	}
+	return m
+}
+
+// Take implements Store. It never blocks and allocates only for a new key.
+func (m *Memory) Take(_ context.Context, key string, cost, limit int64, window time.Duration) (Result, error) {
+	if err := checkTake(cost, limit, window); err != nil {
+		return Result{}, fmt.Errorf("taking from the counters: %w", err)
+	}
+	if m.closed.Load() {
+		return Result{}, errClosed
+	}
+	var (
+		now          = m.now().UnixMicro()
+		width        = window.Microseconds()
+		bucket, rest = bucketAt(now, width)
+		id           = entryKey{key, width}
+		s            = state{rest: rest, window: width}
+	)
+	sh := m.shard(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.entries[id]
+	if e != nil {
+		s.current, s.previous = e.current, e.previous
+		bucket = s.roll(e.bucket, bucket)
+	}
+	allowed := cost == 0 || s.fits(cost, limit)
+	if allowed && cost > 0 {
+		if e == nil {
+			e = sh.add(id, now)
+		}
+		s.spend(cost)
+		e.set(&s, bucket)
+	}
+	sh.sweep(now, 1)
+	return s.result(allowed, cost, limit), nil
+}
+
+// Charge implements Store.
+func (m *Memory) Charge(_ context.Context, key string, cost int64, window time.Duration) error {
+	if err := checkCharge(cost, window); err != nil {
+		return fmt.Errorf("charging the counters: %w", err)
+	}
+	if m.closed.Load() {
+		return errClosed
+	}
+	if cost == 0 {
+		return nil
+	}
+	var (
+		now          = m.now().UnixMicro()
+		width        = window.Microseconds()
+		bucket, rest = bucketAt(now, width)
+		id           = entryKey{key, width}
+		s            = state{rest: rest, window: width}
+	)
+	sh := m.shard(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.entries[id]
+	if e == nil {
+		e = sh.add(id, now)
+	} else {
+		s.current, s.previous = e.current, e.previous
+		bucket = s.roll(e.bucket, bucket)
+	}
+	s.spend(cost)
+	e.set(&s, bucket)
+	sh.sweep(now, 1)
+	return nil
+}
+
+// SetNX implements Store.
+func (m *Memory) SetNX(_ context.Context, key string, ttl time.Duration) (bool, error) {
+	if err := checkMark(ttl); err != nil {
+		return false, fmt.Errorf("marking in the counters: %w", err)
+	}
+	if m.closed.Load() {
+		return false, errClosed
+	}
+	now := m.now().UnixMicro()
+	id := entryKey{key, mark}
+	sh := m.shard(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.entries[id]
+	if e != nil && e.expires > now {
+		return false, nil
+	}
+	if e == nil {
+		e = sh.add(id, now)
+	}
+	e.expires = now + min(ttl.Microseconds(), math.MaxInt64-max(now, 0))
+	return true, nil
+}
+
+// Close implements Store; it drops every key.
+func (m *Memory) Close() error {
+	if m.closed.Swap(true) {
+		return nil
+	}
+	for i := range m.shards {
+		sh := &m.shards[i]
+		sh.mu.Lock()
+		sh.entries, sh.ring, sh.hand, sh.peak = make(map[entryKey]*entry), nil, 0, 0
+		sh.mu.Unlock()
+	}
+	return nil
+}
+
+func (m *Memory) shard(key string) *shard {
+	return &m.shards[maphash.String(m.seed, key)%memoryShards]
+}
+
+// mark is the window of keys set by SetNX; no real window is that short.
+const mark = 0
+
+// entryKey names a counter. The window belongs to the name: the same key with
+// another window is another counter.
+type entryKey struct {
+	name   string
+	window int64
+}
+
+// entry is a counter or a mark.
+type entry struct {
+	key      entryKey
+	bucket   int64
+	current  int64
+	previous int64
+	expires  int64 // microseconds since the epoch
+}
+
+func (e *entry) set(s *state, bucket int64) {
+	e.bucket, e.current, e.previous = bucket, s.current, s.previous
+	e.expires = (bucket + 2) * s.window
+}
+
+// shard is one lock and the keys under it. ring holds the same entries as the
+// map in a fixed order, so that the hand can visit them a few at a time.
+type shard struct {
+	mu      sync.Mutex
+	entries map[entryKey]*entry
+	ring    []*entry
+	hand    int
+	peak    int // most entries since the map was made
+	_       [64]byte
+}
+
+// add makes the entry for a new key and looks at two others, so that keys
+// leave at least as fast as they can come.
+func (sh *shard) add(id entryKey, now int64) *entry {
+	sh.sweep(now, 2)
+	// The caller's text may be a part of something much larger.
+	id.name = strings.Clone(id.name)
+	e := &entry{key: id, expires: math.MaxInt64}
+	sh.entries[id] = e
+	sh.ring = append(sh.ring, e)
+	sh.peak = max(sh.peak, len(sh.ring))
+	return e
+}
+
+// sweep moves the hand over n entries and drops those that have expired.
+func (sh *shard) sweep(now int64, n int) {
+	for ; n > 0 && len(sh.ring) > 0; n-- {
+		if sh.hand >= len(sh.ring) {
+			sh.hand = 0
+		}
+		e := sh.ring[sh.hand]
+		if e.expires > now {
+			sh.hand++
+			continue
+		}
+		last := len(sh.ring) - 1
+		sh.ring[sh.hand], sh.ring[last] = sh.ring[last], nil
+		sh.ring = sh.ring[:last]
+		delete(sh.entries, e.key)
+	}
+	if sh.peak > shrinkAbove && len(sh.ring) < sh.peak/8 {
+		sh.shrink()
+	}
+}
+
+// shrink moves what is left into a table of its size.
+func (sh *shard) shrink() {
+	entries := make(map[entryKey]*entry, len(sh.ring))
+	for _, e := range sh.ring {
+		entries[e.key] = e
+	}
+	sh.entries = entries
+	sh.ring = append([]*entry(nil), sh.ring...)
+	sh.peak = len(sh.ring)
+}
+
+var errClosed = fmt.Errorf("%w: closed", ErrUnavailable)
+
+var _ Store = (*Memory)(nil)

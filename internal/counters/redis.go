@@ -1,0 +1,252 @@
+package counters
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/zap"
+)
+
+// Defaults of RedisOptions.
+const (
+	DefaultRedisTimeout = 500 * time.Millisecond
+	DefaultRedisPrefix  = "tollgate:"
+)
+
+const (
+	// redisInFlight is the number of operations that may be on the wire at
+	// once; the others wait for their turn within their time limit. It is half
+	// of the connection's ring (2^redisRingScale slots), so that operations
+	// given up on a stalled server do not fill it: the client would then block
+	// without a limit.
+	redisInFlight  = 256
+	redisRingScale = 9
+	// redisBuffer replaces the client's 512 KiB: a script call is about 200 bytes.
+	redisBuffer = 32 << 10
+)
+
+// RedisOptions are the settings of a Redis store.
+type RedisOptions struct {
+	// Timeout bounds each operation, connecting included. Default: 500ms.
+	Timeout time.Duration
+	// Prefix starts every key. Default: "tollgate:".
+	Prefix string
+	// Logger is told when the server is lost and when it is back. Default: none.
+	Logger *zap.Logger
+}
+
+// Redis is a Store on one Redis (7 or later) or Valkey server, shared by any
+// number of nodes. Each operation is one script or command and one round trip,
+// timed by the server's own clock, so that the clocks of the nodes do not matter.
+//
+// It connects when first used and again by itself after a loss. While the
+// server is unreachable operations fail with ErrUnavailable: the first ones
+// within the time limit, the others at once, but for one attempt every 200 ms
+// that finds out whether the server is back. An operation whose answer was lost
+// is not repeated; it may have been counted.
+type Redis struct {
+	client  rueidis.Client
+	timeout time.Duration
+	windows string // prefix of windows
+	marks   string // prefix of marks
+	slots   chan struct{}
+	health  health
+	closed  atomic.Bool
+	// clock replaces the server's time in tests: microseconds, positive.
+	clock func() int64
+}
+
+// NewRedis returns a store on the server at rawURL,
+//
+//	redis://[user[:password]@]host[:port][/db]
+//	rediss://… (TLS 1.2 or later, certificate checked against the system's roots)
+//
+// without connecting to it: it fails for a malformed URL only. The error does
+// not contain the URL.
+func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
+	target, err := parseRedisURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultRedisTimeout
+	}
+	if o.Prefix == "" {
+		o.Prefix = DefaultRedisPrefix
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	client, err := newRedisClient(target, o.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{
+		client:  client,
+		timeout: o.Timeout,
+		windows: o.Prefix + "window:",
+		marks:   o.Prefix + "mark:",
+		slots:   make(chan struct{}, redisInFlight),
+		health:  health{logger: o.Logger.With(zap.String("server", target.address))},
+	}, nil
+}
+
+// Both scripts begin with the part that loads the window.
+var (
+	//go:embed window.lua
+	windowLua string
+	//go:embed take.lua
+	takeLua string
+	//go:embed charge.lua
+	chargeLua string
+
+	takeScript   = rueidis.NewLuaScript(windowLua + takeLua)
+	chargeScript = rueidis.NewLuaScript(windowLua + chargeLua)
+)
+
+// Take implements Store.
+func (r *Redis) Take(ctx context.Context, key string, cost, limit int64, window time.Duration) (Result, error) {
+	if err := checkTake(cost, limit, window); err != nil {
+		return Result{}, fmt.Errorf("taking from the counters: %w", err)
+	}
+	width := window.Microseconds()
+	resp, err := r.run(ctx, takeScript, key, width, cost, limit)
+	if err != nil {
+		return Result{}, fmt.Errorf("taking from the counters: %w", err)
+	}
+	// allowed, current, previous, rest
+	if len(resp) != 4 || resp[1] < 0 || resp[2] < 0 || resp[3] <= 0 || resp[3] > width {
+		return Result{}, fmt.Errorf("taking from the counters: %w: unexpected answer %v", ErrUnavailable, resp)
+	}
+	s := state{current: resp[1], previous: resp[2], rest: resp[3], window: width}
+	return s.result(resp[0] == 1, cost, limit), nil
+}
+
+// Charge implements Store.
+func (r *Redis) Charge(ctx context.Context, key string, cost int64, window time.Duration) error {
+	if err := checkCharge(cost, window); err != nil {
+		return fmt.Errorf("charging the counters: %w", err)
+	}
+	if cost == 0 {
+		return nil
+	}
+	if _, err := r.run(ctx, chargeScript, key, window.Microseconds(), cost, 0); err != nil {
+		return fmt.Errorf("charging the counters: %w", err)
+	}
+	return nil
+}
+
+// SetNX implements Store.
+func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error) {
+	if err := checkMark(ttl); err != nil {
+		return false, fmt.Errorf("marking in the counters: %w", err)
+	}
+	var fresh bool
+	err := r.do(ctx, func(ctx context.Context) error {
+		err := r.client.Do(ctx, r.client.B().Set().Key(r.marks+key).Value("1").Nx().
+			PxMilliseconds(ttl.Milliseconds()).Build()).Error()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		fresh = err == nil
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("marking in the counters: %w", err)
+	}
+	return fresh, nil
+}
+
+// Close implements Store. It waits for operations under way, within their time limit.
+func (r *Redis) Close() error {
+	if !r.closed.Swap(true) {
+		r.client.Close()
+	}
+	return nil
+}
+
+// run executes a script on the window of key; see window.lua for its arguments.
+func (r *Redis) run(ctx context.Context, script *rueidis.Lua, key string, window, cost, limit int64) (resp []int64, err error) {
+	width := strconv.FormatInt(window, 10)
+	now := "0"
+	if r.clock != nil {
+		now = strconv.FormatInt(r.clock(), 10)
+	}
+	keys := []string{r.windows + key + ":" + width}
+	args := []string{now, width, strconv.FormatInt(cost, 10), strconv.FormatInt(limit, 10)}
+	err = r.do(ctx, func(ctx context.Context) error {
+		var err error
+		resp, err = script.Exec(ctx, r.client, keys, args).AsIntSlice()
+		return err
+	})
+	return resp, err
+}
+
+// do runs one operation within the time limit and keeps the account of the
+// server's health. Every error it returns wraps ErrUnavailable.
+func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
+	if r.closed.Load() {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if !r.health.admit(time.Now()) {
+		return errDown
+	}
+	deadline := time.Now().Add(r.timeout)
+	ours := true
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline, ours = d, false
+	}
+	// A request that is given up must not break off the connecting that
+	// others wait for, nor leave open whether it was counted.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	err := op(ctx)
+	<-r.slots
+
+	switch {
+	case err == nil:
+		r.health.up()
+		return nil
+	case r.closed.Load():
+		return errClosed
+	case !ours && errors.Is(err, context.DeadlineExceeded):
+		// The caller's limit was tighter than ours; this says nothing of the server.
+	default:
+		r.health.failed(err, time.Now())
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// isReply tells whether err is an answer of the server, as opposed to no answer.
+func isReply(err error) bool {
+	_, ok := rueidis.IsRedisErr(err)
+	return ok
+}
+
+// isStateReply tells whether err is an answer that says the server cannot
+// serve now (LOADING, READONLY, OOM, NOAUTH …), as opposed to one about this
+// key or command.
+func isStateReply(err error) bool {
+	code, _, _ := strings.Cut(err.Error(), " ")
+	return code != "ERR" && code != "WRONGTYPE"
+}
+
+var errDown = fmt.Errorf("%w: waiting for the server to come back", ErrUnavailable)
+
+var _ Store = (*Redis)(nil)

@@ -1,0 +1,153 @@
+package counters
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// What a Store accepts.
+const (
+	// MaxUnits bounds costs, limits and sums. Up to it every integer is exact
+	// in the doubles that Redis scripts and JSON calculate with.
+	MaxUnits = 1<<53 - 1
+	// MinWindow is the shortest window.
+	MinWindow = time.Millisecond
+	// MaxWindow is the longest window.
+	MaxWindow = 31 * 24 * time.Hour
+)
+
+// state is a sliding window at one moment. Times are whole microseconds, the
+// resolution of Redis' TIME command, so that every Store divides the same
+// numbers. Products of units and microseconds need up to 95 bits and are
+// calculated in 128.
+type state struct {
+	current  int64 // spent in the current bucket
+	previous int64 // spent in the bucket before it
+	rest     int64 // what is left of the current bucket, in (0, window]
+	window   int64
+}
+
+// bucketAt tells in which bucket now lies and what is left of it.
+func bucketAt(now, window int64) (bucket, rest int64) {
+	now = max(now, 0)
+	return now / window, window - now%window
+}
+
+// roll brings a window that was last spent from in bucket stored to bucket
+// now and returns the bucket it is in afterwards.
+//
+// A clock that was set back by less than a bucket does not take the window
+// back: it stays at the start of the stored bucket, and nothing is spent twice.
+// After a larger step the old numbers mean nothing and are dropped, or a clock
+// that was wrong once would lock a key for as long.
+func (s *state) roll(stored, now int64) int64 {
+	switch now - stored {
+	case 0:
+	case 1:
+		s.previous, s.current = s.current, 0
+	case -1:
+		s.rest = s.window
+		return stored
+	default:
+		s.previous, s.current = 0, 0
+	}
+	return now
+}
+
+// fits tells whether cost can be spent now. The sums are arranged so that none
+// exceeds 53 bits.
+func (s *state) fits(cost, limit int64) bool {
+	room := limit - cost - s.current
+	return room >= 0 && s.carried() <= room
+}
+
+// spend adds cost, stopping at MaxUnits.
+func (s *state) spend(cost int64) {
+	s.current += min(cost, MaxUnits-s.current)
+}
+
+// carried is the part of the previous bucket that still counts.
+func (s *state) carried() int64 {
+	quotient, remainder := mulDiv(s.previous, s.rest, s.window)
+	if remainder {
+		quotient++
+	}
+	return quotient
+}
+
+// remaining is what can be spent now.
+func (s *state) remaining(limit int64) int64 {
+	return max(0, limit-s.current-s.carried())
+}
+
+// retryAfter is the smallest wait, in microseconds, after which a cost that
+// does not fit now will; cost must not exceed limit.
+//
+// Inside the current bucket only the carried part shrinks: it is at most room
+// as soon as previous*rest <= room*window. Where the current bucket alone is
+// too much the same holds one bucket later, with current in the place of
+// previous.
+func (s *state) retryAfter(cost, limit int64) int64 {
+	free := limit - cost
+	if room := free - s.current; room >= 0 {
+		earlier, _ := mulDiv(room, s.window, s.previous)
+		return s.rest - earlier
+	}
+	earlier, _ := mulDiv(free, s.window, s.current)
+	return s.rest + s.window - earlier
+}
+
+// result describes the state after an attempt to take cost.
+func (s *state) result(allowed bool, cost, limit int64) Result {
+	res := Result{
+		Allowed:   allowed,
+		Limit:     limit,
+		Remaining: s.remaining(limit),
+		Reset:     time.Duration(s.rest) * time.Microsecond,
+	}
+	switch {
+	case allowed:
+	case cost > limit:
+		res.RetryAfter = -1
+	default:
+		res.RetryAfter = time.Duration(s.retryAfter(cost, limit)) * time.Microsecond
+	}
+	return res
+}
+
+// mulDiv is floor(a*b/c) and whether the division left a remainder. None is
+// negative, and one factor is at most c, so that the quotient fits.
+//
+//nolint:gosec // no conversion overflows: see above
+func mulDiv(a, b, c int64) (quotient int64, remainder bool) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, r := bits.Div64(hi, lo, uint64(c))
+	return int64(q), r != 0
+}
+
+// checkTake refuses arguments outside the promises of Store: they are mistakes
+// of the caller, not of a client.
+func checkTake(cost, limit int64, window time.Duration) error {
+	if limit < 0 || limit > MaxUnits {
+		return fmt.Errorf("limit %d is not within 0..2^53-1", limit)
+	}
+	return checkCharge(cost, window)
+}
+
+func checkCharge(cost int64, window time.Duration) error {
+	if cost < 0 || cost > MaxUnits {
+		return fmt.Errorf("cost %d is not within 0..2^53-1", cost)
+	}
+	if window < MinWindow || window > MaxWindow {
+		return fmt.Errorf("window %s is not within %s..%s", window, MinWindow, MaxWindow)
+	}
+	return nil
+}
+
+func checkMark(ttl time.Duration) error {
+	if ttl < time.Millisecond {
+		return fmt.Errorf("time to live %s is below 1ms", ttl)
+	}
+	return nil
+}

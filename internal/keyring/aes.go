@@ -1,0 +1,200 @@
+package keyring
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// MasterKeySize is the size of a master key in bytes.
+const MasterKeySize = 32
+
+const (
+	aesPrefix = "aes1."
+	saltSize  = 16
+	idSize    = 4
+)
+
+// AES seals with AES-256-GCM. Each text has a key of its own, derived from the
+// master key and a random salt by HKDF-SHA-256 (RFC 5869), so that no nonce is
+// ever used twice with one key, however many texts there are.
+//
+// Sealed text: "aes1." + base64url(key id (4) | salt (16) | ciphertext and tag).
+type AES struct {
+	current *masterKey
+	keys    map[[idSize]byte]*masterKey
+}
+
+type masterKey struct {
+	id     [idSize]byte
+	secret []byte
+}
+
+// NewAES makes a keyring of master keys. It seals with the first and opens with
+// any: to rotate, put the new key first, seal everything again, remove the old.
+func NewAES(masterKeys ...[]byte) (*AES, error) {
+	if len(masterKeys) == 0 {
+		return nil, errors.New("a keyring needs at least one master key")
+	}
+	a := &AES{keys: make(map[[idSize]byte]*masterKey)}
+	for i, secret := range masterKeys {
+		if len(secret) != MasterKeySize {
+			return nil, fmt.Errorf("master key %d has %d bytes, it must have %d", i+1, len(secret), MasterKeySize)
+		}
+		k := &masterKey{secret: bytes.Clone(secret)}
+		id, err := hkdf.Key(sha256.New, secret, nil, "tollgate keyring id", idSize)
+		if err != nil {
+			return nil, fmt.Errorf("deriving the id of master key %d: %w", i+1, err)
+		}
+		copy(k.id[:], id)
+		if i == 0 {
+			a.current = k
+		}
+		a.keys[k.id] = k
+	}
+	return a, nil
+}
+
+func (k *masterKey) aead(salt []byte) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, k.secret, salt, "tollgate keyring text", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// Seal implements Keyring.
+func (a *AES) Seal(_ context.Context, plaintext, associated []byte) (string, error) {
+	head := make([]byte, idSize+saltSize, idSize+saltSize+len(plaintext)+16)
+	copy(head, a.current.id[:])
+	salt := head[idSize:]
+	_, _ = rand.Read(salt) // never fails since Go 1.24
+	aead, err := a.current.aead(salt)
+	if err != nil {
+		return "", fmt.Errorf("sealing: %w", err)
+	}
+	// The key is used for this one text, so the nonce may be fixed.
+	sealed := aead.Seal(head, make([]byte, aead.NonceSize()), plaintext, associated)
+	return aesPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// Open implements Keyring.
+func (a *AES) Open(_ context.Context, sealed string, associated []byte) ([]byte, error) {
+	raw, key, ok := a.split(sealed)
+	if !ok {
+		return nil, ErrOpen
+	}
+	aead, err := key.aead(raw[idSize : idSize+saltSize])
+	if err != nil {
+		return nil, fmt.Errorf("opening: %w", err)
+	}
+	plaintext, err := aead.Open(nil, make([]byte, aead.NonceSize()), raw[idSize+saltSize:], associated)
+	if err != nil {
+		return nil, ErrOpen
+	}
+	return plaintext, nil
+}
+
+// Current implements Keyring.
+func (a *AES) Current(sealed string) bool {
+	_, key, ok := a.split(sealed)
+	return ok && key == a.current
+}
+
+func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
+	text, ok := strings.CutPrefix(sealed, aesPrefix)
+	if !ok {
+		return nil, nil, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) < idSize+saltSize {
+		return nil, nil, false
+	}
+	key := a.keys[[idSize]byte(raw[:idSize])]
+	return raw, key, key != nil
+}
+
+// ParseMasterKey reads a master key written as 64 hex digits or as base64 of
+// 32 bytes.
+func ParseMasterKey(text string) ([]byte, error) {
+	text = strings.TrimSpace(text)
+	if key, err := hex.DecodeString(text); err == nil && len(key) == MasterKeySize {
+		return key, nil
+	}
+	text = strings.TrimRight(text, "=")
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if key, err := encoding.DecodeString(text); err == nil && len(key) == MasterKeySize {
+			return key, nil
+		}
+	}
+	return nil, errors.New("a master key is 32 bytes as base64 or hex; make one with: openssl rand -base64 32")
+}
+
+// LoadOrCreateKeyFile reads the master key of a file, making the file (mode
+// 0600) with a random key when there is none. created tells that it did. Two
+// processes that do so at once agree on one key.
+func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
+	key, err = readKeyFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, false, fmt.Errorf("making the folder of the key file: %w", err)
+	}
+	fresh := make([]byte, MasterKeySize)
+	_, _ = rand.Read(fresh) // never fails since Go 1.24
+	// Written aside, then linked: the file appears whole, and only once.
+	aside, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
+	if err != nil {
+		return nil, false, fmt.Errorf("making the key file: %w", err)
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.WriteString(base64.StdEncoding.EncodeToString(fresh) + "\n")
+	err = errors.Join(err, aside.Sync(), aside.Close())
+	if err != nil {
+		return nil, false, fmt.Errorf("writing the key file: %w", err)
+	}
+	if err := os.Link(aside.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, false, fmt.Errorf("making the key file: %w", err)
+	}
+	key, err = readKeyFile(path)
+	return key, err == nil && bytes.Equal(key, fresh), err
+}
+
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
+	}
+	if info.Size() > 1024 {
+		return nil, fmt.Errorf("the key file %s holds more than a master key", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ParseMasterKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return key, nil
+}

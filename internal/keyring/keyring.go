@@ -1,0 +1,28 @@
+// Package keyring encrypts what must not be readable in the database: provider
+// keys, broker tokens, stored answers.
+package keyring
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrOpen is in the chain of every error of Open that means the sealed text
+// cannot be opened with the keys at hand: another key, other associated data,
+// or a changed byte. It says no more on purpose.
+var ErrOpen = errors.New("sealed text does not open with the configured keys")
+
+// Keyring seals and opens small secrets.
+//
+// associated binds the sealed text to its place (for example
+// "provider_keys/api_key/<row id>"): text moved to another row does not open.
+type Keyring interface {
+	// Seal encrypts plaintext and returns printable text that names the key it
+	// was sealed with.
+	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
+	// Open decrypts what Seal returned; the error wraps ErrOpen when it cannot.
+	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
+	// Current reports whether sealed was made with the newest key; false asks
+	// for it to be sealed again (rotation).
+	Current(sealed string) bool
+}

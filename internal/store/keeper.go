@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of the keeper.
+const (
+	startWait    = 5 * time.Second        // how long Start waits for the first attempt
+	retryFirst   = 200 * time.Millisecond // wait after a failed attempt …
+	retryLongest = 5 * time.Second        // … doubled up to this
+	probeTimeout = 3 * time.Second
+)
+
+// Start opens the database and applies the migrations of every registered
+// schema. It tries once and waits for that for at most 5 s or until ctx is
+// done; when the attempt fails it is logged and repeated in the background
+// (after 200 ms, doubling up to 5 s) until it works or the DB is closed, and
+// [DB.Ready] says why. A long migration is not cut short by the wait.
+//
+// Start is idempotent: a later call applies the schemas registered since.
+func (db *DB) Start(ctx context.Context) {
+	done := make(chan struct{})
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return
+	}
+	db.waiting = append(db.waiting, done)
+	if !db.keeping {
+		db.keeping = true
+		db.keeper.Go(db.keep)
+	}
+	db.mu.Unlock()
+	db.rouse()
+
+	timeout := time.NewTimer(startWait)
+	defer timeout.Stop()
+	select {
+	case <-done:
+	case <-timeout.C:
+	case <-ctx.Done():
+	case <-db.ctx.Done():
+	}
+}
+
+// WaitReady waits until the database can be used. It returns an error that
+// wraps [ErrUnavailable], and the error of ctx, when ctx ends before; and at
+// once when the DB is closed.
+func (db *DB) WaitReady(ctx context.Context) error {
+	for {
+		s := db.health.state.Load()
+		if s.err == nil || errors.Is(s.err, errClosed) {
+			return s.err
+		}
+		select {
+		case <-s.change:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", s.err, ctx.Err())
+		}
+	}
+}
+
+// rouse has the keeper look at the database now.
+func (db *DB) rouse() {
+	select {
+	case db.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// keep is the keeper, the one goroutine that opens and migrates the database
+// and finds out whether a lost one is back. It works when roused, and with
+// growing pauses as long as something is amiss.
+func (db *DB) keep() {
+	var (
+		opened bool
+		pause  time.Duration
+		timer  = time.NewTimer(retryLongest)
+	)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-db.ctx.Done():
+			return
+		case <-db.wake:
+		case <-timer.C:
+		}
+
+		db.mu.Lock()
+		waiting := db.waiting
+		db.waiting = nil
+		db.mu.Unlock()
+
+		err := db.attempt(&opened)
+		switch {
+		case db.ctx.Err() != nil:
+		case err == nil:
+			db.health.up()
+			pause = 0
+			timer.Stop()
+		default:
+			db.health.down(err)
+			pause = min(max(2*pause, retryFirst), retryLongest)
+			timer.Reset(pause)
+		}
+		for _, done := range waiting {
+			close(done)
+		}
+	}
+}
+
+// attempt brings the database where it should be: reachable, migrated, open.
+func (db *DB) attempt(opened *bool) error {
+	if *opened {
+		ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
+		defer cancel()
+		if err := db.engine.probe(ctx); err != nil {
+			return err
+		}
+	}
+
+	db.mu.Lock()
+	pending := db.schemas[db.migrated:]
+	db.mu.Unlock()
+	if len(pending) > 0 || !*opened {
+		if err := db.engine.migrate(db.ctx, pending); err != nil {
+			return err
+		}
+		db.mu.Lock()
+		db.migrated += len(pending)
+		db.mu.Unlock()
+	}
+
+	if !*opened {
+		if err := db.engine.open(db.ctx); err != nil {
+			return err
+		}
+		*opened = true
+	}
+	return nil
+}

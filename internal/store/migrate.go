@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+)
+
+// migrateLockWait bounds the wait for another process that migrates; after it
+// the attempt counts as failed and is repeated like any other.
+const migrateLockWait = time.Minute
+
+// Schema is the tables of one service.
+type Schema struct {
+	// Name tells the schemas of a database apart, for example "gateway". The
+	// versions applied are kept in the table "schema_<name>". Lower case
+	// letters, digits and underscores, at most 40, a letter first.
+	Name string
+	// Migrations holds in its root the files NNNNN_name.sql for both engines,
+	// or NNNNN_name.sqlite.sql and NNNNN_name.postgres.sql for one, with the
+	// annotations of goose ("-- +goose Up"). Other files are ignored.
+	Migrations fs.FS
+}
+
+// schema is a registered Schema.
+type schema struct {
+	Schema
+	foreign []string // the files meant for the other engine
+	print   [sha256.Size]byte
+}
+
+var (
+	schemaName    = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	migrationFile = regexp.MustCompile(`^([0-9]+)_[a-z0-9_]+(?:\.(sqlite|postgres))?\.sql$`)
+)
+
+// Register adds a schema, which Start (this or the next call of it) brings up
+// to date. It reads s.Migrations but not the database. The same name again
+// with the same files changes nothing; with other files it is an error.
+func (db *DB) Register(s Schema) error {
+	added, err := newSchema(s, db.dialect)
+	if err != nil {
+		return fmt.Errorf("schema %q: %w", s.Name, err)
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, known := range db.schemas {
+		switch {
+		case known.Name != added.Name:
+		case known.print == added.print:
+			return nil
+		default:
+			return fmt.Errorf("schema %q: registered twice with different migrations", s.Name)
+		}
+	}
+	db.schemas = append(db.schemas, added)
+	return nil
+}
+
+// newSchema checks s and sorts out the files of the other engine.
+func newSchema(s Schema, d Dialect) (*schema, error) {
+	if !schemaName.MatchString(s.Name) {
+		return nil, errors.New("a name is 1 to 40 lower case letters, digits and underscores, a letter first")
+	}
+	if s.Migrations == nil {
+		return nil, errors.New("no migrations")
+	}
+	files, err := fs.Glob(s.Migrations, "*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("listing migrations: %w", err)
+	}
+	checked := &schema{Schema: s}
+	sum := sha256.New()
+	ours := 0
+	for _, name := range files { // sorted by Glob
+		m := migrationFile.FindStringSubmatch(name)
+		if m == nil {
+			return nil, fmt.Errorf("migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
+		}
+		if m[2] != "" && m[2] != d.String() {
+			checked.foreign = append(checked.foreign, name)
+			continue
+		}
+		text, err := fs.ReadFile(s.Migrations, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading migration: %w", err)
+		}
+		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text)))
+		sum.Write(text)
+		ours++
+	}
+	if ours == 0 {
+		return nil, fmt.Errorf("no migrations for %s", d)
+	}
+	sum.Sum(checked.print[:0])
+	return checked, nil
+}
+
+// apply brings one schema up to date. The caller holds the migration lock.
+func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
+	provider, err := goose.NewProvider(d, pool, s.Migrations,
+		goose.WithTableName("schema_"+s.Name),
+		goose.WithExcludeNames(s.foreign),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithLogger(goose.NopLogger()),
+	)
+	if err != nil {
+		return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
+	}
+	applied, err := provider.Up(ctx)
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		applied = partial.Applied
+		err = fmt.Errorf("migration %s: %w", path.Base(partial.Failed.Source.Path), partial.Err)
+	}
+	for _, m := range applied {
+		logger.Info("migration applied",
+			zap.String("schema", s.Name),
+			zap.Int64("version", m.Source.Version),
+			zap.String("file", path.Base(m.Source.Path)),
+			zap.Duration("duration", m.Duration),
+		)
+	}
+	if err != nil {
+		return fmt.Errorf("migrating schema %q: %w", s.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+func files(text ...string) fs.FS {
+	m := fstest.MapFS{}
+	for pair := range slices.Chunk(text, 2) { // name, content
+		m[pair[0]] = &fstest.MapFile{Data: []byte(pair[1])}
+	}
+	return m
+}
+
+const upT = "-- +goose Up\nCREATE TABLE t (id BIGINT);\n"
+
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		schema Schema
+		want   string // part of the error; "": none
+	}{
+		"fine":           {Schema{"a_1", files("00001_t.sql", upT)}, ""},
+		"one engine":     {Schema{"a", files("00001_t.sqlite.sql", upT, "00001_t.postgres.sql", upT)}, ""},
+		"no name":        {Schema{"", files("00001_t.sql", upT)}, "a name is"},
+		"bad name":       {Schema{"a;DROP", files("00001_t.sql", upT)}, "a name is"},
+		"long name":      {Schema{strings.Repeat("a", 41), files("00001_t.sql", upT)}, "a name is"},
+		"no files":       {Schema{"a", nil}, "no migrations"},
+		"empty":          {Schema{"a", files()}, "no migrations for sqlite"},
+		"other engine":   {Schema{"a", files("00001_t.postgres.sql", upT)}, "no migrations for sqlite"},
+		"no version":     {Schema{"a", files("t.sql", upT)}, "is not named"},
+		"unknown engine": {Schema{"a", files("00001_t.mysql.sql", upT)}, "is not named"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := NewSQLite(SQLiteOptions{Path: "never made.db"}, zap.NewNop())
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = db.Register(test.schema)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Fatalf("error is %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRegisterTwice(t *testing.T) {
+	t.Parallel()
+	db, err := NewSQLite(SQLiteOptions{Path: "never made.db"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := db.Register(Schema{"a", files("00001_t.sql", upT)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(db.schemas) != 1 {
+		t.Fatalf("%d schemas", len(db.schemas))
+	}
+	if err := db.Register(Schema{"a", files("00001_t.sql", upT+" ")}); err == nil {
+		t.Fatal("a name was taken twice")
+	}
+}
+
+func TestSchemasAddedLater(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		logger, seen := logs()
+		db, err := p.open(logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		db.Start(t.Context())
+		if err := db.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := db.Register(testSchema()); err != nil {
+				t.Fatal(err)
+			}
+			db.Start(t.Context())
+			if err := writeItem(t.Context(), db, said(seen, "migration applied")); err != nil {
+				// The second round inserts the same number again.
+				if !IsUniqueViolation(err) {
+					t.Fatal(err)
+				}
+			}
+		}
+		if n := said(seen, "migration applied"); n != 3 {
+			t.Errorf("%d migrations were logged, want 3", n)
+		}
+		if n := number(t, db, "SELECT count(*) FROM schema_test WHERE version_id > 0"); n != 3 {
+			t.Errorf("%d versions are noted, want 3", n)
+		}
+		if said(seen, "database unavailable") != 0 || said(seen, "database is back") != 0 {
+			t.Error("logged as down")
+		}
+	})
+}
+
+func TestBrokenMigration(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		logger, seen := logs()
+		db, err := p.open(logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		if err := db.Register(Schema{"broken", files("00001_t.sql", upT, "00002_u.sql", "-- +goose Up\nCREATE NONSENSE;\n")}); err != nil {
+			t.Fatal(err)
+		}
+		db.Start(t.Context())
+		err = db.Ready()
+		wantError(t, err, ErrUnavailable)
+		if !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "00002_u.sql") {
+			t.Errorf("error does not name the file: %v", err)
+		}
+		if said(seen, "migration applied") != 1 || said(seen, "database unavailable") != 1 {
+			t.Errorf("logged %v", seen.All())
+		}
+	})
+}
+
+func TestMigrationRace(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		var wg sync.WaitGroup
+		for range 3 { // processes
+			wg.Go(func() {
+				if err := runChild(t.Context(), p, "migrate").Run(); err != nil {
+					t.Errorf("child: %v", err)
+				}
+			})
+		}
+		for range 3 { // DBs of this process
+			wg.Go(func() {
+				db, err := p.open(zap.NewNop())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = db.Close() }()
+				if err := db.Register(testSchema()); err != nil {
+					t.Error(err)
+					return
+				}
+				db.Start(t.Context())
+				if err := db.WaitReady(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		db := p.start(t)
+		if n := number(t, db, "SELECT sum(n) FROM applied"); n != 1 {
+			t.Errorf("the migration was applied %d times", n)
+		}
+		if n := number(t, db, "SELECT count(*) FROM schema_test WHERE version_id > 0"); n != 3 {
+			t.Errorf("%d versions are noted, want 3", n)
+		}
+	})
+}
+
+func TestNewerMigrationsAreAdded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		for _, more := range [][]string{nil, {"00002_u.sql", "-- +goose Up\nALTER TABLE t ADD COLUMN name TEXT;\n"}} {
+			db, err := p.open(zap.NewNop())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Register(Schema{"grows", files(append([]string{"00001_t.sql", upT}, more...)...)}); err != nil {
+				t.Fatal(err)
+			}
+			db.Start(t.Context())
+			err = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, "INSERT INTO t (id, name) VALUES (1, 'x')")
+				return err
+			})
+			if (err == nil) != (more != nil) {
+				t.Errorf("with %d more files the error is %v", len(more)/2, err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// probedFS calls inspect whenever a file is read once it is armed.
+type probedFS struct {
+	fs.FS
+	inspect *func()
+}
+
+func (f probedFS) Open(name string) (fs.File, error) {
+	if *f.inspect != nil {
+		(*f.inspect)()
+	}
+	return f.FS.Open(name)
+}
+
+// The lock is there while migrations are at work, and is not when they ended.
+func TestMigrationLock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		look := p.start(t) // for its connections
+		free := func() bool {
+			if p.dialect == SQLite {
+				unlock, err := lockFile(t.Context(), p.location+".migrate.lock", time.Millisecond)
+				if err == nil {
+					unlock()
+				}
+				return err == nil
+			}
+			var free bool
+			err := look.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+				return r.QueryRowContext(ctx, `SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'
+					AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&free)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return free
+		}
+		db, err := p.open(zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		var inspect func()
+		if err := db.Register(Schema{"locked", probedFS{files("00001_t.sql", upT), &inspect}}); err != nil {
+			t.Fatal(err)
+		}
+		var looks atomic.Int64 // goose reads in parallel
+		inspect = func() {
+			looks.Add(1)
+			if free() {
+				t.Error("migrating without the lock")
+			}
+		}
+		db.Start(t.Context())
+		if err := db.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		if looks.Load() == 0 {
+			t.Error("nothing was migrated")
+		}
+		eventually(t, "the lock is free", free)
+	})
+}

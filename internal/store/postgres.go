@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+)
+
+// PostgresOptions are the settings of a PostgreSQL database.
+type PostgresOptions struct {
+	// DSN is the URL (postgres://user:password@host:5432/name) or the list of
+	// key=value words that libpq understands. It is never logged.
+	DSN string
+	// MaxConns bounds the connections of the pool. Default: 16. At most 1000.
+	MaxConns int
+}
+
+const (
+	connectTimeout = 3 * time.Second // per address, unless the DSN says otherwise
+	connMaxIdle    = 5 * time.Minute
+	connMaxLife    = time.Hour
+
+	// migrateLockID is the advisory lock of all migrations in a database, the
+	// bytes "tollgate".
+	migrateLockID int64 = 0x746f6c6c67617465
+
+	writeAttempts  = 8
+	sharedAttempts = 2 // after these a write runs without others of this process
+	retryPause     = 5 * time.Millisecond
+	retryPauseMax  = 200 * time.Millisecond
+)
+
+// NewPostgres returns a DB on a PostgreSQL server. It parses the DSN only; the
+// server is reached by Start. No error of it repeats the DSN.
+func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
+	if strings.TrimSpace(o.DSN) == "" {
+		return nil, errors.New("postgres: dsn is missing")
+	}
+	if o.MaxConns < 0 || o.MaxConns > 1000 {
+		return nil, fmt.Errorf("postgres: max conns is %d, must be from 1 to 1000", o.MaxConns)
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 16
+	}
+	config, err := pgx.ParseConfig(o.DSN)
+	if err != nil {
+		// The parser's own words quote the DSN and hide passwords only where
+		// they recognise them.
+		return nil, errors.New("postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or names an unknown setting or a missing file")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	// A server that vanished without a word is noticed within half a minute.
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
+	}}).DialContext
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "tollgate"
+	}
+	return newDB(Postgres, &postgres{
+		config:   config,
+		maxConns: o.MaxConns,
+		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
+		logger:   logger,
+	}, logger), nil
+}
+
+// postgres is the engine over a server.
+type postgres struct {
+	config   *pgx.ConnConfig
+	maxConns int
+	logger   *zap.Logger
+	pool     *sql.DB
+	// slots lets a write that lost its races run alone: it takes them all.
+	slots *semaphore.Weighted
+}
+
+func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
+	if len(schemas) == 0 {
+		return nil
+	}
+	// A pool of its own: one connection holds the lock, goose uses another,
+	// and neither waits for the readers.
+	pool := stdlib.OpenDB(*p.config)
+	defer func() { _ = pool.Close() }()
+	pool.SetMaxOpenConns(2)
+
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting to postgres: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // ends the session and with it the lock
+	waiting, cancel := context.WithTimeout(ctx, migrateLockWait)
+	defer cancel()
+	if _, err := conn.ExecContext(waiting, "SELECT pg_advisory_lock($1)", migrateLockID); err != nil {
+		return fmt.Errorf("locking the database for migration: %w", err)
+	}
+	for _, schema := range schemas {
+		if err := schema.apply(ctx, pool, goose.DialectPostgres, p.logger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *postgres) open(ctx context.Context) error {
+	if err := p.probe(ctx); err != nil {
+		return err
+	}
+	p.pool = stdlib.OpenDB(*p.config)
+	p.pool.SetMaxOpenConns(p.maxConns)
+	p.pool.SetMaxIdleConns(p.maxConns)
+	p.pool.SetConnMaxIdleTime(connMaxIdle)
+	p.pool.SetConnMaxLifetime(connMaxLife)
+	return nil
+}
+
+// probe makes a connection of its own, so that a pool that is merely busy does
+// not count as a server that is gone.
+func (p *postgres) probe(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err == nil {
+		err = conn.Ping(ctx)
+		_ = conn.Close(ctx)
+	}
+	if err != nil {
+		p.dropIdle()
+		return fmt.Errorf("connecting to postgres: %w", err)
+	}
+	return nil
+}
+
+// dropIdle closes the connections nobody uses, which a restart of the server
+// has cut, instead of having callers find out one by one.
+func (p *postgres) dropIdle() {
+	if p.pool != nil {
+		p.pool.SetMaxIdleConns(-1)
+		p.pool.SetMaxIdleConns(p.maxConns)
+	}
+}
+
+func (p *postgres) readers() *sql.DB { return p.pool }
+
+// write runs fn in a transaction of the level serializable, for which the
+// server makes the same promise that SQLite's single writer keeps: check, then
+// change is safe. The price is that a transaction may lose a race and has to
+// be repeated. One that lost twice runs without others of this process beside
+// it, so that what many requests change at once still makes progress.
+func (p *postgres) write(ctx context.Context, fn writeFunc) error {
+	pause := retryPause
+	for attempt := 1; ; attempt++ {
+		weight := int64(1)
+		if attempt > sharedAttempts {
+			weight = int64(p.maxConns)
+		}
+		err := p.transact(ctx, weight, fn)
+		switch {
+		case err == nil || attempt == writeAttempts:
+			return err
+		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
+			// Nothing was asked of the server yet: a connection cut while idle.
+			p.dropIdle()
+			continue
+		case !lostRace(err):
+			return err
+		}
+		timer := time.NewTimer(rand.N(pause)) //nolint:gosec // spreads retries, keeps no secret
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		pause = min(2*pause, retryPauseMax)
+	}
+}
+
+// beginError tells apart a transaction that never began.
+type beginError struct{ err error }
+
+func (e *beginError) Error() string { return "beginning a transaction: " + e.err.Error() }
+func (e *beginError) Unwrap() error { return e.err }
+
+func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
+	if err := p.slots.Acquire(ctx, weight); err != nil {
+		return err
+	}
+	defer p.slots.Release(weight)
+	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	if err != nil {
+		return &beginError{err}
+	}
+	defer func() { _ = tx.Rollback() }() // after an error and in a panic; nothing after Commit
+	if err := fn(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("committing: %w", err)
+	}
+	return nil
+}
+
+// lostRace reports whether the transaction failed only because of others.
+func lostRace(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40001" || // serialization_failure
+		pg.Code == "40P01") // deadlock_detected
+}
+
+func (p *postgres) judge(err error) verdict {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch {
+		case lostRace(err):
+			return verdictContended
+		case strings.HasPrefix(pg.Code, "08"), // connection exceptions
+			strings.HasPrefix(pg.Code, "57P0"), // shut down, crashed, starting up, dropped
+			pg.Code == "53300",                 // too many connections
+			errors.As(err, new(*pgconn.ConnectError)):
+			return verdictLost
+		}
+		return verdictNone
+	}
+	if errors.As(err, new(*pgconn.ConnectError)) ||
+		errors.As(err, new(*net.OpError)) ||
+		errors.Is(err, pgconn.ErrConnClosed) ||
+		errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) {
+		return verdictLost
+	}
+	return verdictNone
+}
+
+func (p *postgres) close() error {
+	if p.pool == nil {
+		return nil
+	}
+	return p.pool.Close()
+}

@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+func TestPostgresRestartUnderLoad(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	logger, seen := logs()
+	db, err := NewPostgres(PostgresOptions{DSN: server.DSN()}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := db.Ready(); err != nil {
+		t.Fatal(err)
+	}
+
+	var (
+		wg           sync.WaitGroup
+		stop         = make(chan struct{})
+		ids          atomic.Int64
+		mu           sync.Mutex
+		acknowledged []int
+		refused      int
+	)
+	for range 16 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				id := int(ids.Add(1))
+				err := writeItem(context.Background(), db, id)
+				mu.Lock()
+				switch {
+				case err == nil:
+					acknowledged = append(acknowledged, id)
+				case errors.Is(err, ErrUnavailable):
+					refused++
+				default:
+					t.Errorf("write %d: %v", id, err)
+				}
+				mu.Unlock()
+				var n int
+				err = db.Read(context.Background(), func(ctx context.Context, r *sql.DB) error {
+					return r.QueryRowContext(ctx, "SELECT count(*) FROM counters").Scan(&n)
+				})
+				if err != nil && !errors.Is(err, ErrUnavailable) {
+					t.Errorf("read: %v", err)
+				}
+			}
+		})
+	}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(acknowledged)
+	}
+	const rounds = 2
+	for range rounds {
+		before := count()
+		eventually(t, "writes pass", func() bool { return count() > before+50 })
+		server.Stop()
+		eventually(t, "the loss is noticed", func() bool { return errors.Is(db.Ready(), ErrUnavailable) })
+		begin := time.Now()
+		wantError(t, writeItem(t.Context(), db, -1), ErrUnavailable)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("being refused took %s", took)
+		}
+		server.Start()
+		if err := db.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := count()
+	eventually(t, "writes pass again", func() bool { return count() > before+50 })
+	close(stop)
+	wg.Wait()
+	for _, id := range acknowledged {
+		if !has(t, db, id) {
+			t.Errorf("write %d was acknowledged and is lost", id)
+		}
+	}
+	if refused == 0 {
+		t.Error("no write was refused while the server was down")
+	}
+	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != rounds || back != rounds {
+		t.Errorf("logged down %d times and back %d times, want %d each", down, back, rounds)
+	}
+}
+
+func TestPostgresDownAtStart(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	server.Stop()
+	logger, seen := logs()
+	const secret = "hunter2"
+	dsn := strings.Replace(server.DSN(), "@", ":"+secret+"@", 1)
+	db, err := NewPostgres(PostgresOptions{DSN: dsn}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	db.Start(t.Context())
+	if took := time.Since(begin); took > startWait+time.Second {
+		t.Errorf("Start took %s", took)
+	}
+	err = db.Ready()
+	wantError(t, err, ErrUnavailable)
+	wantError(t, writeItem(t.Context(), db, 1), ErrUnavailable)
+	server.Start()
+	if err := db.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
+		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	}
+	if strings.Contains(err.Error(), secret) {
+		t.Errorf("%v repeats the secret", err)
+	}
+	for _, entry := range seen.All() {
+		for _, field := range entry.Context {
+			if e, ok := field.Interface.(error); ok && strings.Contains(e.Error(), secret) || strings.Contains(field.String, secret) {
+				t.Errorf("the log repeats the secret in %q", entry.Message)
+			}
+		}
+	}
+}
+
+// A single connection that breaks is not the end of the server.
+func TestPostgresBackendTerminated(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	db := p.start(t)
+	other := p.start(t)
+	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		var pid int
+		if err := tx.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+			return err
+		}
+		if err := other.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+			_, err := r.ExecContext(ctx, "SELECT pg_terminate_backend($1, 10000)", pid)
+			return err
+		}); err != nil {
+			return err
+		}
+		return insert(ctx, db, tx, 1)
+	})
+	wantError(t, err, ErrUnavailable)
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Connections that were cut while idle are replaced without anyone noticing.
+func TestPostgresIdleConnectionsCut(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	db := p.start(t)
+	other := p.start(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			// Often enough that the driver does not look whether they are alive.
+			for j := range 20 {
+				if err := writeItem(t.Context(), db, 1000*i+j); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	err := other.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		_, err := r.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), db, -1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The functions of two writes wait for each other's rows: one is run again.
+func TestPostgresDeadlockIsRetried(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	db := p.start(t)
+	for id := range 2 {
+		if err := writeItem(t.Context(), db, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var (
+		wg    sync.WaitGroup
+		met   sync.WaitGroup // both have locked their first row
+		calls atomic.Int64
+	)
+	met.Add(2)
+	for first := range 2 {
+		wg.Go(func() {
+			attempt := 0
+			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				calls.Add(1)
+				attempt++
+				for i, id := range []int{first, 1 - first} {
+					if _, err := tx.ExecContext(ctx, "UPDATE items SET name = name || 'x' WHERE id = $1", id); err != nil {
+						return err
+					}
+					if i == 0 && attempt == 1 {
+						met.Done()
+						met.Wait()
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := calls.Load(); n < 3 {
+		t.Errorf("the functions were called %d times; there was no deadlock", n)
+	}
+	if n := number(t, db, "SELECT count(*) FROM items WHERE name LIKE '%xx'"); n != 2 {
+		t.Errorf("%d rows were changed twice, want 2", n)
+	}
+}

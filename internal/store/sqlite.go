@@ -1,0 +1,240 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+	sqlitedriver "modernc.org/sqlite" // registers the driver "sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+// SQLiteOptions are the settings of a SQLite database.
+type SQLiteOptions struct {
+	// Path is the database file. It is made when missing, mode 0600, with its
+	// folder, mode 0700. A relative path counts from the working directory at
+	// the time of NewSQLite.
+	Path string
+	// Readers is the number of connections that read at the same time.
+	// Default: 4. At most 256.
+	Readers int
+	// Synchronous is "FULL", where an acknowledged write survives the loss of
+	// power, or "NORMAL", where it survives the end of the process only.
+	// Default: FULL.
+	Synchronous string
+	// BusyTimeout is how long to wait for another process that writes.
+	// Default: 5s.
+	BusyTimeout time.Duration
+}
+
+// walSizeLimit is what the write-ahead log is cut back to after it was merged
+// into the database, in bytes; a burst does not leave a huge file behind.
+const walSizeLimit = 64 << 20
+
+// NewSQLite returns a DB on a SQLite file. It checks the options only; the
+// file is touched by Start.
+func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
+	switch {
+	case o.Path == "":
+		return nil, errors.New("sqlite: path is missing")
+	case strings.HasPrefix(o.Path, ":") || strings.HasPrefix(o.Path, "file:"):
+		return nil, fmt.Errorf("sqlite: path %q: only plain file names, neither memory nor URIs", o.Path)
+	case strings.ContainsRune(o.Path, 0):
+		return nil, errors.New("sqlite: path holds a zero byte")
+	case o.Readers < 0 || o.Readers > 256:
+		return nil, fmt.Errorf("sqlite: readers is %d, must be from 1 to 256", o.Readers)
+	case o.BusyTimeout < 0:
+		return nil, fmt.Errorf("sqlite: busy timeout is %s, must not be negative", o.BusyTimeout)
+	}
+	o.Synchronous = strings.ToUpper(o.Synchronous)
+	switch o.Synchronous {
+	case "":
+		o.Synchronous = "FULL"
+	case "FULL", "NORMAL":
+	default:
+		return nil, fmt.Errorf("sqlite: synchronous is %q, must be full or normal", o.Synchronous)
+	}
+	if o.Readers == 0 {
+		o.Readers = 4
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	var err error
+	if o.Path, err = filepath.Abs(o.Path); err != nil {
+		return nil, fmt.Errorf("sqlite: path %q: %w", o.Path, err)
+	}
+	return newDB(SQLite, &sqlite{options: o, logger: logger}, logger), nil
+}
+
+// sqlite is the engine over one file: readers, and a writer that groups.
+type sqlite struct {
+	options SQLiteOptions
+	logger  *zap.Logger
+	reading *sql.DB
+	writer  *writer
+}
+
+// dsn is the URI of the file with the settings every connection has and those
+// of one kind of them.
+func (s *sqlite) dsn(more url.Values) string {
+	q := url.Values{
+		"_error_rc":     {"true"},  // messages that belong to the error
+		"_dqs":          {"false"}, // "x" is a name, never a string, as in PostgreSQL
+		"_defensive":    {"true"},
+		"_foreign_keys": {"on"},
+		"_synchronous":  {s.options.Synchronous},
+		"_time_format":  {"sqlite"},
+		"_pragma":       {"journal_size_limit(" + strconv.Itoa(walSizeLimit) + ")"},
+	}
+	maps.Copy(q, more)
+	return fileURI(s.options.Path) + "?" + q.Encode()
+}
+
+// fileURI spells an absolute path so that no character of it is taken for
+// syntax.
+func fileURI(file string) string {
+	file = filepath.ToSlash(file)
+	if !strings.HasPrefix(file, "/") { // a Windows drive
+		file = "/" + file
+	}
+	return (&url.URL{Scheme: "file", Path: file}).String()
+}
+
+func (s *sqlite) busyTimeout() string {
+	return strconv.FormatInt(s.options.BusyTimeout.Milliseconds(), 10)
+}
+
+func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
+	if err := os.MkdirAll(filepath.Dir(s.options.Path), 0o700); err != nil {
+		return fmt.Errorf("making the database folder: %w", err)
+	}
+	if err := touch(s.options.Path); err != nil {
+		return fmt.Errorf("making the database file: %w", err)
+	}
+	unlock, err := lockFile(ctx, s.options.Path+".migrate.lock", migrateLockWait)
+	if err != nil {
+		return fmt.Errorf("locking the database for migration: %w", err)
+	}
+	defer unlock()
+
+	pool, err := sql.Open("sqlite", s.dsn(url.Values{
+		"_busy_timeout": {s.busyTimeout()},
+		"_txlock":       {"immediate"},
+	}))
+	if err != nil {
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
+	defer func() { _ = pool.Close() }()
+	pool.SetMaxOpenConns(1)
+
+	// Write-ahead logging is a property of the file, so it is set here once,
+	// under the lock: the change of mode waits for nobody by itself.
+	var mode string
+	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)", filepath.Dir(s.options.Path), mode)
+	}
+	for _, schema := range schemas {
+		if err := schema.apply(ctx, pool, goose.DialectSQLite3, s.logger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touch makes the file, readable by its owner only, unless it exists. SQLite
+// gives the files beside it the same mode.
+func touch(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the file that was configured
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (s *sqlite) open(ctx context.Context) error {
+	reading, err := sql.Open("sqlite", s.dsn(url.Values{
+		"_busy_timeout": {s.busyTimeout()},
+		"mode":          {"ro"},
+	}))
+	if err != nil {
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
+	reading.SetMaxOpenConns(s.options.Readers)
+	reading.SetMaxIdleConns(s.options.Readers)
+	if err := readable(ctx, reading); err != nil {
+		_ = reading.Close()
+		return err
+	}
+	// The writer waits for the lock in Go: see writer.begin.
+	writing, err := sql.Open("sqlite", s.dsn(url.Values{
+		"_busy_timeout": {"0"},
+		"_txlock":       {"immediate"},
+		"mode":          {"rw"},
+	}))
+	if err != nil {
+		_ = reading.Close()
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
+	s.reading = reading
+	s.writer = newWriter(writing, s.options.BusyTimeout, s.logger)
+	return nil
+}
+
+// probe reads. Whether another process holds the write lock is the writer's
+// concern: reads go on meanwhile.
+func (s *sqlite) probe(ctx context.Context) error { return readable(ctx, s.reading) }
+
+func readable(ctx context.Context, pool *sql.DB) error {
+	var tables int
+	if err := pool.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return fmt.Errorf("reading the database file: %w", err)
+	}
+	return nil
+}
+
+func (s *sqlite) readers() *sql.DB { return s.reading }
+
+func (s *sqlite) write(ctx context.Context, fn writeFunc) error {
+	return s.writer.write(ctx, fn)
+}
+
+func (s *sqlite) judge(err error) verdict {
+	switch sqliteCode(err) & 0xff { // the low byte of an extended code
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_PROTOCOL:
+		return verdictContended
+	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_IOERR:
+		return verdictLost
+	}
+	return verdictNone
+}
+
+func (s *sqlite) close() error {
+	if s.writer == nil {
+		return nil
+	}
+	// The writer last: closing the last connection to the file merges the
+	// write-ahead log into it, which a reader cannot do.
+	return errors.Join(s.reading.Close(), s.writer.close())
+}
+
+// sqliteCode returns the extended result code in err's chain; 0: there is none.
+func sqliteCode(err error) int {
+	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
+		return e.Code()
+	}
+	return 0
+}

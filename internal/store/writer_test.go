@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+func sqliteAt(tb testing.TB) place {
+	tb.Helper()
+	return place{dialect: SQLite, location: filepath.Join(tb.TempDir(), "test.db")}
+}
+
+func TestWritesThatWaitShareACommit(t *testing.T) {
+	t.Parallel()
+	db := sqliteAt(t).start(t)
+	w := db.engine.(*sqlite).writer
+	const writers = 200
+	release := hold(t, db)
+	before := w.commits.Load()
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			if err := writeItem(t.Context(), db, i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	queued(t, db, writers)
+	release()
+	wg.Wait()
+	commits := w.commits.Load() - before
+	t.Logf("%d commits for %d writes", commits, writers+1)
+	// The time bound may end a group early; one commit for each write it is not.
+	if commits > writers/4 {
+		t.Errorf("%d commits for %d writes", commits, writers+1)
+	}
+	if n := number(t, db, "SELECT count(*) FROM items"); n != writers {
+		t.Errorf("%d rows, want %d", n, writers)
+	}
+}
+
+// group runs the writes as one group, in their order, and returns their errors.
+func group(t *testing.T, db *DB, writes ...func(ctx context.Context, tx *sql.Tx) error) []error {
+	t.Helper()
+	release := hold(t, db)
+	errs := make([]error, len(writes))
+	var wg sync.WaitGroup
+	for i, fn := range writes {
+		wg.Go(func() { errs[i] = db.Write(t.Context(), fn) })
+		queued(t, db, i+1)
+	}
+	release()
+	wg.Wait()
+	return errs
+}
+
+// SQLite takes back the whole transaction in these cases; only the change at
+// fault may feel it.
+func TestChangeThatSpoilsTheTransaction(t *testing.T) {
+	t.Parallel()
+	full := func(ctx context.Context, tx *sql.Tx) error {
+		var pages int
+		if err := tx.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // clamped to what there is
+			return err
+		}
+		defer func() { _, _ = tx.ExecContext(ctx, "PRAGMA max_page_count = 4294967294") }()
+		_, err := tx.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1000, hex(zeroblob(1000000)))")
+		return err
+	}
+	interrupted := func(_ context.Context, tx *sql.Tx) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_, err := tx.ExecContext(ctx, `INSERT INTO items (id, name)
+			WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n) SELECT i, 'x' || i FROM n`)
+		return err
+	}
+	deferred := func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO parts (item) VALUES (1000)")
+		return err
+	}
+	commits := func(_ context.Context, tx *sql.Tx) error { return tx.Commit() }
+	rollsBack := func(_ context.Context, tx *sql.Tx) error { return tx.Rollback() }
+
+	for name, test := range map[string]struct {
+		spoiler func(context.Context, *sql.Tx) error
+		others  bool // the changes beside it come through
+		check   func(error) bool
+	}{
+		"disk full":           {full, true, func(err error) bool { return sqliteCode(err) == sqlitelib.SQLITE_FULL }},
+		"interrupted":         {interrupted, true, func(err error) bool { return err != nil }},
+		"deferred constraint": {deferred, true, func(err error) bool { return sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT }},
+		"commits":             {commits, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
+		"rolls back":          {rollsBack, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := sqliteAt(t).start(t)
+			item := func(id int) func(context.Context, *sql.Tx) error {
+				return func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, db, tx, id) }
+			}
+			errs := group(t, db, item(1), item(2), test.spoiler, item(3))
+			if !test.check(errs[2]) {
+				t.Errorf("the one at fault got %v", errs[2])
+			}
+			if errors.Is(errs[2], ErrUnavailable) {
+				t.Errorf("%v counts as unavailable", errs[2])
+			}
+			for i, id := range []int{1, 2, 0, 3} {
+				if id == 0 {
+					continue
+				}
+				if test.others && errs[i] != nil {
+					t.Errorf("write %d: %v", id, errs[i])
+				}
+				if errs[i] == nil && !has(t, db, id) {
+					t.Errorf("write %d was acknowledged and is not there", id)
+				}
+			}
+			if number(t, db, "SELECT count(*) FROM items WHERE id >= 1000") != 0 || number(t, db, "SELECT count(*) FROM parts") != 0 {
+				t.Error("something of the change at fault remains")
+			}
+			if err := writeItem(t.Context(), db, 4); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestForgottenRowsDoNotBlock(t *testing.T) {
+	t.Parallel()
+	db := sqliteAt(t).start(t)
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT id FROM items") //nolint:sqlclosecheck,rowserrcheck // the point of the test
+		if err != nil {
+			return err
+		}
+		rows.Next()
+		return insert(ctx, db, tx, 2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), db, 3); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLockedOutByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	p := sqliteAt(t)
+	logger, seen := logs()
+	db, err := NewSQLite(SQLiteOptions{Path: p.location, BusyTimeout: 50 * time.Millisecond}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+
+	other := p.start(t)
+	release := hold(t, other)
+	for range 3 {
+		wantError(t, writeItem(t.Context(), db, 1), ErrUnavailable)
+	}
+	if has(t, db, 1) || db.Ready() != nil {
+		t.Error("reading stops with writing")
+	}
+	release()
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
+		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	}
+}
+
+func BenchmarkWriteParallel(b *testing.B) {
+	db := sqliteAt(b).start(b)
+	w := db.engine.(*sqlite).writer
+	var id atomic.Int64
+	before := w.commits.Load()
+	b.ReportAllocs()
+	b.SetParallelism(64)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := writeItem(context.Background(), db, int(id.Add(1))); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/float64(max(1, w.commits.Load()-before)), "writes/commit")
+}
+
+// BenchmarkWriteOneByOne is the ratio's other side: a commit for each write.
+func BenchmarkWriteOneByOne(b *testing.B) {
+	db := sqliteAt(b).start(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := writeItem(context.Background(), db, i); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package testenv
+
+import "os/exec"
+
+// account is the user a server runs as; without Unix it is always that of the test.
+type account struct{ uid, gid int }
+
+func unprivileged() (*account, error) { return nil, nil }
+
+func (a *account) apply(*exec.Cmd) {}

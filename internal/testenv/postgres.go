@@ -1,0 +1,153 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PostgresServer is a PostgreSQL server with one database for the test.
+type PostgresServer struct {
+	tb      testing.TB
+	server  *server
+	private bool
+	name    string
+}
+
+var sharedPostgres = sync.OnceValues(startPostgres)
+
+var databases atomic.Int64
+
+// Postgres returns a fresh, empty database on the server that all tests of the
+// process share; it is dropped at the end of the test, the server at the end of
+// the process.
+func Postgres(tb testing.TB) *PostgresServer {
+	tb.Helper()
+	shared, err := sharedPostgres()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &PostgresServer{tb: tb, server: shared, name: "test_" + strconv.FormatInt(databases.Add(1), 10)}
+	p.admin("CREATE DATABASE " + p.name)
+	tb.Cleanup(func() { p.admin("DROP DATABASE " + p.name + " WITH (FORCE)") })
+	return p
+}
+
+// NewPostgres returns a server of the test's own, which it may stop and start.
+func NewPostgres(tb testing.TB) *PostgresServer {
+	tb.Helper()
+	s, err := startPostgres()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.stop(false); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &PostgresServer{tb: tb, server: s, private: true, name: "postgres"}
+}
+
+// DSN returns the URL of the database. It asks for no password.
+func (p *PostgresServer) DSN() string {
+	return postgresDSN(p.server, p.name)
+}
+
+// Stop ends a private server; connections to it break. Its data stay.
+func (p *PostgresServer) Stop() {
+	p.tb.Helper()
+	if !p.private {
+		p.tb.Fatal("testenv: only a server from NewPostgres can be stopped")
+	}
+	if err := p.server.stop(true); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Start runs a stopped server again, on the same port with the same data, and
+// waits until it answers.
+func (p *PostgresServer) Start() {
+	p.tb.Helper()
+	if err := p.server.start(); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// admin runs a statement in the database of the administrator.
+func (p *PostgresServer) admin(statement string) {
+	p.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, postgresDSN(p.server, "postgres"))
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+func postgresDSN(s *server, database string) string {
+	return "postgres://tollgate@" + s.address() + "/" + database + "?sslmode=disable"
+}
+
+// startPostgres makes a cluster and runs a server on it.
+func startPostgres() (_ *server, err error) {
+	const folder = "/usr/lib/postgresql/*/bin" // where Debian keeps them
+	initdb, ok := lookUp("initdb", folder)
+	postgres, ok2 := lookUp("postgres", folder)
+	if !ok || !ok2 {
+		return nil, fmt.Errorf("testenv: PostgreSQL's initdb and postgres are missing: apt-get install postgresql")
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer("postgres", "INT", account) // INT: do not wait for clients
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.stop(false)
+		}
+	}()
+
+	data := filepath.Join(s.dir, "data")
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, initdb, //nolint:gosec // found by lookUp
+		"--pgdata="+data, "--username=tollgate", "--auth=trust",
+		"--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	cmd.Dir = s.dir
+	account.apply(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+
+	s.command = []string{
+		postgres, "-D", data, "-p", strconv.Itoa(s.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
+		"-c", "max_connections=300", "-c", "shared_buffers=32MB",
+	}
+	s.answers = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, postgresDSN(s, "postgres"))
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	}
+	return s, s.start()
+}

@@ -1,0 +1,133 @@
+package testenv
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// redisDatabases is how many tests of a process can share its server.
+const redisDatabases = 4096
+
+// RedisServer is a Redis or Valkey server with one database for the test.
+type RedisServer struct {
+	tb      testing.TB
+	server  *server
+	private bool
+	number  int64
+}
+
+var sharedRedis = sync.OnceValues(startRedis)
+
+var numbers atomic.Int64
+
+// Redis returns a fresh, empty database on the server that all tests of the
+// process share. Commands that reach over databases (FLUSHALL, SCRIPT FLUSH)
+// reach other tests.
+func Redis(tb testing.TB) *RedisServer {
+	tb.Helper()
+	shared, err := sharedRedis()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := numbers.Add(1)
+	if n >= redisDatabases {
+		tb.Fatalf("testenv: more than %d databases in one process", redisDatabases-1)
+	}
+	return &RedisServer{tb: tb, server: shared, number: n}
+}
+
+// NewRedis returns a server of the test's own, which it may stop and start.
+func NewRedis(tb testing.TB) *RedisServer {
+	tb.Helper()
+	s, err := startRedis()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.stop(false); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &RedisServer{tb: tb, server: s, private: true}
+}
+
+// URL returns the address of the database, redis://host:port/number.
+func (r *RedisServer) URL() string {
+	return "redis://" + r.server.address() + "/" + strconv.FormatInt(r.number, 10)
+}
+
+// Stop ends a private server; connections to it break and its data are lost.
+func (r *RedisServer) Stop() {
+	r.tb.Helper()
+	if !r.private {
+		r.tb.Fatal("testenv: only a server from NewRedis can be stopped")
+	}
+	if err := r.server.stop(true); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+// Start runs a stopped server again, on the same port and empty, and waits
+// until it answers.
+func (r *RedisServer) Start() {
+	r.tb.Helper()
+	if err := r.server.start(); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+func startRedis() (*server, error) {
+	program, ok := lookUp("redis-server")
+	if !ok {
+		program, ok = lookUp("valkey-server")
+	}
+	if !ok {
+		return nil, errors.New("testenv: neither redis-server nor valkey-server is installed: apt-get install redis-server")
+	}
+	s, err := newServer("redis", "TERM", nil)
+	if err != nil {
+		return nil, err
+	}
+	s.command = []string{
+		program, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--databases", strconv.Itoa(redisDatabases),
+	}
+	s.answers = func() error { return pingRedis(s.address()) }
+	if err := s.start(); err != nil {
+		_ = s.stop(false)
+		return nil, err
+	}
+	return s, nil
+}
+
+// pingRedis speaks just enough of the protocol to see a server ready.
+func pingRedis(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	line, err := bufio.NewReaderSize(conn, 64).ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(line), "+PONG") {
+		return fmt.Errorf("unexpected answer %q", line)
+	}
+	return nil
+}

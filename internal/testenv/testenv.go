@@ -1,0 +1,164 @@
+// Package testenv starts throw-away PostgreSQL and Redis servers for tests, on
+// free loopback ports, from the binaries of the machine. A missing binary fails
+// the test and names the Debian package to install; nothing is skipped.
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	startTimeout = 60 * time.Second // until a server answers; machines under load are slow
+	stopTimeout  = 30 * time.Second
+	pollInterval = 20 * time.Millisecond
+)
+
+// supervise is run by sh as the parent of one server. It waits for its
+// standard input to end, which happens when the test process ends, in whatever
+// way, and then ends the server and removes the folder $1. The word "keep" on
+// the input ends the server only. Unlike a signal bound to the parent's death
+// this works on every Unix and does not depend on the life of a thread.
+const supervise = `
+trap '' INT TERM HUP
+dir=$1 log=$2 signal=$3
+shift 3
+"$@" </dev/null >>"$log" 2>&1 &
+pid=$!
+read -r word
+kill -s "$signal" "$pid"
+wait "$pid"
+[ "$word" = keep ] || rm -rf "$dir"
+`
+
+// server is one server program with its folder and port, running or stopped.
+type server struct {
+	name    string
+	dir     string
+	port    int
+	signal  string // ends the program in an orderly way
+	command []string
+	account *account // runs the program; nil: the account of the test
+	// answers returns nil once the server can be used.
+	answers func() error
+
+	input io.WriteCloser // of the supervisor; nil: stopped
+	ended chan struct{}  // closed when the supervisor has ended
+}
+
+// newServer makes the folder of a server and picks its port.
+func newServer(name, signal string, account *account) (*server, error) {
+	// Not t.TempDir: its parents may be closed to the server's account.
+	dir, err := os.MkdirTemp("", "tollgate-"+name+"-")
+	if err != nil {
+		return nil, err
+	}
+	if account != nil {
+		if err := os.Chown(dir, account.uid, account.gid); err != nil {
+			return nil, err
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	return &server{name: name, dir: dir, port: port, signal: signal, account: account}, nil
+}
+
+func (s *server) address() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// start runs the server and waits until it answers.
+func (s *server) start() error {
+	args := append([]string{"-c", supervise, "supervise", s.dir, s.logFile(), s.signal}, s.command...)
+	cmd := exec.CommandContext(context.Background(), "sh", args...) //nolint:gosec // the servers below
+	cmd.Dir = s.dir
+	s.account.apply(cmd)
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.input, s.ended = input, make(chan struct{})
+	go func(ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(s.ended)
+
+	deadline := time.Now().Add(startTimeout)
+	for {
+		if err = s.answers(); err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(s.logFile())
+			_ = s.stop(false)
+			return fmt.Errorf("%s does not answer on %s: %w\n%s", s.name, s.address(), err, text)
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+// stop ends the server and waits for its end; keep leaves its folder for
+// another start.
+func (s *server) stop(keep bool) error {
+	if s.input == nil {
+		if !keep {
+			return os.RemoveAll(s.dir)
+		}
+		return nil
+	}
+	if keep {
+		_, _ = io.WriteString(s.input, "keep\n")
+	}
+	_ = s.input.Close()
+	s.input = nil
+	select {
+	case <-s.ended:
+		return nil
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("%s does not stop", s.name)
+	}
+}
+
+func (s *server) logFile() string { return filepath.Join(s.dir, "server.log") }
+
+// freePort returns a loopback port that nobody listens on.
+func freePort() (int, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// lookUp finds a program in PATH or in one of the folders, of which the last
+// in the order of version numbers wins.
+func lookUp(program string, folders ...string) (string, bool) {
+	if found, err := exec.LookPath(program); err == nil {
+		return found, true
+	}
+	best, bestVersion := "", -1.0
+	for _, pattern := range folders {
+		matches, _ := filepath.Glob(filepath.Join(pattern, program))
+		for _, m := range matches {
+			version, err := strconv.ParseFloat(filepath.Base(strings.TrimSuffix(filepath.Dir(m), "/bin")), 64)
+			if err == nil && version > bestVersion {
+				best, bestVersion = m, version
+			}
+		}
+	}
+	return best, best != ""
+}

@@ -1,0 +1,98 @@
+// Package apiauth holds the middleware api_auth and its providers.
+package apiauth
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Handler lets a request pass only with a good credential. What a credential
+// is, its one provider decides: any module of http.authentication.providers.
+// Caddy's own directive basic_auth does the same for several providers; this
+// one passes the provider's error on, so that api_errors tells the client why.
+//
+// Placeholders:
+//
+//	{http.auth.user.id}   the user
+//	{http.auth.user.*}    what else the provider tells; see the provider
+//
+// Errors: 401 invalid_api_key (with WWW-Authenticate: Bearer) for a missing or
+// bad credential; 503 while the provider's database cannot be reached.
+type Handler struct {
+	// The provider that checks the credential. Required.
+	ProviderRaw json.RawMessage `json:"provider,omitempty" caddy:"namespace=http.authentication.providers inline_key=provider"`
+
+	provider caddyauth.Authenticator
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.api_auth",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision loads the provider.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	if h.ProviderRaw == nil {
+		return fmt.Errorf("a provider is required")
+	}
+	loaded, err := ctx.LoadModule(h, "ProviderRaw")
+	if err != nil {
+		return fmt.Errorf("provider: %w", err)
+	}
+	provider, ok := loaded.(caddyauth.Authenticator)
+	if !ok {
+		return fmt.Errorf("provider: module %T authenticates nobody", loaded)
+	}
+	h.provider = provider
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	user, ok, err := h.provider.Authenticate(w, r)
+	if err == nil && !ok {
+		err = apierror.New(http.StatusUnauthorized, "invalid_api_key", "this request needs a valid credential")
+	}
+	if err != nil {
+		status := http.StatusUnauthorized
+		if refusal, known := apierror.From(err); known {
+			status = refusal.Status
+		}
+		if status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		return caddyhttp.Error(status, err)
+	}
+	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	repl.Map(func(key string) (any, bool) {
+		const prefix = "http.auth.user."
+		if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
+			return nil, false
+		}
+		if key[len(prefix):] == "id" {
+			return user.ID, true
+		}
+		value, ok := user.Metadata[key[len(prefix):]]
+		return value, ok
+	})
+	return next.ServeHTTP(w, r)
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

@@ -1,0 +1,41 @@
+package apiauth
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+const providers = "http.authentication.providers."
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("api_auth", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+// UnmarshalCaddyfile sets up the handler from its Caddyfile form:
+//
+//	api_auth [<matcher>] <provider> …
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // api_auth
+	if !d.NextArg() {
+		return d.ArgErr()
+	}
+	name := d.Val()
+	if _, err := caddy.GetModule(providers + name); err != nil {
+		return d.Errf("there is no authentication provider %q", name)
+	}
+	module, err := caddyfile.UnmarshalModule(d, providers+name)
+	if err != nil {
+		return err
+	}
+	h.ProviderRaw = caddyconfig.JSONModuleObject(module, "provider", name, nil)
+	return nil
+}
+
+// Interface guards
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

@@ -1,0 +1,123 @@
+package apiauth
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(GatewayKey{})
+}
+
+// identityVar is the request variable that holds the *keychain.Identity.
+const identityVar = "tollgate.gateway_key"
+
+// GatewayKey checks the gateway keys (ak-…) that the keychain issues. A key is
+// sent as `Authorization: Bearer ak-…` or as `x-api-key: ak-…`; when both are
+// sent and differ, Authorization counts. A key that was revoked is refused at
+// once on the node where that was done, within 5 seconds on others.
+//
+// Placeholders, beside {http.auth.user.id}:
+//
+//	{http.auth.user.key_id}                 id of the key, not secret
+//	{http.auth.user.key_label}              its label
+//	{http.auth.user.rate_limit_per_minute}  its limit; empty: none
+type GatewayKey struct {
+	app *tollgate.App
+}
+
+// CaddyModule returns the Caddy module information.
+func (GatewayKey) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.authentication.providers.gateway_key",
+		New: func() caddy.Module { return new(GatewayKey) },
+	}
+}
+
+// Provision gets the keychain.
+func (g *GatewayKey) Provision(ctx caddy.Context) error {
+	app, err := tollgate.From(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the app tollgate: %w", err)
+	}
+	g.app = app
+	return nil
+}
+
+// Authenticate implements caddyauth.Authenticator.
+func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	key := credential(r.Header)
+	if key == "" {
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_api_key",
+			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
+	}
+	gateway, err := g.app.Gateway()
+	if err != nil {
+		return caddyauth.User{}, false, err
+	}
+	identity, err := gateway.Keychain.Authenticate(r.Context(), key)
+	if err != nil {
+		return caddyauth.User{}, false, tollgate.Unavailable(err)
+	}
+	caddyhttp.SetVar(r.Context(), identityVar, identity)
+	limit := ""
+	if identity.RateLimitPerMinute != nil {
+		limit = strconv.FormatInt(*identity.RateLimitPerMinute, 10)
+	}
+	return caddyauth.User{ID: identity.UserID, Metadata: map[string]string{
+		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": limit,
+	}}, true, nil
+}
+
+// Identity is who sent a request that passed api_auth gateway_key.
+func Identity(r *http.Request) (*keychain.Identity, bool) {
+	identity, ok := caddyhttp.GetVar(r.Context(), identityVar).(*keychain.Identity)
+	return identity, ok
+}
+
+// credential is the key of a request; empty: none. A scheme other than Bearer
+// is not ours, so it does not hide an x-api-key.
+func credential(h http.Header) string {
+	if values := h["Authorization"]; len(values) > 0 {
+		scheme, rest, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			if key := strings.TrimSpace(rest); key != "" {
+				return key
+			}
+		}
+	}
+	if values := h["X-Api-Key"]; len(values) > 0 {
+		return strings.TrimSpace(values[0])
+	}
+	return ""
+}
+
+// UnmarshalCaddyfile sets up the provider; it has no options.
+func (g *GatewayKey) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // gateway_key
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		return d.Errf("gateway_key has no option %q", d.Val())
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner       = (*GatewayKey)(nil)
+	_ caddyauth.Authenticator = (*GatewayKey)(nil)
+	_ caddyfile.Unmarshaler   = (*GatewayKey)(nil)
+)

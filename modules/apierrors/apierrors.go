@@ -1,0 +1,283 @@
+// Package apierrors holds the middleware that turns every error of the handlers
+// behind it into the answer that the API of the route promises, and that gives
+// every request its id.
+package apierrors
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Request variables that the middleware sets.
+const (
+	// FormatVar holds the name of the error format of the route, a string.
+	FormatVar = "tollgate.api_errors.format"
+	// RequestIDVar holds the id of the request, a string; see RequestID.
+	RequestIDVar = "tollgate.request_id"
+)
+
+const requestIDPlaceholder = "http.tollgate.request_id"
+
+// Handler answers errors in the format of an API. It is the outermost handler
+// of an API: whatever error a handler behind it returns (a refusal of Tollgate's
+// own handlers, an error of Caddy's handlers such as the 502 of reverse_proxy or
+// the 413 of request_body, or anything else) becomes a body of the chosen format
+// with the right status. It needs no other module of Tollgate.
+//
+// JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is
+// required and is one of:
+//
+// chat_completions and responses:
+//
+//	{"error":{"message":"…","type":"rate_limit_error","code":"rate_limit_exceeded","param":null}}
+//
+// Param is the JSON path of the field at fault or null. failed_attempts follows
+// it where the cascade reports the candidates it tried, as a list of
+// {"provider","model","status","code","message","latency_ms"}.
+//
+// messages:
+//
+//	{"type":"error","error":{"type":"rate_limit_error","message":"…"},"request_id":"req_…"}
+//
+// Its 503 is sent with status 529 and type overloaded_error, which is what
+// clients of this format wait and retry for.
+//
+// board, with details only where there are any:
+//
+//	{"error":{"code":"validation_failed","message":"…","requestId":"req_…",
+//	 "details":[{"field":"title","reason":"too_long","message":"…"}]}}
+//
+// cms, with requestId only beside "internal error":
+//
+//	{"error":"…","requestId":"req_…"}
+//
+// answer, whose error is one of the names of the answer API and never a
+// sentence; a spent budget (402) is its 429 QuotaExceeded:
+//
+//	{"success":false,"error":"RateLimited","result":null}
+//
+// problem, RFC 9457 as application/problem+json; code, param and errors (the
+// list that board calls details) only where there are any, and type is the
+// error's own only if that is an absolute URI:
+//
+//	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
+//	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
+//
+// # What the client is told
+//
+// The text of an error is shown only if a handler of Tollgate made it for the
+// client. Errors of Caddy's handlers keep their status but get a fixed sentence,
+// because their text may name files, addresses or upstreams. An error without a
+// status is a 500 "internal error", or a 504 if a deadline passed. The whole text
+// goes to the log: at level error from status 500 on, at level debug below.
+//
+// Answers to errors carry Cache-Control: no-store and, where they apply,
+// Retry-After with retry-after-ms (429 and 503 always have them, 1 second unless
+// the error knows better or says that a retry is pointless) and
+// x-should-retry: false. WWW-Authenticate, Allow, Vary, cookies and the like that
+// a handler set before it failed are kept; headers that describe a body which
+// never came, such as Content-Encoding or ETag, are removed. HEAD gets the same
+// head without a body.
+//
+// # What is left alone
+//
+// A response that has begun, a stream above all, is not touched: the error goes
+// on to Caddy, which logs it. Do not write bodies from handle_errors there, as
+// it would add them to the stream. Informational responses (1xx) are no
+// beginning, switching protocols (101) is. A request whose client is gone gets
+// status 499, for the access log, and no body. Panics pass through.
+//
+// The handlers may be nested; the innermost one answers. In a Caddyfile, nest
+// them with handle or route blocks: within one block Caddy sorts the directive
+// with a path matcher before the one without, which makes it the outer one.
+//
+// # Request ids
+//
+// Every response, good or bad, has the header X-Request-Id: "req_" and 24 random
+// letters and digits; with messages the header request-id has the same value. Ids
+// sent by clients or set by upstreams are replaced, and the request that upstreams
+// see carries ours in X-Request-Id.
+//
+// Placeholder: {http.tollgate.request_id}. Variables:
+// {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
+type Handler struct {
+	// The format of the error bodies: chat_completions, responses, messages,
+	// board, cms, answer or problem. Required.
+	Format string `json:"format,omitempty"`
+
+	format    format
+	formatVar any // Format, boxed once instead of once a request
+	logger    *zap.Logger
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.api_errors",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision looks up the format.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	h.format = formats[h.Format]
+	h.formatVar = h.Format
+	return nil
+}
+
+// Validate refuses an absent or unknown format.
+func (h *Handler) Validate() error {
+	return checkFormat(h.Format)
+}
+
+// ServeHTTP runs the next handlers and answers the error they return, unless
+// their response has begun.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	id := identify(r)
+	caddyhttp.SetVar(r.Context(), FormatVar, h.formatVar)
+	r.Header.Set(requestIDHeader, id) // upstreams see ours, not the client's
+	rw := newResponseWriter(w, id, h.format.requestIDHeader)
+
+	// Handlers below may rewrite the request in place.
+	head := r.Method == http.MethodHead
+
+	err := next.ServeHTTP(rw, r)
+	if err == nil {
+		if !rw.began {
+			rw.stamp() // net/http is about to send an empty 200
+		}
+		return nil
+	}
+	if rw.began {
+		return begunError(r.Context(), id, err)
+	}
+	if clientGone(r.Context(), err) {
+		h.log(zapcore.DebugLevel, "client closed the request", id, statusClientClosed, "", err)
+		rw.WriteHeader(statusClientClosed)
+		return nil
+	}
+	h.answer(rw, head, id, err)
+	return nil
+}
+
+// answer renders err as the whole response and logs it.
+func (h *Handler) answer(w *responseWriter, head bool, id string, err error) {
+	e := classify(err)
+	rep := h.format.render(e, id)
+
+	level, msg := zapcore.DebugLevel, "request refused"
+	if rep.status >= http.StatusInternalServerError {
+		level, msg = zapcore.ErrorLevel, "request failed"
+	}
+	h.log(level, msg, id, rep.status, chatCode(e), err) // one vocabulary for the logs of all formats
+
+	header := w.Header()
+	dropRepresentation(header)
+	maps.Copy(header, rep.header)
+	if rep.varyBy != "" && !slices.Contains(header["Vary"], rep.varyBy) {
+		header.Add("Vary", rep.varyBy)
+	}
+	header.Set("Content-Length", strconv.Itoa(len(rep.body)))
+	header.Set("Cache-Control", "no-store")
+	setRetry(header, e, rep.status)
+
+	w.WriteHeader(rep.status)
+	if !head {
+		// A failed write means that the client is gone: nobody is left to tell.
+		_, _ = w.Write(rep.body)
+	}
+}
+
+func (h *Handler) log(level zapcore.Level, msg, id string, status int, code string, err error) {
+	if c := h.logger.Check(level, msg); c != nil {
+		c.Write(
+			zap.String("request_id", id),
+			zap.Int("status", status),
+			zap.String("code", code),
+			zap.Error(err),
+		)
+	}
+}
+
+// setRetry tells clients whether and when to try again. A wait that a handler
+// below has set stays, unless the error has one.
+func setRetry(header http.Header, e *apierror.Error, status int) {
+	if e.NoRetry {
+		header.Set("X-Should-Retry", "false")
+	}
+	wait := e.RetryAfter
+	if wait <= 0 {
+		later := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+			status == statusOverloaded
+		if !later || e.NoRetry || header.Get("Retry-After") != "" {
+			return
+		}
+		wait = time.Second
+	}
+	header.Set("Retry-After", strconv.FormatInt(ceil(wait, time.Second), 10))
+	header.Set("Retry-After-Ms", strconv.FormatInt(ceil(wait, time.Millisecond), 10))
+}
+
+// ceil returns d in whole units, rounded up.
+func ceil(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
+
+// dropRepresentation removes the headers that describe a body which a handler
+// meant to send before it failed.
+func dropRepresentation(header http.Header) {
+	for _, name := range [...]string{
+		"Accept-Ranges", "Age", "Content-Digest", "Content-Disposition", "Content-Encoding",
+		"Content-Language", "Content-Length", "Content-Location", "Content-Md5", "Content-Range",
+		"Digest", "Etag", "Expires", "Last-Modified", "Location", "Repr-Digest", "Trailer",
+		"Transfer-Encoding", "X-Accel-Buffering",
+	} {
+		delete(header, name)
+	}
+}
+
+// RequestID returns the id of the request whose context is ctx, or "" outside
+// of api_errors.
+func RequestID(ctx context.Context) string {
+	id, _ := caddyhttp.GetVar(ctx, RequestIDVar).(string)
+	return id
+}
+
+func checkFormat(name string) error {
+	if name == "" {
+		return fmt.Errorf("format is required, one of: %s", formatNames())
+	}
+	if _, ok := formats[name]; !ok {
+		return fmt.Errorf("format: unknown format %q, must be one of: %s", name, formatNames())
+	}
+	return nil
+}
+
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ caddyfile.Unmarshaler       = (*Handler)(nil)
+)

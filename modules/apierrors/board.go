@@ -1,0 +1,72 @@
+package apierrors
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// renderBoard writes the error object of the discussion board.
+func renderBoard(e *apierror.Error, id string) reply {
+	body := appendString(nil, `{"error":{"code":`, boardCode(e))
+	body = appendString(body, `,"message":`, e.Message)
+	body = appendString(body, `,"requestId":`, id)
+	if details := boardDetails(e); len(details) > 0 {
+		body = appendDetails(body, `,"details":`, details)
+	}
+	body = append(body, "}}"...)
+
+	header := contentType("application/json; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	return reply{status: e.Status, header: header, varyBy: "Authorization", body: body}
+}
+
+// boardCode keeps the codes of the board's contract and finds the one that fits
+// for those of the middlewares before it, as the contract knows no others.
+func boardCode(e *apierror.Error) string {
+	switch e.Code {
+	case "bad_request", "invalid_body", "unauthenticated", "missing_scope", "owner_unavailable",
+		"forbidden", "not_found", "no_such_route", "method_not_allowed", "payload_too_large",
+		"validation_failed", "rate_limited", "flood_limited", "board_offline", "conflict", "internal":
+		return e.Code
+	case "invalid_json":
+		return "invalid_body"
+	case "insufficient_scope":
+		return "missing_scope"
+	}
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return "unauthenticated"
+	case http.StatusPaymentRequired, http.StatusForbidden:
+		return "forbidden"
+	case http.StatusNotFound, http.StatusGone:
+		return "not_found"
+	case http.StatusMethodNotAllowed:
+		return "method_not_allowed"
+	case http.StatusConflict:
+		return "conflict"
+	case http.StatusRequestEntityTooLarge:
+		return "payload_too_large"
+	case http.StatusUnprocessableEntity:
+		return "validation_failed"
+	case http.StatusTooManyRequests:
+		return "rate_limited"
+	}
+	if e.Status >= 500 {
+		return "internal" // board_offline is the switch of the administrators only
+	}
+	return "bad_request"
+}
+
+// boardDetails returns the fields at fault; an error that names just one in
+// Param has a list of one.
+func boardDetails(e *apierror.Error) []apierror.Detail {
+	if len(e.Details) > 0 || e.Param == "" {
+		return e.Details
+	}
+	reason := e.Code
+	if reason == "" {
+		reason = boardCode(e)
+	}
+	return []apierror.Detail{{Field: e.Param, Reason: reason, Message: e.Message}}
+}

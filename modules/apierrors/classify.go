@@ -1,0 +1,152 @@
+package apierrors
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// statusClientClosed is what Caddy, as other proxies, logs for a client that
+// left before its answer.
+const statusClientClosed = 499
+
+// statusOverloaded is how the messages format spells 503.
+const statusOverloaded = 529
+
+// internalError is all that a client learns of a fault.
+const internalError = "internal error"
+
+// Bounds of what is sent to a client, in bytes. A message may list many model
+// ids; both may quote the request.
+const (
+	maxMessage = 16 << 10
+	maxParam   = 1 << 10
+)
+
+// clientGone reports whether err says that the client closed the request. A
+// cancelled context counts only if it is the request's: other work may be
+// cancelled while the client still waits.
+func clientGone(ctx context.Context, err error) bool {
+	if e, ok := apierror.From(err); ok {
+		return e.Status == statusClientClosed
+	}
+	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok && he.StatusCode == statusClientClosed {
+		return true
+	}
+	return errors.Is(err, context.Canceled) && ctx.Err() != nil
+}
+
+// begunError is what goes up when the response has begun: err, with the status
+// and the id under which Caddy logs it.
+func begunError(ctx context.Context, id string, err error) error {
+	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok && he.ID == id {
+		return err // from an inner api_errors
+	}
+	status := statusClientClosed
+	if !clientGone(ctx, err) {
+		status = classify(err).Status
+	}
+	return caddyhttp.HandlerError{StatusCode: status, ID: id, Err: err}
+}
+
+// classify turns any error into one that may be shown. What a handler made for
+// the client wins over everything that wraps it; of all other errors only the
+// status survives. The result has a status from 400 to 599 and a message.
+func classify(err error) *apierror.Error {
+	if e, ok := apierror.From(err); ok {
+		return complete(e)
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
+			"the request body is larger than %d bytes", large.Limit)
+	}
+	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok {
+		return complete(&apierror.Error{Status: he.StatusCode})
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return complete(&apierror.Error{Status: http.StatusGatewayTimeout})
+	}
+	return complete(&apierror.Error{Status: http.StatusInternalServerError})
+}
+
+// complete returns a copy of e with what is missing filled in and what is too
+// long cut.
+func complete(e *apierror.Error) *apierror.Error {
+	c := *e
+	c.Status = errorStatus(e.Status)
+	if c.Message == "" {
+		c.Message = defaultMessage(c.Status)
+	}
+	c.Message = truncate(c.Message, maxMessage)
+	c.Param = truncate(c.Param, maxParam)
+	return &c
+}
+
+// errorStatus returns status if it says that a request failed, else 500. A 529
+// is an overload, which is 503 for all but the messages format.
+func errorStatus(status int) int {
+	switch {
+	case status == statusOverloaded:
+		return http.StatusServiceUnavailable
+	case status < 400 || status > 599:
+		return http.StatusInternalServerError
+	}
+	return status
+}
+
+// defaultMessage is what a client is told of an error that has no sentence for
+// it.
+func defaultMessage(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "the request is not valid"
+	case http.StatusUnauthorized:
+		return "the request has no valid credentials"
+	case http.StatusPaymentRequired:
+		return "the budget of this key is spent"
+	case http.StatusForbidden:
+		return "these credentials do not allow this request"
+	case http.StatusNotFound:
+		return "there is nothing at this address"
+	case http.StatusMethodNotAllowed:
+		return "this address does not answer this method"
+	case http.StatusRequestTimeout:
+		return "the request took too long to arrive"
+	case http.StatusConflict:
+		return "the request conflicts with the current state"
+	case http.StatusRequestEntityTooLarge:
+		return "the request body is too large"
+	case http.StatusUnsupportedMediaType:
+		return "the type or encoding of the request body is not supported"
+	case http.StatusTooManyRequests:
+		return "too many requests, try again later"
+	case http.StatusInternalServerError:
+		return internalError
+	case http.StatusBadGateway:
+		return "the upstream did not answer"
+	case http.StatusServiceUnavailable:
+		return "the service is not available right now, try again shortly"
+	case http.StatusGatewayTimeout:
+		return "the upstream did not answer in time"
+	}
+	if text := http.StatusText(status); text != "" {
+		return strings.ToLower(text)
+	}
+	if status >= 500 {
+		return internalError
+	}
+	return "the request was refused"
+}
+
+// truncate cuts s to at most n bytes, and never inside a character.
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

@@ -1,0 +1,81 @@
+package apierrors
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// format is one way to write an error.
+type format struct {
+	// render is pure; id is the request's. The error is one of classify's.
+	render func(e *apierror.Error, id string) reply
+	// requestIDHeader asks for the header Request-Id beside X-Request-Id.
+	requestIDHeader bool
+}
+
+// reply is a rendered error.
+type reply struct {
+	status int
+	header http.Header // replaces what is set; owned by the reply
+	varyBy string      // added to Vary; empty: nothing
+	body   []byte
+}
+
+var formats = map[string]format{
+	"chat_completions": {render: renderChat},
+	"responses":        {render: renderChat},
+	"messages":         {render: renderMessages, requestIDHeader: true},
+	"board":            {render: renderBoard},
+	"cms":              {render: renderCMS},
+	"answer":           {render: renderAnswer},
+	"problem":          {render: renderProblem},
+}
+
+func formatNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(formats)), ", ")
+}
+
+func contentType(value string) http.Header {
+	return http.Header{"Content-Type": {value}}
+}
+
+// appendString appends prefix, which is JSON, and s as a JSON string. Bytes that
+// are no UTF-8 become U+FFFD. Unlike encoding/json it leaves <, > and & readable:
+// the bodies are no part of an HTML page.
+func appendString(dst []byte, prefix, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(append(dst, prefix...), '"')
+	for _, r := range s { // yields U+FFFD for a bad byte
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, '\\', 'n')
+		case r < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&0xf])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// appendDetails appends prefix and the list of the fields at fault.
+func appendDetails(dst []byte, prefix string, details []apierror.Detail) []byte {
+	dst = append(append(dst, prefix...), '[')
+	for i, d := range details {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, `{"field":`, d.Field)
+		dst = appendString(dst, `,"reason":`, d.Reason)
+		dst = appendString(dst, `,"message":`, d.Message)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}

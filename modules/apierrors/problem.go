@@ -1,0 +1,44 @@
+package apierrors
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// renderProblem writes problem details, RFC 9457, with the extension members
+// code, param, errors and request_id.
+func renderProblem(e *apierror.Error, id string) reply {
+	body := appendString(nil, `{"type":`, problemType(e.Type))
+	// With about:blank the title is the phrase of the status (RFC 9457, 4.2.1).
+	// It serves other types too, as it is short and never differs between
+	// occurrences.
+	if title := http.StatusText(e.Status); title != "" {
+		body = appendString(body, `,"title":`, title)
+	}
+	body = strconv.AppendInt(append(body, `,"status":`...), int64(e.Status), 10)
+	body = appendString(body, `,"detail":`, e.Message)
+	if e.Code != "" {
+		body = appendString(body, `,"code":`, e.Code)
+	}
+	if e.Param != "" {
+		body = appendString(body, `,"param":`, e.Param)
+	}
+	if len(e.Details) > 0 {
+		body = appendDetails(body, `,"errors":`, e.Details)
+	}
+	body = appendString(body, `,"request_id":`, id)
+	body = append(body, '}')
+	return reply{status: e.Status, header: contentType("application/problem+json"), body: body}
+}
+
+// problemType returns t if it is a problem type, which is an absolute URI, and
+// not the error type of a model format.
+func problemType(t string) string {
+	if u, err := url.Parse(t); err == nil && u.IsAbs() {
+		return t
+	}
+	return "about:blank"
+}

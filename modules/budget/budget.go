@@ -1,0 +1,399 @@
+// Package budget holds the middleware that charges every request against a
+// sliding window and refuses what does not fit.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Counters is what budget needs of the app "tollgate".
+type Counters interface {
+	// Counters returns the store that all budgets count in. It is called for
+	// each request; nil means that the store is not open yet.
+	Counters() counters.Store
+}
+
+// What a request is told when the counters cannot be reached.
+const (
+	onErrorRefuse = "refuse"
+	onErrorAllow  = "allow"
+)
+
+const (
+	defaultName   = "default"
+	defaultKey    = "{http.auth.user.id}"
+	defaultWindow = time.Minute
+	minWindow     = time.Second
+	maxWindow     = counters.MaxWindow
+	// chargeTimeout bounds the charge after the answer.
+	chargeTimeout = time.Second
+)
+
+// Handler charges every request a cost in units against a budget of limit units
+// per window, and refuses a request that does not fit with status 429. It works
+// in front of any handler, reverse_proxy above all:
+//
+//	budget {
+//		limit 600
+//		window 5m
+//		cost 10 POST /forums/{id}/threads
+//	}
+//	reverse_proxy localhost:8000
+//
+// Each key (by default the authenticated user, and the client's address where
+// there is none) has a window of its own, kept by the counters of the app
+// tollgate: in memory on one node, in Redis for several, which together admit
+// exactly one budget. The window slides: what was spent in the previous bucket
+// of the clock counts by the part of it that the last window still covers. A
+// request that is refused here spends nothing. One that fails behind the budget
+// has spent; with several budgets in a chain that holds for the outer ones when
+// an inner one refuses.
+//
+// # Costs
+//
+// The first cost line whose method and pattern match gives the cost; 1 if none
+// does. Patterns are those of Go's http.ServeMux without method and host:
+// /forums/{id}/threads, /v1/ (everything below), /v1/{$} (only that),
+// /files/{rest...}; * matches every path. A method of GET matches HEAD too.
+// The path is the one that this handler sees, so after handle_path or uri
+// strip_prefix it is the stripped one; doubled slashes and dot segments are
+// resolved first. A cost above the limit can never be admitted; its 429 says so
+// and asks not to retry. A cost of 0 is always admitted, but see charge.
+//
+// # Placeholders
+//
+// limit, cost and charge may be whole numbers from 0 to 2^53-1 or placeholders
+// such as {http.auth.user.budget_limit} that give one, without sign, space or
+// leading zero. A limit that comes out empty means unlimited: nothing is counted
+// and no header is sent. A malformed limit or cost is a configuration mistake
+// and answered with status 500. Placeholders of the environment and of files
+// are read once, when the config is loaded. Values are never expanded again.
+//
+// # Charging after the answer
+//
+// charge is evaluated once the handlers behind have returned, whether they
+// succeeded, failed or lost the client, and that many more units are spent, even
+// beyond the limit: the tokens that a model used, for example. Later requests pay
+// it off. With charge, a request of cost 0 is refused as well once nothing
+// remains. A charge that is missing or malformed is logged and not made.
+//
+// # Headers
+//
+// Set on every answer of a limited request, before the next handler runs:
+//
+//	RateLimit-Policy: "default";q=600;w=300
+//	RateLimit: "default";r=588;t=247
+//	X-RateLimit-Limit: 600
+//	X-RateLimit-Remaining: 588
+//	X-RateLimit-Reset: 247
+//	X-RateLimit-Cost: 10
+//
+// Times are whole seconds, rounded up; the reset is the end of the current bucket.
+// With several budgets in a chain the first two list them all, the others tell of
+// the one with least remaining, or of the one that refused. Behind api_errors
+// chat_completions or responses the answer also has x-ratelimit-limit-requests,
+// x-ratelimit-remaining-requests and x-ratelimit-reset-requests (such as
+// 12.3s), behind messages anthropic-ratelimit-requests-limit, -remaining and
+// -reset (a date). A 429 has Retry-After, the smallest wait after which the same
+// request fits if nothing else is spent, and retry-after-ms in those formats.
+// An upstream's own headers of these names are added by reverse_proxy beside
+// ours; header_down can remove them.
+//
+// Metric: tollgate_budget_refused_total{name}.
+type Handler struct {
+	// The name of the policy in the headers, the messages and the metric: up to
+	// 64 letters, digits, "_", "-" and ".". Budgets of one name and window share
+	// their counts, also over sites; give those that should not different names.
+	// Default: "default".
+	Name string `json:"name,omitempty"`
+
+	// Whose budget it is, with placeholders. What comes out empty is replaced by
+	// "ip:" and the client's address as Caddy's trusted_proxies tells it; an IPv6
+	// client is its /64 network. Default: {http.auth.user.id}.
+	Key string `json:"key,omitempty"`
+
+	// Units a window: a number or a placeholder. Required.
+	Limit string `json:"limit,omitempty"`
+
+	// Length of the window, from 1s to 31d. Default: 1m.
+	Window caddy.Duration `json:"window,omitempty"`
+
+	// What requests cost; the first that matches counts. Default: 1 each.
+	Costs []Cost `json:"costs,omitempty"`
+
+	// Units to charge once the request is answered: a placeholder. Default: none.
+	Charge string `json:"charge,omitempty"`
+
+	// What happens when the counters cannot be reached: "refuse" answers 503
+	// with Retry-After, "allow" lets the request through uncounted and logs it.
+	// Default: refuse.
+	OnError string `json:"on_error,omitempty"`
+
+	app     Counters
+	prefix  string // of this budget's keys in the store
+	key     template
+	limit   number
+	charge  number
+	costs   []costRule
+	byPath  bool // some cost depends on the path
+	charges bool
+	headers headerWriter
+	refused prometheus.Counter
+	logger  *zap.Logger
+}
+
+// Cost is what requests of one kind cost.
+type Cost struct {
+	// Units: a number or a placeholder. Required.
+	Cost string `json:"cost,omitempty"`
+
+	// The method. Default: "*", all.
+	Method string `json:"method,omitempty"`
+
+	// The path pattern, or "*" for all. Required.
+	Pattern string `json:"pattern,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.budget",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision sets defaults, reads the numbers and patterns and finds the app.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	if h.Name == "" {
+		h.Name = defaultName
+	}
+	if h.Key == "" {
+		h.Key = defaultKey
+	}
+	if h.Window == 0 {
+		h.Window = caddy.Duration(defaultWindow)
+	}
+	if h.OnError == "" {
+		h.OnError = onErrorRefuse
+	}
+	// Not in Validate: the metric takes no broken name.
+	if err := checkName(h.Name); err != nil {
+		return err
+	}
+	if err := h.compile(); err != nil {
+		return err
+	}
+	if h.app == nil {
+		app, err := ctx.App("tollgate")
+		if err != nil {
+			return fmt.Errorf("finding the counters: %w", err)
+		}
+		provider, ok := app.(Counters)
+		if !ok {
+			return fmt.Errorf("the app tollgate is a %T without counters", app)
+		}
+		h.app = provider
+	}
+	var err error
+	h.refused, err = countRefusals(ctx.GetMetricsRegistry(), h.Name)
+	return err
+}
+
+// compile reads what the fields say, so that requests need not.
+func (h *Handler) compile() error {
+	window := time.Duration(h.Window)
+	h.prefix = "budget:" + h.Name + ":" + window.String() + ":"
+	h.headers = newHeaderWriter(h.Name, window)
+
+	repl := caddy.NewReplacer()
+	var err error
+	if h.key, err = compileTemplate(h.Key, repl); err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	if h.limit, err = compileNumber(h.Limit, repl); err != nil {
+		return fmt.Errorf("limit: %w", err)
+	}
+	h.charges = h.Charge != ""
+	if h.charge, err = compileNumber(h.Charge, repl); err != nil {
+		return fmt.Errorf("charge: %w", err)
+	}
+	h.costs, h.byPath = make([]costRule, len(h.Costs)), false
+	for i, c := range h.Costs {
+		if h.costs[i], err = compileCost(c, repl); err != nil {
+			return fmt.Errorf("cost %d: %w", i+1, err)
+		}
+		h.byPath = h.byPath || !h.costs[i].pattern.all
+	}
+	return nil
+}
+
+// Validate checks ranges and required fields.
+func (h *Handler) Validate() error {
+	if h.Limit == "" {
+		return errors.New("limit is required")
+	}
+	if w := time.Duration(h.Window); w < minWindow || w > maxWindow {
+		return fmt.Errorf("window %s is not within 1s..31d", w)
+	}
+	if h.OnError != onErrorRefuse && h.OnError != onErrorAllow {
+		return fmt.Errorf("on_error %q must be refuse or allow", h.OnError)
+	}
+	return nil
+}
+
+// ServeHTTP takes the request's cost from the budget and runs the next
+// handlers, or refuses.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	limit, limited, err := h.limit.value(repl)
+	if err != nil {
+		return h.misconfigured("limit", err)
+	}
+	if !limited {
+		return next.ServeHTTP(w, r)
+	}
+	cost, err := h.cost(r, repl)
+	if err != nil {
+		return h.misconfigured("cost", err)
+	}
+	key := h.countKey(r, repl)
+
+	res, err := h.take(r.Context(), key, cost, limit)
+	switch {
+	case err != nil && h.OnError == onErrorRefuse:
+		w.Header()["Retry-After"] = []string{"1"}
+		return caddyhttp.Error(http.StatusServiceUnavailable,
+			apierror.Unavailable(fmt.Sprintf("the counter of budget %q", h.Name), err))
+	case err != nil:
+		if c := h.logger.Check(zap.WarnLevel, "request let through uncounted"); c != nil {
+			c.Write(zap.String("name", h.Name), zap.Error(err))
+		}
+	case !res.Allowed:
+		return h.refuse(r.Context(), w.Header(), res, cost)
+	default:
+		h.headers.write(w.Header(), format(r.Context()), res, cost)
+	}
+	if h.charges {
+		// Deferred: reverse_proxy panics when the client leaves in mid-answer.
+		ctx := r.Context()
+		defer func() { h.chargeAfter(ctx, repl, key) }()
+	}
+	return next.ServeHTTP(w, r)
+}
+
+// take spends cost. With charge, a cost of 0 needs something to remain too.
+func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (counters.Result, error) {
+	store := h.app.Counters()
+	if store == nil {
+		return counters.Result{}, fmt.Errorf("%w: not open yet", counters.ErrUnavailable)
+	}
+	window := time.Duration(h.Window)
+	res, err := store.Take(ctx, key, cost, limit, window)
+	if err == nil && h.charges && cost == 0 && res.Remaining == 0 {
+		// Asking for one unit tells the exact wait. Should one have come free
+		// this very moment, the request pays it.
+		return store.Take(ctx, key, 1, limit, window)
+	}
+	return res, err
+}
+
+// refuse is the answer to a request that does not fit.
+func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.Result, cost int64) error {
+	h.refused.Inc()
+	h.headers.refuse(header, format(ctx), res, cost)
+	if c := h.logger.Check(zap.DebugLevel, "request refused by budget"); c != nil {
+		c.Write(
+			zap.String("name", h.Name),
+			zap.Int64("cost", cost),
+			zap.Int64("limit", res.Limit),
+			zap.Int64("remaining", res.Remaining),
+			zap.Duration("retry_after", res.RetryAfter),
+		)
+	}
+	unit := "requests"
+	if len(h.costs) > 0 || h.charges {
+		unit = "units"
+	}
+	e := &apierror.Error{Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded"}
+	if res.RetryAfter < 0 {
+		e.NoRetry = true
+		e.Message = fmt.Sprintf("This request costs %d %s, more than the whole rate limit of %d %s per %s (budget %q).",
+			cost, unit, res.Limit, unit, time.Duration(h.Window), h.Name)
+	} else {
+		e.RetryAfter = res.RetryAfter
+		e.Message = fmt.Sprintf("Rate limit of %d %s per %s exceeded (budget %q). Please try again in %s.",
+			res.Limit, unit, time.Duration(h.Window), h.Name, ceilTo(res.RetryAfter, time.Millisecond))
+	}
+	return caddyhttp.Error(http.StatusTooManyRequests, e)
+}
+
+// misconfigured is the answer when an option comes out malformed. The value may
+// be the client's own and stays in the log.
+func (h *Handler) misconfigured(option string, err error) error {
+	return caddyhttp.Error(http.StatusInternalServerError, &apierror.Error{
+		Status:  http.StatusInternalServerError,
+		Message: fmt.Sprintf("The option %s of budget %q does not give a number.", option, h.Name),
+		Cause:   err,
+	})
+}
+
+// chargeAfter spends what the request turned out to cost. ctx is that of the
+// request and may have ended. The end of an answer that was not flushed waits
+// for the handlers to return, so only the store in memory is charged in line.
+func (h *Handler) chargeAfter(ctx context.Context, repl *caddy.Replacer, key string) {
+	units, given, err := h.charge.value(repl)
+	if err == nil && !given {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		h.logger.Warn("nothing charged", zap.String("name", h.Name), zap.String("charge", h.Charge), zap.Error(err))
+		return
+	}
+	store := h.app.Counters()
+	switch {
+	case units == 0 || store == nil:
+	case isMemory(store):
+		h.chargeNow(ctx, store, key, units)
+	default:
+		go h.chargeNow(ctx, store, key, units)
+	}
+}
+
+func (h *Handler) chargeNow(ctx context.Context, store counters.Store, key string, units int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chargeTimeout)
+	defer cancel()
+	if err := store.Charge(ctx, key, units, time.Duration(h.Window)); err != nil {
+		h.logger.Warn("nothing charged", zap.String("name", h.Name), zap.Int64("units", units), zap.Error(err))
+	}
+}
+
+func isMemory(store counters.Store) bool {
+	_, ok := store.(*counters.Memory)
+	return ok
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ caddyfile.Unmarshaler       = (*Handler)(nil)
+)

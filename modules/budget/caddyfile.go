@@ -1,0 +1,91 @@
+package budget
+
+import (
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("budget", parseCaddyfile)
+}
+
+func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	h := new(Handler)
+	return h, h.UnmarshalCaddyfile(helper.Dispenser)
+}
+
+// UnmarshalCaddyfile reads the directive. Syntax:
+//
+//	budget [<matcher>] {
+//		name     <text>
+//		key      <text with placeholders>
+//		limit    <n>|<placeholder>
+//		window   <duration>
+//		cost     <n>|<placeholder> [<method>|*] <pattern>
+//		charge   <placeholder>
+//		on_error refuse|allow
+//	}
+//
+// limit is required; cost may be repeated.
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if option == "cost" {
+			if err := h.unmarshalCost(d); err != nil {
+				return err
+			}
+			continue
+		}
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		field := map[string]*string{
+			"name": &h.Name, "key": &h.Key, "limit": &h.Limit, "charge": &h.Charge, "on_error": &h.OnError,
+		}[option]
+		var value string
+		switch {
+		case field == nil && option != "window":
+			return d.Errf("budget has no option %q", option)
+		case !d.AllArgs(&value):
+			return d.ArgErr()
+		case value == "":
+			return d.Errf("%s is empty", option)
+		case field != nil:
+			*field = value
+		default:
+			window, err := caddy.ParseDuration(value)
+			if err != nil {
+				return d.Errf("window: %v", err)
+			}
+			h.Window = caddy.Duration(window)
+		}
+	}
+	if h.Limit == "" {
+		return d.Err("limit is required")
+	}
+	return nil
+}
+
+func (h *Handler) unmarshalCost(d *caddyfile.Dispenser) error {
+	c := Cost{}
+	switch args := d.RemainingArgs(); len(args) {
+	case 2:
+		c.Cost, c.Pattern = args[0], args[1]
+	case 3:
+		c.Cost, c.Method, c.Pattern = args[0], strings.ToUpper(args[1]), args[2]
+	default:
+		return d.ArgErr()
+	}
+	h.Costs = append(h.Costs, c)
+	return nil
+}

@@ -1,0 +1,209 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// costRule is a compiled Cost.
+type costRule struct {
+	units   number
+	method  string // empty: all
+	pattern pattern
+}
+
+func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
+	if c.Cost == "" {
+		return rule, errors.New("the number is missing")
+	}
+	if rule.units, err = compileNumber(c.Cost, repl); err != nil {
+		return rule, err
+	}
+	if rule.units.fixed && !rule.units.given {
+		return rule, errors.New("the number is empty")
+	}
+	if c.Method != "*" {
+		rule.method = strings.ToUpper(c.Method)
+	}
+	for _, letter := range rule.method {
+		if letter < 'A' || letter > 'Z' {
+			return rule, fmt.Errorf("%q is not a method", c.Method)
+		}
+	}
+	rule.pattern, err = compilePattern(c.Pattern)
+	return rule, err
+}
+
+// cost is what the request costs: 1 unless a rule says otherwise.
+func (h *Handler) cost(r *http.Request, repl *caddy.Replacer) (int64, error) {
+	var (
+		path    string
+		escaped bool
+	)
+	if h.byPath {
+		path, escaped = matchPath(r.URL)
+	}
+	for i := range h.costs {
+		rule := &h.costs[i]
+		if !rule.matchesMethod(r.Method) || !rule.pattern.matches(path, escaped) {
+			continue
+		}
+		units, given, err := rule.units.value(repl)
+		if err == nil && !given {
+			err = errors.New("it is empty")
+		}
+		return units, err
+	}
+	return 1, nil
+}
+
+func (c *costRule) matchesMethod(method string) bool {
+	return c.method == "" || c.method == method || (c.method == http.MethodGet && method == http.MethodHead)
+}
+
+// matchPath is the path that patterns are matched with. Where the client sent
+// escapes that decoding would lose, such as %2F inside a segment, it is still
+// escaped. Doubled slashes and dot segments, escaped dots included, are
+// resolved, for servers behind may resolve them and the cost must be that of
+// the resource they serve then.
+func matchPath(u *url.URL) (path string, escaped bool) {
+	path = u.Path
+	if u.RawPath != "" {
+		path, escaped = u.EscapedPath(), true
+		if strings.Contains(path, "%2") {
+			path = escapedDots.Replace(path)
+		}
+	}
+	if strings.Contains(path, "//") || strings.Contains(path, "/.") {
+		path = caddyhttp.CleanPath(path, true)
+	}
+	return path, escaped
+}
+
+var escapedDots = strings.NewReplacer("%2e", ".", "%2E", ".")
+
+// pattern is a path pattern of http.ServeMux. The mux itself is not used: it
+// prefers the most specific pattern and refuses overlapping ones, while here
+// the first one wins.
+type pattern struct {
+	all      bool // "*"
+	segments []segment
+	end      ending
+}
+
+// segment is a literal, or a wildcard where it is empty.
+type segment string
+
+// ending is what may follow the segments of a pattern.
+type ending int
+
+const (
+	endHere  ending = iota // /a
+	endSlash               // /a/{$}
+	endTree                // /a/ or /a/{rest...}
+)
+
+func compilePattern(text string) (p pattern, err error) {
+	if text == "*" {
+		return pattern{all: true}, nil
+	}
+	rest, ok := strings.CutPrefix(text, "/")
+	if !ok {
+		return p, fmt.Errorf("pattern %q must start with / or be *", text)
+	}
+	names := make(map[string]bool)
+	for more := true; more; {
+		var part string
+		part, rest, more = strings.Cut(rest, "/")
+		name, braced := strings.CutPrefix(part, "{")
+		if braced {
+			if name, braced = strings.CutSuffix(name, "}"); !braced {
+				return p, fmt.Errorf("pattern %q: bad wildcard %q", text, part)
+			}
+		}
+		switch {
+		case part == "" && !more:
+			p.end = endTree
+			continue
+		case part == "" || part == "." || part == "..":
+			return p, fmt.Errorf("pattern %q is not a clean path", text)
+		case !braced:
+			if strings.ContainsAny(part, "{}") {
+				return p, fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
+			}
+			literal, err := url.PathUnescape(part)
+			if err != nil {
+				return p, fmt.Errorf("pattern %q: %w", text, err)
+			}
+			p.segments = append(p.segments, segment(literal))
+			continue
+		case name == "$" && !more:
+			p.end = endSlash
+			continue
+		case strings.HasSuffix(name, "...") && !more:
+			name = strings.TrimSuffix(name, "...")
+			p.end = endTree
+		default:
+			p.segments = append(p.segments, "")
+		}
+		if !isIdentifier(name) || names[name] {
+			return p, fmt.Errorf("pattern %q: bad wildcard name %q", text, name)
+		}
+		names[name] = true
+	}
+	return p, nil
+}
+
+func isIdentifier(name string) bool {
+	for i, c := range name {
+		letter := c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (p *pattern) matches(path string, escaped bool) bool {
+	if p.all {
+		return true
+	}
+	for _, want := range p.segments {
+		if path == "" || path[0] != '/' {
+			return false
+		}
+		got, rest := path[1:], ""
+		if i := strings.IndexByte(got, '/'); i >= 0 {
+			got, rest = got[:i], got[i:]
+		}
+		if got == "" || (want != "" && !sameSegment(got, string(want), escaped)) {
+			return false
+		}
+		path = rest
+	}
+	switch p.end {
+	case endSlash:
+		return path == "/"
+	case endTree:
+		return strings.HasPrefix(path, "/") // not the * of OPTIONS
+	default:
+		return path == ""
+	}
+}
+
+func sameSegment(got, want string, escaped bool) bool {
+	if got == want {
+		return !escaped || !strings.Contains(got, "%")
+	}
+	if !escaped || !strings.Contains(got, "%") {
+		return false
+	}
+	plain, err := url.PathUnescape(got)
+	return err == nil && plain == want
+}

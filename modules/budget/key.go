@@ -1,0 +1,65 @@
+package budget
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+const (
+	maxNameBytes = 64
+	// maxKeyBytes bounds what one key costs in the store: longer ones, which may
+	// come from a client's header, are counted by their hash.
+	maxKeyBytes = 128
+	// ipv6Bits is the network that one IPv6 client usually has to itself.
+	ipv6Bits = 64
+)
+
+// countKey names the window of the request in the store.
+func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) string {
+	var buf [192]byte
+	key := append(buf[:0], h.prefix...)
+	if text := h.key.text(repl); len(text) > maxKeyBytes {
+		sum := sha256.Sum256([]byte(text))
+		key = hex.AppendEncode(append(key, "sha256:"...), sum[:])
+	} else if text != "" {
+		key = append(key, text...)
+	} else {
+		address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+		key = appendAddress(append(key, "ip:"...), address)
+	}
+	return string(key)
+}
+
+// appendAddress writes an IPv4 address as it is and an IPv6 address as its /64.
+func appendAddress(dst []byte, address string) []byte {
+	ip, err := netip.ParseAddr(address)
+	if err != nil { // a client on a Unix socket has none
+		return append(dst, address[:min(len(address), maxKeyBytes)]...)
+	}
+	ip = ip.WithZone("").Unmap()
+	if ip.Is4() {
+		return ip.AppendTo(dst)
+	}
+	network, _ := ip.Prefix(ipv6Bits) // 64 is in range
+	return network.AppendTo(dst)
+}
+
+// checkName keeps names to what can stand in a structured header, a metric's
+// label and a store's key without escapes.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= maxNameBytes
+	for _, c := range name {
+		ok = ok && (c == '_' || c == '-' || c == '.' ||
+			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+	}
+	if !ok {
+		return fmt.Errorf("name %q must be 1..%d letters, digits, \"_\", \"-\" or \".\"", name, maxNameBytes)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+)
+
+// template is a configured text, taken apart once. Evaluating it looks each
+// placeholder up once and never reads braces in what comes out.
+type template struct {
+	parts []part
+}
+
+// part is a placeholder, or literal text where name is empty.
+type part struct {
+	name, literal string
+}
+
+// compileTemplate takes text apart. Placeholders of the environment and of
+// files cannot change with the request and are replaced now.
+func compileTemplate(text string, repl *caddy.Replacer) (template, error) {
+	var t template
+	for text != "" {
+		literal, rest, open := strings.Cut(text, "{")
+		t.addLiteral(literal)
+		if !open {
+			break
+		}
+		name, rest, closed := strings.Cut(rest, "}")
+		if !closed || name == "" || strings.Contains(name, "{") {
+			return template{}, errors.New("braces do not enclose a placeholder")
+		}
+		if strings.HasPrefix(name, "env.") || strings.HasPrefix(name, "file.") {
+			value, _ := repl.GetString(name)
+			t.addLiteral(value)
+		} else {
+			t.parts = append(t.parts, part{name: name})
+		}
+		text = rest
+	}
+	return t, nil
+}
+
+func (t *template) addLiteral(text string) {
+	if n := len(t.parts); n > 0 && t.parts[n-1].name == "" {
+		t.parts[n-1].literal += text
+	} else if text != "" {
+		t.parts = append(t.parts, part{literal: text})
+	}
+}
+
+// constant is the text if it has no placeholders.
+func (t template) constant() (string, bool) {
+	switch len(t.parts) {
+	case 0:
+		return "", true
+	case 1:
+		return t.parts[0].literal, t.parts[0].name == ""
+	}
+	return "", false
+}
+
+// text evaluates the template; unknown placeholders are empty.
+func (t template) text(repl *caddy.Replacer) string {
+	if len(t.parts) == 1 {
+		return t.parts[0].text(repl)
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.text(repl))
+	}
+	return b.String()
+}
+
+func (p part) text(repl *caddy.Replacer) string {
+	if p.name == "" || repl == nil {
+		return p.literal
+	}
+	value, _ := repl.GetString(p.name)
+	return value
+}
+
+// number is a configured number of units.
+type number struct {
+	source template
+	fixed  bool // it does not depend on the request:
+	units  int64
+	given  bool
+}
+
+func compileNumber(text string, repl *caddy.Replacer) (number, error) {
+	source, err := compileTemplate(text, repl)
+	if err != nil {
+		return number{}, err
+	}
+	n := number{source: source}
+	if constant, ok := source.constant(); ok {
+		n.fixed = true
+		n.units, n.given, err = parseUnits(constant)
+	}
+	return n, err
+}
+
+// value is the number for this request; given is false where it is empty.
+func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error) {
+	if n.fixed {
+		return n.units, n.given, nil
+	}
+	return parseUnits(n.source.text(repl))
+}
+
+// parseUnits reads a whole number from 0 to 2^53-1 as JSON would write it.
+func parseUnits(text string) (units int64, given bool, err error) {
+	if text == "" {
+		return 0, false, nil
+	}
+	malformed := len(text) > 16 || (text[0] == '0' && len(text) > 1)
+	for i := 0; i < len(text) && !malformed; i++ {
+		digit := text[i] - '0' // below '0' it wraps around
+		malformed = digit > 9
+		units = units*10 + int64(digit)
+	}
+	if malformed || units > counters.MaxUnits {
+		return 0, true, fmt.Errorf("%.40q is not a whole number from 0 to 2^53-1", text)
+	}
+	return units, true, nil
+}

@@ -1,0 +1,91 @@
+package cascade
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// maxBody is the largest body in bytes, after decompression: the 32 MB of the
+// model APIs. The request_body directive may set a smaller one.
+const maxBody = 32_000_000
+
+// readBody reads the body once, decompressing gzip and zstd.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	var source io.Reader = r.Body
+	size := r.ContentLength
+	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		reader, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		source, size = reader, -1
+	case "zstd":
+		reader, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody), zstd.WithDecoderMaxWindow(8<<20))
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		defer reader.Close()
+		source, size = reader, -1
+	default:
+		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the Content-Encoding is not supported, use gzip, zstd or none")
+	}
+	if size >= 0 {
+		// Room is made as the body comes, a length alone is only a promise.
+		return readSized(source, size)
+	}
+	body, err := io.ReadAll(io.LimitReader(source, maxBody+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if len(body) > maxBody {
+		return nil, tooLarge()
+	}
+	return body, nil
+}
+
+// trusted is how much memory a Content-Length alone is worth.
+const trusted = 1 << 20
+
+func readSized(source io.Reader, size int64) ([]byte, error) {
+	if size > trusted {
+		body, err := io.ReadAll(io.LimitReader(source, size))
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		return body, nil
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(source, body); err != nil {
+		return nil, unreadable(err)
+	}
+	return body, nil
+}
+
+func tooLarge() error {
+	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
+}
+
+// unreadable is the error of a body that breaks off or is not what its
+// encoding says; the limit of request_body stays what it is.
+func unreadable(err error) error {
+	var limit *http.MaxBytesError
+	if errors.As(err, &limit) {
+		return caddyhttp.Error(http.StatusRequestEntityTooLarge, err)
+	}
+	e := apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")
+	e.Cause = err
+	return caddyhttp.Error(http.StatusBadRequest, e)
+}

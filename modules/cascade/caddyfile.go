@@ -1,0 +1,76 @@
+package cascade
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("cascade", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+// UnmarshalCaddyfile sets up the handler from its Caddyfile form:
+//
+//	cascade [<matcher>] {
+//		first_content [low|medium|high] <duration>
+//		idle <duration>
+//		default_tier low|medium|high
+//		stop_on_policy
+//		entry_fallback
+//		hide_failed_attempts
+//	}
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // cascade
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	flags := map[string]*bool{
+		"stop_on_policy": &h.StopOnPolicy, "entry_fallback": &h.EntryFallback, "hide_failed_attempts": &h.HideFailedAttempts,
+	}
+	for d.NextBlock(0) {
+		option := d.Val()
+		switch option {
+		case "first_content":
+			if err := tollgate.FirstContent(d, &h.FirstContent); err != nil {
+				return err
+			}
+		case "idle":
+			if h.Idle != 0 {
+				return d.Err("idle is given twice")
+			}
+			var err error
+			if h.Idle, err = tollgate.Duration(d); err != nil {
+				return err
+			}
+		case "default_tier":
+			if h.DefaultTier != "" {
+				return d.Err("default_tier is given twice")
+			}
+			if !d.AllArgs(&h.DefaultTier) {
+				return d.ArgErr()
+			}
+		default:
+			flag, ok := flags[option]
+			if !ok {
+				return d.Errf("unknown option %q; there are: first_content, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts", option)
+			}
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			if *flag {
+				return d.Errf("%s is given twice", option)
+			}
+			*flag = true
+		}
+	}
+	return nil
+}
+
+// Interface guards
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

@@ -1,0 +1,293 @@
+// Package cascade is the handler that answers model requests.
+package cascade
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/apiauth"
+	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Handler answers model requests from the models that the sender's keys reach.
+// It needs `api_auth gateway_key` before it, and `api_errors` around it to
+// render what it refuses.
+//
+// Routes:
+//
+//	POST /v1/chat/completions   a chat completion, streamed or not
+//	GET  /v1/models             the model names that the key can use
+//	GET  /v1/models/{id}        one of them
+//	GET  /, HEAD /              200, a connection probe
+//
+// Every other path is a 404. The candidates of a request are tried in order
+// until one has sent its first content; from then on the answer is that one's.
+//
+// Placeholders, set when the answer is complete (0 or empty before):
+//
+//	{http.cascade.provider}       who answered
+//	{http.cascade.model}          with which model
+//	{http.cascade.tier}           of which tier
+//	{http.cascade.attempts}       how many tries it took
+//	{http.cascade.input_tokens}   cached tokens included
+//	{http.cascade.output_tokens}  reasoning included
+//	{http.cascade.total_tokens}   the sum, for `charge` of budget
+//	{http.cascade.cost_micro_usd} by the catalog's prices, 0 when not known
+type Handler struct {
+	// The time to the first content by tier (low, medium, high), after which
+	// the next candidate is tried. Default: low 20s, medium 45s, high 120s. An
+	// answer that is not streamed has ten times as long.
+	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
+
+	// The longest silence of a stream. Default: 60s.
+	Idle caddy.Duration `json:"idle,omitempty"`
+
+	// The tier (low, medium, high) that serves unknown model names. Default:
+	// none, they are a 404.
+	DefaultTier string `json:"default_tier,omitempty"`
+
+	// Ends the cascade when a provider refuses the content. Default: the next
+	// candidate is asked.
+	StopOnPolicy bool `json:"stop_on_policy,omitempty"`
+
+	// Lets a request for one model entry go on with the entry's tier when the
+	// entry fails. Default: off.
+	EntryFallback bool `json:"entry_fallback,omitempty"`
+
+	// Leaves error.failed_attempts out of the answer. Default: off.
+	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
+
+	app     *tollgate.App
+	options cascade.Options
+	logger  *zap.Logger
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.cascade",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision gets the app and reads the options.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	app, err := tollgate.From(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the app tollgate: %w", err)
+	}
+	h.app = app
+	first, err := tollgate.PerTier(h.FirstContent)
+	if err != nil {
+		return err
+	}
+	h.options = cascade.Options{
+		FirstContent: first, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
+		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
+	}.WithDefaults()
+	if h.DefaultTier != "" {
+		if h.options.DefaultTier, err = catalog.ParseTier(h.DefaultTier); err != nil {
+			return fmt.Errorf("default_tier: %w", err)
+		}
+	}
+	return registerMetrics(ctx)
+}
+
+// Validate checks the ranges of the options.
+func (h *Handler) Validate() error {
+	if h.Idle < 0 {
+		return errors.New("idle must not be negative")
+	}
+	for tier, d := range h.FirstContent {
+		if d <= 0 {
+			return fmt.Errorf("first_content %s must be positive", tier)
+		}
+	}
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	path := r.URL.Path
+	if path == "/v1/chat/completions" {
+		if r.Method != http.MethodPost {
+			return methodNotAllowed(w, r, "POST")
+		}
+		return h.chat(w, r)
+	}
+	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
+	id, isModel := strings.CutPrefix(path, "/v1/models/")
+	if !isModel {
+		id = ""
+	}
+	switch {
+	case path == "/v1/models", id != "":
+		if !isGet {
+			return methodNotAllowed(w, r, "GET, HEAD")
+		}
+		return h.models(w, r, id)
+	case path == "/" || path == "":
+		if !isGet {
+			return methodNotAllowed(w, r, "GET, HEAD")
+		}
+		return probe(w, r)
+	case strings.HasPrefix(path, "/v1/v1/"):
+		return refuse(http.StatusNotFound, "not_found",
+			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
+	}
+	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
+}
+
+func refuse(status int, code, message string) error {
+	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
+}
+
+func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) error {
+	w.Header().Set("Allow", allow)
+	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)
+}
+
+func probe(w http.ResponseWriter, r *http.Request) error {
+	const text = "Tollgate model gateway\n"
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := w.Write([]byte(text))
+	return err
+}
+
+// chat answers POST /v1/chat/completions.
+func (h *Handler) chat(w http.ResponseWriter, r *http.Request) error {
+	defer h.app.Acquire()()
+	started := time.Now()
+	identity, ok := apiauth.Identity(r)
+	if !ok {
+		return refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
+	}
+	gateway, err := h.app.Gateway()
+	if err != nil {
+		return caddyhttp.Error(http.StatusServiceUnavailable, err)
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	chat, err := wire.ParseChat(body)
+	if err != nil {
+		return statusError(err)
+	}
+	account, err := gateway.Keychain.Account(r.Context(), identity.UserID)
+	if err != nil {
+		return statusError(tollgate.Unavailable(err))
+	}
+	engine := cascade.Engine{
+		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
+		Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
+	}
+	id := apierrors.RequestID(r.Context())
+	if id == "" { // used without api_errors
+		id = wire.NewID("req_")
+	}
+	result, err := engine.Chat(r.Context(), w, &cascade.Request{ID: id, Chat: chat, Account: account})
+	record := newRecord(id, identity, chat, result, started)
+	gateway.Usage.Add(record)
+	observeRequest(&record)
+	publish(r, &record)
+	if err != nil {
+		return statusError(err)
+	}
+	return nil
+}
+
+// statusError gives Caddy the status of an error that api_errors will render.
+func statusError(err error) error {
+	if e, ok := apierror.From(err); ok {
+		return caddyhttp.Error(e.Status, err)
+	}
+	return err
+}
+
+// newRecord is what the usage log keeps of a request.
+func newRecord(id string, identity *keychain.Identity, chat *wire.ChatRequest, result *cascade.Result, started time.Time) keychain.Record {
+	record := keychain.Record{
+		At: started, RequestID: id, UserID: identity.UserID, KeyID: identity.KeyID, Surface: "chat_completions",
+		AskedModel: wire.Mask(chat.Model, 200), Tier: result.Tier, Stream: chat.Stream, Status: result.Status, Code: result.Code,
+		Attempts: result.Attempts, FailedAttempts: result.Failed,
+		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
+		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
+	}
+	if result.Estimated {
+		record.UsageSource = "estimated"
+	}
+	if c := result.Candidate; c != nil {
+		u := result.Usage
+		record.Provider, record.Model = c.Provider.Code, c.Model.ID
+		if c.Custom {
+			record.Model = c.Entry
+		}
+		record.CostMicroUSD, record.CostKnown = c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
+	}
+	return record
+}
+
+// publish sets the placeholders.
+func publish(r *http.Request, record *keychain.Record) {
+	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return
+	}
+	served := *record
+	repl.Map(func(key string) (any, bool) {
+		name, ok := strings.CutPrefix(key, "http.cascade.")
+		if !ok {
+			return nil, false
+		}
+		switch name {
+		case "provider":
+			return served.Provider, true
+		case "model":
+			return served.Model, true
+		case "tier":
+			if served.Tier == 0 {
+				return "", true
+			}
+			return served.Tier.String(), true
+		case "attempts":
+			return served.Attempts, true
+		case "input_tokens":
+			return served.InputTokens, true
+		case "output_tokens":
+			return served.OutputTokens, true
+		case "total_tokens":
+			return served.InputTokens + served.OutputTokens, true
+		case "cost_micro_usd":
+			return served.CostMicroUSD, true
+		}
+		return nil, false
+	})
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

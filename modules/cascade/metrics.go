@@ -1,0 +1,63 @@
+package cascade
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// The metrics live for the process and are registered with each configuration.
+var (
+	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "requests_total",
+		Help: "Model requests by the class of their status and by tier.",
+	}, []string{"status", "tier"})
+	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "attempts_total",
+		Help: "Tries of candidates by provider and outcome; ok is a success.",
+	}, []string{"provider", "outcome"})
+	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
+		Help: "Tokens by provider and direction (input, output).",
+	}, []string{"provider", "direction"})
+	firstToken = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "first_token_seconds",
+		Help:    "Time from the request to the first content by provider and tier.",
+		Buckets: []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120},
+	}, []string{"provider", "tier"})
+)
+
+func registerMetrics(ctx caddy.Context) error {
+	registry := ctx.GetMetricsRegistry()
+	for _, collector := range []prometheus.Collector{requests, attempts, tokens, firstToken} {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
+			return err
+		}
+	}
+	return nil
+}
+
+func observeAttempt(a cascade.Attempt) {
+	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()
+	if a.FirstToken > 0 {
+		firstToken.WithLabelValues(a.Provider, a.Tier.String()).Observe(a.FirstToken.Seconds())
+	}
+}
+
+func observeRequest(r *keychain.Record) {
+	tier := "entry"
+	if r.Tier != 0 {
+		tier = r.Tier.String()
+	}
+	requests.WithLabelValues(strconv.Itoa(r.Status/100)+"xx", tier).Inc()
+	if r.Provider != "" {
+		tokens.WithLabelValues(r.Provider, "input").Add(float64(r.InputTokens))
+		tokens.WithLabelValues(r.Provider, "output").Add(float64(r.OutputTokens))
+	}
+}

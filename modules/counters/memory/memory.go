@@ -1,0 +1,61 @@
+// Package memory provides the counters of one node.
+package memory
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+)
+
+func init() {
+	caddy.RegisterModule(Memory{})
+}
+
+// Memory keeps the counters of the app tollgate in the memory of this process.
+// It is the default and right for a single node: nothing is stored, so a
+// restart (not a reload) begins every window anew. Several nodes need
+// tollgate.counters.redis, or each admits the whole budget. It has no options.
+//
+// In the Caddyfile, inside the tollgate option: counters memory
+type Memory struct{}
+
+// CaddyModule returns the Caddy module information.
+func (Memory) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.counters.memory",
+		New: func() caddy.Module { return new(Memory) },
+	}
+}
+
+// Open returns an empty store.
+func (Memory) Open(*zap.Logger) (counters.Store, error) {
+	return counters.NewMemory(nil), nil
+}
+
+// key makes the key of Memory's pool entry distinct from those of other modules.
+type key struct{}
+
+// Key is the same for every Memory: windows are kept over reloads.
+func (Memory) Key() any { return key{} }
+
+// UnmarshalCaddyfile sets up the module from Caddyfile tokens:
+//
+//	memory
+func (*Memory) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	if d.NextBlock(0) {
+		return d.Errf("memory has no options, got %q", d.Val())
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Module          = (*Memory)(nil)
+	_ caddyfile.Unmarshaler = (*Memory)(nil)
+)

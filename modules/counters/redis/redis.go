@@ -1,0 +1,161 @@
+// Package redis provides counters that any number of nodes share.
+package redis
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+)
+
+func init() {
+	caddy.RegisterModule(Redis{})
+}
+
+// Redis keeps the counters of the app tollgate on a Redis (7 or later) or Valkey
+// server, so that any number of nodes together admit exactly one budget. The
+// server's clock counts; those of the nodes need not agree.
+//
+// The server need not be there when Tollgate starts. While it is away each use
+// of the counters fails, at first after the timeout and then at once, and the
+// connection comes back by itself; what a request is told meanwhile is a
+// setting of whoever counts it, such as on_error of the budget. One server is
+// used: no Redis Cluster and no Sentinel.
+//
+// In the Caddyfile, inside the tollgate option:
+//
+//	counters redis {env.TOLLGATE_REDIS_URL} {
+//		timeout 500ms
+//		prefix  tollgate:
+//	}
+type Redis struct {
+	// The address, redis://[user[:password]@]host[:port][/db], or rediss:// for
+	// TLS with a certificate that the system trusts. Write it as {env.NAME} or
+	// {file./path}: it holds the password, and what stands in the config can be
+	// read through the admin API. Special characters of the password are
+	// percent-encoded. Required.
+	URL string `json:"url,omitempty"`
+
+	// The time limit of one operation, connecting included; 1ms to 10s.
+	// Default: 500ms.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	// The beginning of every key, for a server that others use too. Nodes that
+	// share budgets have the same. Default: "tollgate:".
+	Prefix string `json:"prefix,omitempty"`
+
+	url string // URL without placeholders; a secret
+}
+
+const maxTimeout = 10 * time.Second
+
+// CaddyModule returns the Caddy module information.
+func (Redis) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.counters.redis",
+		New: func() caddy.Module { return new(Redis) },
+	}
+}
+
+// Provision sets defaults and reads the URL. It does not connect.
+func (r *Redis) Provision(caddy.Context) error {
+	if r.Timeout == 0 {
+		r.Timeout = caddy.Duration(counters.DefaultRedisTimeout)
+	}
+	if r.Prefix == "" {
+		r.Prefix = counters.DefaultRedisPrefix
+	}
+	url, err := caddy.NewReplacer().ReplaceOrErr(r.URL, true, true)
+	if err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	r.url = url
+	return nil
+}
+
+// Validate checks the URL and the time limit.
+func (r *Redis) Validate() error {
+	if r.url == "" {
+		return fmt.Errorf("url is required")
+	}
+	if err := counters.CheckRedisURL(r.url); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	if d := time.Duration(r.Timeout); d < time.Millisecond || d > maxTimeout {
+		return fmt.Errorf("timeout %s is not within 1ms..%s", d, maxTimeout)
+	}
+	return nil
+}
+
+// Open returns a store that connects when it is first used. logger is told
+// when the server is lost and when it is back.
+func (r *Redis) Open(logger *zap.Logger) (counters.Store, error) {
+	return counters.NewRedis(r.url, counters.RedisOptions{
+		Timeout: time.Duration(r.Timeout),
+		Prefix:  r.Prefix,
+		Logger:  logger,
+	})
+}
+
+// key is what makes two configurations the same store. The URL holds a
+// password, so its hash stands for it.
+type key struct {
+	url     [sha256.Size]byte
+	timeout caddy.Duration
+	prefix  string
+}
+
+// Key is equal for equal settings.
+func (r *Redis) Key() any {
+	return key{sha256.Sum256([]byte(r.url)), r.Timeout, r.Prefix}
+}
+
+// UnmarshalCaddyfile sets up the module from Caddyfile tokens:
+//
+//	redis <url> {
+//		timeout <duration>
+//		prefix  <text>
+//	}
+func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if !d.AllArgs(&r.URL) {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		var value string
+		if option != "timeout" && option != "prefix" {
+			return d.Errf("unknown option %q, must be timeout or prefix", option)
+		}
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		if option == "prefix" {
+			r.Prefix = value
+			continue
+		}
+		timeout, err := caddy.ParseDuration(value)
+		if err != nil {
+			return d.Errf("timeout: %v", err)
+		}
+		r.Timeout = caddy.Duration(timeout)
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner     = (*Redis)(nil)
+	_ caddy.Validator       = (*Redis)(nil)
+	_ caddyfile.Unmarshaler = (*Redis)(nil)
+)

@@ -1,0 +1,138 @@
+// Package aes is the guest module tollgate.keyring.aes: master keys of the
+// configuration or of a file.
+package aes
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+func init() {
+	caddy.RegisterModule(AES{})
+}
+
+// AES encrypts provider keys and other secrets of the database with
+// AES-256-GCM.
+//
+// Without keys a key file is made when there is none: tollgate.key beside the
+// SQLite database, or in the folder data. Whoever has the database and this
+// file can read the provider keys: keep a copy of it, apart from the backups of
+// the database.
+type AES struct {
+	// Keys are the master keys, each 32 bytes as base64 or hex, usually
+	// {env.TOLLGATE_MASTER_KEY} or {file./path}. The first seals; all of them open, so that
+	// the old key stays behind the new one until everything is sealed anew.
+	Keys []string `json:"keys,omitempty"`
+
+	// File is the key file used when there are no keys. Default: tollgate.key
+	// beside the database.
+	File string `json:"file,omitempty"`
+
+	keys [][]byte
+	file string
+}
+
+// CaddyModule returns the Caddy module information.
+func (AES) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.keyring.aes",
+		New: func() caddy.Module { return new(AES) },
+	}
+}
+
+// Provision resolves the placeholders and checks the keys.
+func (a *AES) Provision(caddy.Context) error {
+	repl := caddy.NewReplacer()
+	for i, text := range a.Keys {
+		resolved, err := repl.ReplaceOrErr(text, true, true)
+		if err != nil {
+			return fmt.Errorf("keys[%d]: %w", i, err)
+		}
+		key, err := keyring.ParseMasterKey(resolved)
+		if err != nil {
+			return fmt.Errorf("keys[%d]: %w", i, err)
+		}
+		a.keys = append(a.keys, key)
+	}
+	var err error
+	if a.file, err = repl.ReplaceOrErr(a.File, true, true); err != nil && a.File != "" {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// Validate checks that the options do not contradict each other.
+func (a *AES) Validate() error {
+	if len(a.Keys) > 0 && a.File != "" {
+		return fmt.Errorf("keys and file exclude each other")
+	}
+	return nil
+}
+
+// Open makes the keyring; dir is where the default key file lies.
+func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
+	if len(a.keys) > 0 {
+		return keyring.NewAES(a.keys...)
+	}
+	file := a.file
+	if file == "" {
+		file = filepath.Join(dir, "tollgate.key")
+	}
+	key, created, err := keyring.LoadOrCreateKeyFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		logger.Warn("made a master key file; keep a copy of it apart from the database, without it the provider keys cannot be read",
+			zap.String("file", file))
+	}
+	return keyring.NewAES(key)
+}
+
+// key is what makes two configurations the same keyring; it holds no secret.
+type key struct {
+	digest [sha256.Size]byte
+	file   string
+}
+
+// Key identifies the keyring among the configurations of this process.
+func (a *AES) Key() any { return key{sha256.Sum256(slices.Concat(a.keys...)), a.file} }
+
+// UnmarshalCaddyfile sets up the module from its Caddyfile form:
+//
+//	aes [<key> [<old key>...]] {
+//		file <path>
+//	}
+func (a *AES) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the module name
+	a.Keys = d.RemainingArgs()
+	for d.NextBlock(0) {
+		switch d.Val() {
+		case "file":
+			if a.File != "" {
+				return d.Err("file is given twice")
+			}
+			if !d.AllArgs(&a.File) {
+				return d.ArgErr()
+			}
+		default:
+			return d.Errf("unknown option %q; there is: file", d.Val())
+		}
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner     = (*AES)(nil)
+	_ caddy.Validator       = (*AES)(nil)
+	_ caddyfile.Unmarshaler = (*AES)(nil)
+)

@@ -1,0 +1,33 @@
+// Package modules is the plug-in list: it imports every Caddy module of
+// Tollgate and holds the order of its directives.
+package modules
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
+	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
+	_ "github.com/tollgate-gateway/tollgate/modules/budget"
+	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
+	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
+	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
+	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
+	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
+	_ "github.com/tollgate-gateway/tollgate/modules/scriptedmodel"
+	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
+	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
+	_ "github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// A directive can be placed only against one of Caddy's own, so the order among
+// ours is the order of these calls: each goes right before the one it names.
+func init() {
+	before := func(standard string, directives ...string) {
+		for _, directive := range directives {
+			httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, standard)
+		}
+	}
+	before("request_body", "api_errors")
+	before("basic_auth", "api_auth", "budget")
+	before("reverse_proxy", "keychain", "cascade", "scripted_model", "tollgate")
+}

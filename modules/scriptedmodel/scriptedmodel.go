@@ -1,0 +1,86 @@
+// Package scriptedmodel serves the built-in scripted model: as a handler in any
+// site, and as the command "tollgate scripted-model" on a port of its own.
+package scriptedmodel
+
+import (
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+	httpcaddyfile.RegisterHandlerDirective("scripted_model", parseCaddyfile)
+}
+
+// Handler answers chat completions from a script that the request carries, for
+// demonstrations and tests. It is no language model, and its default answer says
+// so. It answers every request that reaches it; behind a path prefix, strip the
+// prefix first:
+//
+//	handle_path /mock/* {
+//		scripted_model
+//	}
+//
+// The script keys are documented with the package backends/scriptedmodel. Who
+// may send a request decides what the answer is, its headers included, so put it
+// where only you and your tests reach it.
+//
+// Its errors are part of what it plays: they are always in OpenAI's form, and
+// api_errors does not see them. Counts of fail_key begin anew with each config.
+//
+// It has no fields and sets no placeholders.
+type Handler struct {
+	server *scriptedmodel.Server
+}
+
+// CaddyModule returns the module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.scripted_model",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision makes the server.
+func (h *Handler) Provision(caddy.Context) error {
+	h.server = scriptedmodel.New(scriptedmodel.Options{})
+	return nil
+}
+
+// ServeHTTP answers the request; no handler behind it is called.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	h.server.ServeHTTP(w, r)
+	return nil
+}
+
+// UnmarshalCaddyfile reads the directive, which takes no arguments and no block:
+//
+//	scripted_model [<matcher>]
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive itself
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		return d.Errf("unrecognized option %s: scripted_model has none, a request carries the script", d.Val())
+	}
+	return nil
+}
+
+func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	m := new(Handler)
+	return m, m.UnmarshalCaddyfile(h.Dispenser)
+}
+
+var (
+	_ caddy.Module                = Handler{}
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyfile.Unmarshaler       = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

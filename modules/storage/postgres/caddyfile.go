@@ -1,0 +1,38 @@
+package postgres
+
+import (
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// UnmarshalCaddyfile sets up the module from its Caddyfile form:
+//
+//	postgres <dsn> {
+//		max_conns <n>
+//	}
+func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the name of the module
+	if !d.AllArgs(&p.DSN) {
+		// Not d.ArgErr: it quotes the argument, which may be a password.
+		return d.Err("postgres takes one argument, the dsn; put one that holds spaces in quotes")
+	}
+	for d.NextBlock(0) {
+		if d.Val() != "max_conns" {
+			return d.Errf("unknown option of postgres: %s", d.Val())
+		}
+		if p.MaxConns != 0 {
+			return d.Err("max_conns is given twice")
+		}
+		var value string
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return d.Errf("max_conns: %q is not a number from 1 up", value)
+		}
+		p.MaxConns = n
+	}
+	return nil
+}

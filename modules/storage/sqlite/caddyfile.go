@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// UnmarshalCaddyfile sets up the module from its Caddyfile form:
+//
+//	sqlite <path> {
+//		readers      <n>
+//		synchronous  full|normal
+//		busy_timeout <duration>
+//	}
+func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the name of the module
+	if !d.AllArgs(&s.Path) {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option, value := d.Val(), ""
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		switch option {
+		case "readers", "synchronous", "busy_timeout":
+		default:
+			return d.Errf("unknown option of sqlite: %s", option)
+		}
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		switch option {
+		case "readers":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return d.Errf("readers: %q is not a number from 1 up", value)
+			}
+			s.Readers = n
+		case "synchronous":
+			if value != "full" && value != "normal" {
+				return d.Errf("synchronous: %q is neither full nor normal", value)
+			}
+			s.Synchronous = value
+		case "busy_timeout":
+			timeout, err := caddy.ParseDuration(value)
+			if err != nil || timeout <= 0 {
+				return d.Errf("busy_timeout: %q is not a duration above zero", value)
+			}
+			s.BusyTimeout = caddy.Duration(timeout)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Package sqlite is the guest module tollgate.storage.sqlite: a database in
+// one file, for one node.
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func init() {
+	caddy.RegisterModule(new(SQLite))
+}
+
+// SQLite keeps a database in one file of this machine. It needs no server and
+// serves one node; use PostgreSQL where several share the work. Other processes
+// of the same machine, such as the command line, may use the file meanwhile.
+type SQLite struct {
+	// Path is the database file, for example "data/tollgate.db". It is made
+	// when missing, with its folder, readable by the user of the process only.
+	// A relative path counts from the working directory. May hold the
+	// placeholders {env.*} and {file.*}. Required.
+	Path string `json:"path,omitempty"`
+
+	// Readers is how many queries read at the same time, from 1 to 256.
+	// Default: 4.
+	Readers int `json:"readers,omitempty"`
+
+	// Synchronous is "full", where an acknowledged write survives the loss of
+	// power, or "normal", where the last ones may be lost then but not when the
+	// process is killed. Default: full.
+	Synchronous string `json:"synchronous,omitempty"`
+
+	// BusyTimeout is how long a write waits for another process that writes.
+	// Default: 5s.
+	BusyTimeout caddy.Duration `json:"busy_timeout,omitempty"`
+
+	path string // Path made absolute, placeholders replaced
+}
+
+// CaddyModule returns the Caddy module information.
+func (*SQLite) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.storage.sqlite",
+		New: func() caddy.Module { return new(SQLite) },
+	}
+}
+
+// Provision resolves the placeholders. It touches no file but those that a
+// {file.*} placeholder names.
+func (s *SQLite) Provision(caddy.Context) error {
+	if s.Path == "" {
+		return errors.New("path is required")
+	}
+	path, err := caddy.NewReplacer().ReplaceOrErr(s.Path, true, true)
+	if err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+	if s.path, err = filepath.Abs(path); err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+	return nil
+}
+
+// Validate checks the options.
+func (s *SQLite) Validate() error {
+	_, err := s.Open(zap.NewNop())
+	return err
+}
+
+// Open returns the database, not started; nothing is touched yet.
+func (s *SQLite) Open(logger *zap.Logger) (*store.DB, error) {
+	return store.NewSQLite(store.SQLiteOptions{
+		Path:        s.path,
+		Readers:     s.Readers,
+		Synchronous: s.Synchronous,
+		BusyTimeout: time.Duration(s.BusyTimeout),
+	}, logger)
+}
+
+// key is what makes two configurations the same database.
+type key struct {
+	path        string
+	readers     int
+	synchronous string
+	busyTimeout caddy.Duration
+}
+
+// Key identifies the database and its settings, in a caddy.UsagePool, among
+// the configurations of this process. It is comparable.
+func (s *SQLite) Key() any {
+	return key{s.path, s.Readers, s.Synchronous, s.BusyTimeout}
+}
+
+// Dir returns the folder of the database file, an absolute path.
+func (s *SQLite) Dir() string { return filepath.Dir(s.path) }
+
+// Interface guards.
+var (
+	_ caddy.Provisioner     = (*SQLite)(nil)
+	_ caddy.Validator       = (*SQLite)(nil)
+	_ caddyfile.Unmarshaler = (*SQLite)(nil)
+)

@@ -1,0 +1,325 @@
+// Package tollgate is the app that Tollgate's modules share: databases,
+// counters, keyring, model catalog, and the model gateway's memory.
+package tollgate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func init() {
+	caddy.RegisterModule(App{})
+}
+
+// Storage is a guest of the namespace tollgate.storage.
+type Storage interface {
+	// Open makes the database; it touches nothing yet.
+	Open(logger *zap.Logger) (*store.DB, error)
+	// Key is comparable and identifies the database and its settings.
+	Key() any
+}
+
+// CounterStore is a guest of the namespace tollgate.counters.
+type CounterStore interface {
+	Open(logger *zap.Logger) (counters.Store, error)
+	Key() any
+}
+
+// KeyringProvider is a guest of the namespace tollgate.keyring.
+type KeyringProvider interface {
+	// Open makes the keyring; dir is the folder for files that it makes.
+	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
+	Key() any
+}
+
+// App holds what the modules of Tollgate share. It is loaded by the first
+// module that needs it; without configuration it keeps everything in the folder
+// data of the working directory. All of it survives reloads: pools stay open,
+// budgets keep their counts, requests and streams of the configuration before
+// go on.
+//
+// In the Caddyfile, a global option:
+//
+//	{
+//		tollgate {
+//			database sqlite data/tollgate.db
+//			database <service> postgres {env.TOLLGATE_DSN}   # for one service
+//			counters memory
+//			keyring  aes {env.TOLLGATE_MASTER_KEY}
+//			catalog  {
+//				file    <path>
+//				enable  <code>...
+//				disable <code>...
+//				provider <code> {
+//					base_url      <url>
+//					param         <name> <value>
+//					header        <name> <value>
+//					connect       <duration>
+//					first_content [low|medium|high] <duration>
+//					idle          <duration>
+//				}
+//			}
+//			allow_networks <cidr>...
+//			first_run <url> {
+//				discover <base url>...
+//				fallback <base url>
+//			}
+//		}
+//	}
+type App struct {
+	// The database of all services: tollgate.storage.sqlite or
+	// tollgate.storage.postgres. Default: sqlite data/tollgate.db.
+	DatabaseRaw json.RawMessage `json:"database,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
+
+	// Databases for single services, by the name of the service: gateway.
+	DatabasesRaw map[string]json.RawMessage `json:"databases,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
+
+	// Where budgets are counted: tollgate.counters.memory for one node,
+	// tollgate.counters.redis for several. Default: memory.
+	CountersRaw json.RawMessage `json:"counters,omitempty" caddy:"namespace=tollgate.counters inline_key=store"`
+
+	// What encrypts secrets in the database. Default: aes with a key file.
+	KeyringRaw json.RawMessage `json:"keyring,omitempty" caddy:"namespace=tollgate.keyring inline_key=ring"`
+
+	// The providers and models of the gateway.
+	Catalog *Catalog `json:"catalog,omitempty"`
+
+	// The networks (CIDR) that the base URLs of users' own models may lead to
+	// beside public addresses, for example 127.0.0.0/8 for a server on this
+	// machine. Default: none, so that users cannot reach what is private here.
+	AllowNetworks []string `json:"allow_networks,omitempty"`
+
+	// For a first try on one's own machine: makes a user and a gateway key and
+	// prints how to use it.
+	FirstRun *FirstRun `json:"first_run,omitempty"`
+
+	logger *zap.Logger
+	ctx    caddy.Context
+	allow  []netip.Prefix
+
+	db       *store.DB
+	counters counters.Store
+	ring     KeyringProvider
+	source   *catalog.Source
+	dir      string
+
+	leases   []lease // references on pooled values, in the order they were taken
+	gateway  atomic.Pointer[Gateway]
+	dbKey    any
+	inflight atomic.Int64
+}
+
+// CaddyModule returns the Caddy module information.
+func (App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate",
+		New: func() caddy.Module { return new(App) },
+	}
+}
+
+// Provision loads the guests. Nothing is opened, migrated or listened on.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.ctx, a.logger = ctx, ctx.Logger()
+	for _, text := range a.AllowNetworks {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("allow_networks: %q is not a network such as 127.0.0.0/8", text)
+		}
+		a.allow = append(a.allow, prefix.Masked())
+	}
+	for name := range a.DatabasesRaw {
+		if name != GatewaySchema {
+			return fmt.Errorf("databases: there is no service %q; there is: %s", name, GatewaySchema)
+		}
+	}
+	storage, err := a.storage()
+	if err != nil {
+		return err
+	}
+	a.dir = "data"
+	if local, ok := storage.(interface{ Dir() string }); ok {
+		a.dir = local.Dir()
+	}
+	a.dbKey = storage.Key()
+	if a.db, err = take(a, databases, storage.Key(), func() (*store.DB, error) { return storage.Open(a.logger) },
+		func(db *store.DB) error { return db.Close() }); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
+	if err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if a.counters, err = take(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
+		func(s counters.Store) error { return s.Close() }); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
+		return fmt.Errorf("keyring: %w", err)
+	}
+	if a.source, err = a.Catalog.source(a.logger); err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	if a.FirstRun != nil {
+		if err := a.FirstRun.provision(); err != nil {
+			return fmt.Errorf("first_run: %w", err)
+		}
+	}
+	return nil
+}
+
+// storage is the gateway's database, or the one of all services.
+func (a *App) storage() (Storage, error) {
+	if a.DatabasesRaw[GatewaySchema] != nil {
+		named, err := a.ctx.LoadModule(a, "DatabasesRaw")
+		if err != nil {
+			return nil, fmt.Errorf("databases: %w", err)
+		}
+		return named.(map[string]any)[GatewaySchema].(Storage), nil
+	}
+	storage, err := guest[Storage](a.ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return storage, nil
+}
+
+// guest loads a guest module, or the default one when none is configured.
+func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage) (T, error) {
+	var none T
+	var loaded any
+	var err error
+	if raw == nil {
+		loaded, err = ctx.LoadModuleByID(byDefault, config)
+	} else {
+		loaded, err = ctx.LoadModule(app, field)
+	}
+	if err != nil {
+		return none, err
+	}
+	module, ok := loaded.(T)
+	if !ok {
+		return none, fmt.Errorf("module %T cannot be used here", loaded)
+	}
+	return module, nil
+}
+
+// Start opens the keyring and the database and begins to write usage. A
+// database that is down is waited for in the background; requests that need it
+// get 503 until it is there.
+func (a *App) Start() error {
+	ring, err := a.ring.Open(a.dir, a.logger)
+	if err != nil {
+		return fmt.Errorf("keyring: %w", err)
+	}
+	if err := a.db.Register(keychain.Schema()); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	key := gatewayKey{a.dbKey, a.ring.Key(), fmt.Sprint(a.allow)}
+	gateway, err := take(a, gateways, key, func() (*Gateway, error) { return newGateway(a.db, ring, a.allow, a.logger) }, (*Gateway).close)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	a.db.Start(a.ctx)
+	a.gateway.Store(gateway)
+	go a.source.Run(a.ctx)
+	if a.FirstRun != nil {
+		go a.firstRun(a.ctx, gateway)
+	}
+	return nil
+}
+
+// Stop implements caddy.App. What is shared is given back by Cleanup.
+func (a *App) Stop() error { return nil }
+
+// linger is how long the values of an old configuration outlive its last
+// request: what runs behind a request, such as a charge, may still need them.
+const linger = 5 * time.Second
+
+// Cleanup gives the references on pooled values back: at once when the process
+// ends, else when the last request of this configuration is done.
+func (a *App) Cleanup() error {
+	if len(a.leases) == 0 {
+		return nil
+	}
+	if caddy.Exiting() || a.gateway.Load() == nil {
+		return a.release()
+	}
+	go func() {
+		for quiet := time.Duration(0); quiet < linger && !caddy.Exiting(); quiet += 100 * time.Millisecond {
+			time.Sleep(100 * time.Millisecond)
+			if a.inflight.Load() > 0 {
+				quiet = 0
+			}
+		}
+		if err := a.release(); err != nil {
+			a.logger.Error("closing what the old configuration used", zap.Error(err))
+		}
+	}()
+	return nil
+}
+
+// release gives back what was taken, last first.
+func (a *App) release() error {
+	var errs []error
+	for i := len(a.leases) - 1; i >= 0; i-- {
+		errs = append(errs, a.leases[i]())
+	}
+	a.leases = nil
+	return errors.Join(errs...)
+}
+
+// Acquire keeps what the app holds open until the returned function is called,
+// also across a reload. A request that may outlive its configuration holds it.
+func (a *App) Acquire() (release func()) {
+	a.inflight.Add(1)
+	return a.done
+}
+
+func (a *App) done() { a.inflight.Add(-1) }
+
+// Counters are the shared counters.
+func (a *App) Counters() counters.Store { return a.counters }
+
+// Database is the database of the gateway.
+func (a *App) Database() *store.DB { return a.db }
+
+// ModelCatalog is the catalog as of now.
+func (a *App) ModelCatalog() *catalog.Catalog { return a.source.Current() }
+
+// Gateway is the model gateway; before the app has started it is a 503.
+func (a *App) Gateway() (*Gateway, error) {
+	if g := a.gateway.Load(); g != nil {
+		return g, nil
+	}
+	return nil, apierror.Unavailable("the gateway", errors.New("the app tollgate has not started yet"))
+}
+
+// From loads the app for a module that is being provisioned.
+func From(ctx caddy.Context) (*App, error) {
+	app, err := ctx.App("tollgate")
+	if err != nil {
+		return nil, err
+	}
+	return app.(*App), nil
+}
+
+// Interface guards
+var (
+	_ caddy.App          = (*App)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
+)

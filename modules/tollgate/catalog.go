@@ -1,0 +1,115 @@
+package tollgate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// Catalog chooses the providers and models that the gateway knows.
+type Catalog struct {
+	// File is a newer data file than the one built in. It is read again when it
+	// changes; a file with a mistake is reported and not used.
+	File string `json:"file,omitempty"`
+
+	// Enable lists providers that are shipped but not offered by default:
+	// perplexity, nim, sambanova, hf, cf.
+	Enable []string `json:"enable,omitempty"`
+
+	// Disable lists providers that are not to be offered.
+	Disable []string `json:"disable,omitempty"`
+
+	// Providers changes how providers are reached, by their code.
+	Providers map[string]*Provider `json:"providers,omitempty"`
+}
+
+// Provider changes how one provider is reached: through a proxy, in a region,
+// or a test server.
+type Provider struct {
+	// BaseURL replaces the base URL; "/chat/completions" is appended. May hold
+	// the placeholders {env.*} and {file.*}.
+	BaseURL string `json:"base_url,omitempty"`
+
+	// Params fill the {name} parts of the data file's base URL, such as
+	// account_id of cf.
+	Params map[string]string `json:"params,omitempty"`
+
+	// Headers are sent with each request.
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// Connect is the time to a usable connection. Default: 10s.
+	Connect caddy.Duration `json:"connect,omitempty"`
+
+	// FirstContent is the time to the first content, by tier (low, medium,
+	// high). Default: those of the cascade.
+	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
+
+	// Idle is the longest silence of a stream. Default: that of the cascade.
+	Idle caddy.Duration `json:"idle,omitempty"`
+}
+
+// source reads the catalog; a nil Catalog is the built-in one.
+func (c *Catalog) source(logger *zap.Logger) (*catalog.Source, error) {
+	if c == nil {
+		return catalog.NewSource("", catalog.Options{}, logger)
+	}
+	repl := caddy.NewReplacer()
+	file, err := repl.ReplaceOrErr(c.File, c.File != "", true)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	options := catalog.Options{Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
+	for code, p := range c.Providers {
+		override, err := p.override(repl)
+		if err != nil {
+			return nil, fmt.Errorf("provider %s: %w", code, err)
+		}
+		options.Overrides[code] = override
+	}
+	return catalog.NewSource(file, options, logger)
+}
+
+func (p *Provider) override(repl *caddy.Replacer) (catalog.Override, error) {
+	o := catalog.Override{Params: make(map[string]string), Headers: make(map[string]string)}
+	var err error
+	if o.BaseURL, err = repl.ReplaceOrErr(p.BaseURL, p.BaseURL != "", true); err != nil {
+		return o, fmt.Errorf("base_url: %w", err)
+	}
+	for name, value := range p.Params {
+		if o.Params[name], err = repl.ReplaceOrErr(value, true, true); err != nil {
+			return o, fmt.Errorf("param %s: %w", name, err)
+		}
+	}
+	for name, value := range p.Headers {
+		if o.Headers[name], err = repl.ReplaceOrErr(value, false, true); err != nil {
+			return o, fmt.Errorf("header %s: %w", name, err)
+		}
+	}
+	o.Timeouts.Connect, o.Timeouts.Idle = time.Duration(p.Connect), time.Duration(p.Idle)
+	o.Timeouts.FirstContent, err = PerTier(p.FirstContent)
+	return o, err
+}
+
+// PerTier reads times by the names of tiers.
+func PerTier(times map[string]caddy.Duration) (catalog.PerTier, error) {
+	var out catalog.PerTier
+	for name, d := range times {
+		tier, err := catalog.ParseTier(name)
+		if err != nil {
+			return out, fmt.Errorf("first_content: %w", err)
+		}
+		switch tier {
+		case catalog.Low:
+			out.Low = time.Duration(d)
+		case catalog.Medium:
+			out.Medium = time.Duration(d)
+		case catalog.High:
+			out.High = time.Duration(d)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,176 @@
+package tollgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// FirstRun lets a newcomer see an answer at once: at each start it takes
+// provider keys from the environment variables that the catalog names
+// (OPENAI_API_KEY, GROQ_API_KEY …), looks for model servers on this machine,
+// and, when the database is new, makes the user "local" with a gateway key and
+// prints a line that uses it. It is meant for one's own machine.
+type FirstRun struct {
+	// URL is the address of the gateway as the printed line has it. Required.
+	URL string `json:"url,omitempty"`
+
+	// Discover lists base URLs at which an OpenAI-compatible server may run,
+	// for example http://127.0.0.1:11434/v1 for Ollama. Those that answer
+	// become models of the user "local". The variable OPENAI_BASE_URL is
+	// looked at too.
+	Discover []string `json:"discover,omitempty"`
+
+	// Fallback is the base URL of a server that is used only while there is
+	// neither a provider key nor a server of Discover: the scripted model.
+	Fallback string `json:"fallback,omitempty"`
+}
+
+// LocalUser is the user that FirstRun makes.
+const LocalUser = "local"
+
+func (f *FirstRun) provision() error {
+	if f.URL == "" {
+		return errors.New("the URL of the gateway is required")
+	}
+	f.URL = strings.TrimRight(f.URL, "/")
+	for _, text := range append(append([]string{f.URL}, f.Discover...), f.Fallback) {
+		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
+			return fmt.Errorf("%q is not an http or https URL", text)
+		}
+	}
+	return nil
+}
+
+// firstRun does its work when the database is there. What fails is logged: the
+// gateway itself does not depend on it.
+func (a *App) firstRun(ctx context.Context, g *Gateway) {
+	if err := a.db.WaitReady(ctx); err != nil {
+		return // the configuration has ended
+	}
+	if err := a.prepare(ctx, g); err != nil && ctx.Err() == nil {
+		a.logger.Error("preparing the first run", zap.Error(err))
+	}
+}
+
+func (a *App) prepare(ctx context.Context, g *Gateway) error {
+	_, key, created, err := g.Keychain.InitUser(ctx, LocalUser)
+	if err != nil {
+		return err
+	}
+	keys, err := a.keysFromEnvironment(ctx, g.Keychain)
+	if err != nil {
+		return err
+	}
+	bases := a.FirstRun.Discover
+	if own := os.Getenv("OPENAI_BASE_URL"); own != "" {
+		bases = append([]string{own}, bases...)
+	}
+	servers, err := g.Keychain.Discover(ctx, LocalUser, "local", bases, g.Custom)
+	if err != nil {
+		return err
+	}
+	serving := slices.Concat(keys, servers)
+	scripted, err := a.useFallback(ctx, g, len(serving) == 0)
+	if err != nil {
+		return err
+	}
+	a.banner(key, created, serving, scripted)
+	return nil
+}
+
+// useFallback adds the models of the fallback server, or removes them. The
+// server may be a site of this very process that is about to listen, so it gets
+// a few seconds to answer.
+func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
+	if a.FirstRun.Fallback == "" {
+		return false, nil
+	}
+	base := []string{a.FirstRun.Fallback}
+	if !use {
+		_, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, nil)
+		return false, err
+	}
+	for range 20 {
+		found, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, g.Custom)
+		if err != nil || len(found) > 0 {
+			return len(found) > 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+	return false, nil
+}
+
+// keysFromEnvironment makes provider keys of the variables that are set, and
+// removes those whose variable is gone. It returns what it found, for people.
+func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) ([]string, error) {
+	var found []string
+	cat := a.ModelCatalog()
+	for _, p := range cat.Providers() {
+		for i, name := range p.Env {
+			secret := strings.TrimSpace(os.Getenv(name))
+			if i > 0 && len(found) > 0 && strings.HasPrefix(found[len(found)-1], p.Code+" ") {
+				secret = "" // the first variable that is set wins
+			}
+			if err := service.SyncProviderKey(ctx, LocalUser, p.Code, "env "+name, secret); err != nil {
+				return nil, err
+			}
+			if secret != "" {
+				found = append(found, p.Code+" ("+name+")")
+			}
+		}
+	}
+	return found, nil
+}
+
+// banner tells a person how to go on. It is printed, not logged: the key in it
+// is shown this once and must not end up in a log file.
+func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
+	var b strings.Builder
+	b.WriteString("\n  Tollgate is up at " + a.FirstRun.URL + "\n\n")
+	switch {
+	case len(serving) > 0:
+		b.WriteString("  Models from:  " + strings.Join(serving, ", ") + "\n")
+	case scripted:
+		b.WriteString("  Models from:  the built-in scripted model, which is no language model. Set OPENAI_API_KEY,\n" +
+			"                GROQ_API_KEY … or start Ollama, and start Tollgate again, to reach a real one.\n")
+	default:
+		b.WriteString("  Models from:  nowhere yet. Set OPENAI_API_KEY, GROQ_API_KEY … and start Tollgate again.\n")
+	}
+	secret := "$TOLLGATE_KEY"
+	if created {
+		secret = key.Key
+		b.WriteString("  Gateway key:  " + key.Key + "   (shown this once)\n")
+	} else {
+		b.WriteString("  Gateway key:  shown at the first start; make another with: tollgate keychain keys create --user " + LocalUser + "\n")
+	}
+	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.FirstRun.URL + "/v1/chat/completions \\\n" +
+		"    -H 'Authorization: Bearer " + secret + "' -H 'Content-Type: application/json' \\\n" +
+		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
+	fmt.Fprint(os.Stdout, b.String())
+}
+
+// trust is the option that makes curl trust the certificate of `tls internal`.
+func (a *App) trust() string {
+	u, err := url.Parse(a.FirstRun.URL)
+	storage, local := a.ctx.Storage().(*certmagic.FileStorage)
+	if err != nil || u.Scheme != "https" || !local {
+		return ""
+	}
+	return "--cacert " + filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt") + " "
+}

@@ -1,0 +1,74 @@
+package tollgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// GatewaySchema names the gateway's part of the database.
+const GatewaySchema = "gateway"
+
+// gatewayKey is what makes two configurations share a gateway.
+type gatewayKey struct {
+	database, keyring any
+	allow             string
+}
+
+// Gateway is what the model gateway keeps across reloads.
+type Gateway struct {
+	Keychain *keychain.Service
+	Usage    *keychain.UsageLog
+	Memory   *cascade.Memory
+	// Providers sends to the catalog's base URLs, Custom to those of users.
+	Providers, Custom *http.Transport
+}
+
+func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
+	service, err := keychain.New(db, ring, logger, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &Gateway{
+		Keychain:  service,
+		Usage:     keychain.NewUsageLog(service, logger),
+		Memory:    cascade.NewMemory(time.Now),
+		Providers: cascade.NewTransport(),
+		Custom:    cascade.NewGuardedTransport(allow),
+	}, nil
+}
+
+// close writes the usage that is left and ends the connections. It is bounded:
+// an exit must not hang on a database that is down.
+func (g *Gateway) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := g.Usage.Close(ctx)
+	g.Keychain.Close()
+	g.Providers.CloseIdleConnections()
+	g.Custom.CloseIdleConnections()
+	if err != nil {
+		return fmt.Errorf("closing the usage log: %w", err)
+	}
+	return nil
+}
+
+// Unavailable turns an error of the database that is down into a 503; other
+// errors stay as they are.
+func Unavailable(err error) error {
+	if errors.Is(err, store.ErrUnavailable) {
+		return apierror.Unavailable("the database", err)
+	}
+	return err
+}

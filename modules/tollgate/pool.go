@@ -1,0 +1,51 @@
+package tollgate
+
+import (
+	"errors"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Pools keep what must survive a reload, by the settings that matter.
+var (
+	databases     = caddy.NewUsagePool()
+	counterStores = caddy.NewUsagePool()
+	gateways      = caddy.NewUsagePool()
+)
+
+// lease gives one reference on a pooled value back.
+type lease func() error
+
+// pooled is a value in a pool with the way to end it.
+type pooled[T any] struct {
+	value T
+	end   func(T) error
+}
+
+// Destruct implements caddy.Destructor.
+func (p *pooled[T]) Destruct() error { return p.end(p.value) }
+
+// take loads the value of key from a pool, or makes it, and notes the
+// reference with the app.
+func take[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
+	loaded, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
+		value, err := make()
+		if err != nil {
+			return nil, err
+		}
+		return &pooled[T]{value, end}, nil
+	})
+	var none T
+	if err != nil {
+		return none, err
+	}
+	p, ok := loaded.(*pooled[T])
+	if !ok {
+		return none, errors.New("the pooled value has another type")
+	}
+	a.leases = append(a.leases, func() error {
+		_, err := pool.Delete(key)
+		return err
+	})
+	return p.value, nil
+}
