@@ -231,6 +231,12 @@ func (h *Handler) compile() error {
 	if h.limit, err = compileNumber(h.Limit, repl); err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
+	if text, err := compileTemplate(h.Limit, repl); h.Limit != "" && err == nil {
+		// A variable that is missing must not make a budget unlimited.
+		if value, constant := text.constant(); constant && value == "" {
+			return fmt.Errorf("limit: %s is empty", h.Limit)
+		}
+	}
 	h.charges = h.Charge != ""
 	if h.charge, err = compileNumber(h.Charge, repl); err != nil {
 		return fmt.Errorf("charge: %w", err)

@@ -81,8 +81,7 @@ func tooLarge() error {
 // unreadable is the error of a body that breaks off or is not what its
 // encoding says; the limit of request_body stays what it is.
 func unreadable(err error) error {
-	var limit *http.MaxBytesError
-	if errors.As(err, &limit) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return caddyhttp.Error(http.StatusRequestEntityTooLarge, err)
 	}
 	e := apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")

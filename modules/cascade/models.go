@@ -84,12 +84,13 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 // list is the gateway's own names, then the user's entries.
 func list(routing *keychain.Routing) []listedModel {
 	tiers := map[string]string{"low": "Fast", "medium": "Balanced", "high": "Best"}
-	var all []listedModel
+	names := routing.Entries()
+	all := make([]listedModel, 0, len(cascade.PseudoModels)+len(names))
 	for _, p := range cascade.PseudoModels {
 		tier := p.Tier.String()
 		all = append(all, listed(p.ID, tiers[tier]+" ("+tier+")", "tollgate", pseudoCreated))
 	}
-	for _, name := range routing.Entries() {
+	for _, name := range names {
 		c, _ := routing.Entry(name)
 		all = append(all, listed(name, c.Model.Name, c.Provider.Code, c.Model.Created))
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +24,7 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(App{})
+	caddy.RegisterModule(new(App))
 }
 
 // Storage is a guest of the namespace tollgate.storage.
@@ -124,7 +126,7 @@ type App struct {
 }
 
 // CaddyModule returns the Caddy module information.
-func (App) CaddyModule() caddy.ModuleInfo {
+func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "tollgate",
 		New: func() caddy.Module { return new(App) },
@@ -141,6 +143,28 @@ func (a *App) Provision(ctx caddy.Context) error {
 		}
 		a.allow = append(a.allow, prefix.Masked())
 	}
+	if err := a.provisionKeychain(ctx); err != nil {
+		return err
+	}
+	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
+	if err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if a.counters, err = take(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
+		func(s counters.Store) error { return s.Close() }); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if a.FirstRun != nil {
+		if err := a.FirstRun.provision(); err != nil {
+			return fmt.Errorf("first_run: %w", err)
+		}
+	}
+	return nil
+}
+
+// provisionKeychain loads what the keychain works on: the database, the keyring
+// and the catalog. The command line has need of no more.
+func (a *App) provisionKeychain(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
 		if name != GatewaySchema {
 			return fmt.Errorf("databases: there is no service %q; there is: %s", name, GatewaySchema)
@@ -159,24 +183,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 		func(db *store.DB) error { return db.Close() }); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
-	if err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	if a.counters, err = take(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
-		func(s counters.Store) error { return s.Close() }); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
 	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
 		return fmt.Errorf("keyring: %w", err)
 	}
 	if a.source, err = a.Catalog.source(a.logger); err != nil {
 		return fmt.Errorf("catalog: %w", err)
-	}
-	if a.FirstRun != nil {
-		if err := a.FirstRun.provision(); err != nil {
-			return fmt.Errorf("first_run: %w", err)
-		}
 	}
 	return nil
 }
@@ -249,16 +260,21 @@ func (a *App) Stop() error { return nil }
 // request: what runs behind a request, such as a charge, may still need them.
 const linger = 5 * time.Second
 
+// lingering counts the configurations that are over but hold on to their
+// values.
+var lingering sync.WaitGroup
+
 // Cleanup gives the references on pooled values back: at once when the process
 // ends, else when the last request of this configuration is done.
 func (a *App) Cleanup() error {
-	if len(a.leases) == 0 {
-		return nil
-	}
-	if caddy.Exiting() || a.gateway.Load() == nil {
+	if caddy.Exiting() {
+		lingering.Wait() // the last reference ends a value, and its end must be seen
 		return a.release()
 	}
-	go func() {
+	if a.gateway.Load() == nil {
+		return a.release()
+	}
+	lingering.Go(func() {
 		for quiet := time.Duration(0); quiet < linger && !caddy.Exiting(); quiet += 100 * time.Millisecond {
 			time.Sleep(100 * time.Millisecond)
 			if a.inflight.Load() > 0 {
@@ -268,15 +284,15 @@ func (a *App) Cleanup() error {
 		if err := a.release(); err != nil {
 			a.logger.Error("closing what the old configuration used", zap.Error(err))
 		}
-	}()
+	})
 	return nil
 }
 
 // release gives back what was taken, last first.
 func (a *App) release() error {
 	var errs []error
-	for i := len(a.leases) - 1; i >= 0; i-- {
-		errs = append(errs, a.leases[i]())
+	for _, give := range slices.Backward(a.leases) {
+		errs = append(errs, give())
 	}
 	a.leases = nil
 	return errors.Join(errs...)

@@ -86,7 +86,9 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	a.banner(key, created, serving, scripted)
+	if !g.greeted.Swap(true) || created {
+		a.banner(key, created, serving, scripted)
+	}
 	return nil
 }
 
@@ -152,7 +154,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	default:
 		b.WriteString("  Models from:  nowhere yet. Set OPENAI_API_KEY, GROQ_API_KEY … and start Tollgate again.\n")
 	}
-	secret := "$TOLLGATE_KEY"
+	secret := "$TOLLGATE_KEY" //nolint:gosec // a variable for the reader to fill
 	if created {
 		secret = key.Key
 		b.WriteString("  Gateway key:  " + key.Key + "   (shown this once)\n")
@@ -162,7 +164,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.FirstRun.URL + "/v1/chat/completions \\\n" +
 		"    -H 'Authorization: Bearer " + secret + "' -H 'Content-Type: application/json' \\\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
-	fmt.Fprint(os.Stdout, b.String())
+	_, _ = os.Stdout.WriteString(b.String()) // nobody to tell when there is no output
 }
 
 // trust is the option that makes curl trust the certificate of `tls internal`.

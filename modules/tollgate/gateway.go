@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,6 +34,8 @@ type Gateway struct {
 	Memory   *cascade.Memory
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
+
+	greeted atomic.Bool // the banner of FirstRun was printed by this process
 }
 
 func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
