@@ -59,6 +59,12 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 			return nil, fmt.Errorf("deriving the id of master key %d: %w", i+1, err)
 		}
 		copy(k.id[:], id)
+		if other := a.keys[k.id]; other != nil {
+			if !bytes.Equal(other.secret, secret) { // one in four billion
+				return nil, fmt.Errorf("master key %d has the id of another one, replace it", i+1)
+			}
+			continue
+		}
 		if i == 0 {
 			a.current = k
 		}
@@ -90,7 +96,7 @@ func (a *AES) Seal(_ context.Context, plaintext, associated []byte) (string, err
 		return "", fmt.Errorf("sealing: %w", err)
 	}
 	// The key is used for this one text, so the nonce may be fixed.
-	sealed := aead.Seal(head, make([]byte, aead.NonceSize()), plaintext, associated)
+	sealed := aead.Seal(head, make([]byte, aead.NonceSize()), plaintext, associated) //nolint:gosec // G407: one key, one text
 	return aesPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
@@ -122,8 +128,9 @@ func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(raw) < idSize+saltSize {
+	// Strict, and no line ends, so that each sealed text has one spelling only.
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) < idSize+saltSize || strings.ContainsAny(text, "\r\n") {
 		return nil, nil, false
 	}
 	key := a.keys[[idSize]byte(raw[:idSize])]
@@ -164,7 +171,7 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("making the key file: %w", err)
 	}
-	defer os.Remove(aside.Name())
+	defer func() { _ = os.Remove(aside.Name()) }()
 	_, err = aside.WriteString(base64.StdEncoding.EncodeToString(fresh) + "\n")
 	err = errors.Join(err, aside.Sync(), aside.Close())
 	if err != nil {
@@ -173,8 +180,18 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	if err := os.Link(aside.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, false, fmt.Errorf("making the key file: %w", err)
 	}
+	syncFolder(filepath.Dir(path))
 	key, err = readKeyFile(path)
 	return key, err == nil && bytes.Equal(key, fresh), err
+}
+
+// syncFolder makes a new name in a folder survive the loss of power, where the
+// system can do that: a key must not be gone while what it sealed is still there.
+func syncFolder(path string) {
+	if folder, err := os.Open(path); err == nil {
+		_ = folder.Sync()
+		_ = folder.Close()
+	}
 }
 
 func readKeyFile(path string) ([]byte, error) {

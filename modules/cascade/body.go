@@ -4,12 +4,15 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"math/bits"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -17,8 +20,17 @@ import (
 // model APIs. The request_body directive may set a smaller one.
 const maxBody = 32_000_000
 
-// readBody reads the body once, decompressing gzip and zstd.
-func readBody(r *http.Request) ([]byte, error) {
+// readBody reads the body once, decompressing gzip and zstd. The memory of a
+// large one is used again when the lease ends; nil: there is none.
+func readBody(r *http.Request) ([]byte, *wire.Lease, error) {
+	if size := r.ContentLength; size > leaseFrom && size <= leaseTo && r.Header["Content-Encoding"] == nil {
+		return readLeased(r.Body, int(size))
+	}
+	body, err := readOwn(r)
+	return body, nil, err
+}
+
+func readOwn(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
@@ -72,6 +84,32 @@ func readSized(source io.Reader, size int64) ([]byte, error) {
 		return nil, unreadable(err)
 	}
 	return body, nil
+}
+
+// Bodies of these sizes come from a pool: smaller ones are cheap to make, larger
+// ones are rare.
+const (
+	leaseFrom = 16 << 10
+	leaseTo   = 1 << 20
+)
+
+// bodies holds buffers by the power of two of their size.
+var bodies [8]sync.Pool
+
+func readLeased(source io.Reader, size int) ([]byte, *wire.Lease, error) {
+	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1) //nolint:gosec // size is between the bounds
+	pool := &bodies[class]
+	buffer, ok := pool.Get().(*[]byte)
+	if !ok {
+		made := make([]byte, leaseFrom<<class)
+		buffer = &made
+	}
+	body := (*buffer)[:size]
+	if _, err := io.ReadFull(source, body); err != nil {
+		pool.Put(buffer)
+		return nil, nil, unreadable(err)
+	}
+	return body, wire.NewLease(func() { pool.Put(buffer) }), nil
 }
 
 func tooLarge() error {

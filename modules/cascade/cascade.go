@@ -186,14 +186,16 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	body, err := readBody(r)
+	body, lease, err := readBody(r)
 	if err != nil {
 		return err
 	}
+	defer lease.Give()
 	chat, err := wire.ParseChat(body)
 	if err != nil {
 		return statusError(err)
 	}
+	chat.Lease = lease
 	account, err := gateway.Keychain.Account(r.Context(), identity.UserID)
 	if err != nil {
 		return statusError(tollgate.Unavailable(err))

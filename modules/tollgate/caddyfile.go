@@ -16,6 +16,7 @@ func init() {
 
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
+		d.Next() // so that the error has its line
 		return nil, d.Err("the option tollgate is given twice")
 	}
 	app := new(App)

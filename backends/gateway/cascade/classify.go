@@ -69,9 +69,8 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	wait, waits := retryAfter(h, now)
 	switch status {
 	case http.StatusTooManyRequests:
-		f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
-		if spent(code, said) {
-			f.class = noCredit
+		if f.class = noCredit; !spent(code, said) {
+			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
 		}
 	case http.StatusPaymentRequired:
 		f.class = noCredit

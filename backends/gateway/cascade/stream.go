@@ -18,13 +18,19 @@ const (
 	mostComments   = 5 * time.Minute
 )
 
+// How long, and how much, is read behind [DONE] to reach the end of a body.
+const (
+	drainTime  = 50 * time.Millisecond
+	drainBytes = 4 << 10
+)
+
 // maxUncommitted bounds what is held back before the commit point.
 const maxUncommitted = 1 << 20
 
 var keepAlive = []byte(": keep-alive\n\n")
 
-// out pools the buffers in which events are written.
-var out = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}
+// out pools the buffers in which events are gathered.
+var out = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
 // stream passes a stream on, event by event.
 func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
@@ -35,31 +41,27 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first 
 	events := wire.NewEventReader(s)
 	defer events.Release()
 	chat := wire.NewChatStream(r.req.Chat.Model, r.req.Chat.IncludeUsage)
-	buf := *out.Get().(*[]byte)
-	defer func() {
-		if cap(buf) <= 16<<10 {
-			buf = buf[:0]
-			out.Put(&buf)
-		}
-	}()
 	defer s.stopWatch()
 	for {
 		event, err := events.Next()
+		if s.pending == nil {
+			s.pending = *out.Get().(*[]byte)
+		}
 		var progress wire.Progress
 		switch {
 		case err != nil && errors.Is(err, io.EOF):
-			buf, err = chat.End(buf)
+			s.pending, err = chat.End(s.pending)
 			progress.Done = true
 		case err != nil || event.Comment:
 		default:
-			buf, progress, err = chat.Event(buf, event.Data)
+			s.pending, progress, err = chat.Event(s.pending, event.Data)
 		}
 		if err != nil {
 			return s.failed(ctx, resp, chat, err)
 		}
 		if !s.committed {
 			if !progress.Proof && !progress.Done {
-				if len(buf) > maxUncommitted {
+				if len(s.pending) > maxUncommitted {
 					return &failure{class: transient, status: resp.StatusCode, code: "broken_answer", message: "the upstream sent much and no content", reason: ReasonErrors}
 				}
 				continue
@@ -67,21 +69,25 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first 
 			first.Stop()
 			s.commit()
 		}
-		if len(buf) > 0 {
-			if err := s.write(buf); err != nil {
-				return s.left(chat)
-			}
-			buf = buf[:0]
-		}
 		if progress.Done {
 			return s.done(chat)
+		}
+		if len(s.pending) >= maxPending {
+			if err := s.write(); err != nil {
+				return s.left(chat)
+			}
 		}
 	}
 }
 
+// maxPending is how much is gathered before it is handed to the client's
+// connection, should the upstream not pause before.
+const maxPending = 16 << 10
+
 // relay carries one stream from an upstream to the client. It is also the
-// reader of the upstream: before it blocks, it flushes what the client has not
-// got yet, so that nothing is held back and bursts cost one flush.
+// reader of the upstream: before it blocks, it writes and flushes the events that
+// the client has not got yet, so that nothing is held back and a burst costs one
+// write.
 type relay struct {
 	run       *run
 	candidate *keychain.Candidate
@@ -90,7 +96,8 @@ type relay struct {
 	idle      time.Duration
 	rc        *http.ResponseController
 	committed bool
-	gone      bool // the client does not take any more
+	pending   []byte // events for the client
+	gone      bool   // the client does not take any more
 
 	mu          sync.Mutex // over the writer and what follows; the watch writes too
 	dirty       bool
@@ -140,11 +147,20 @@ var (
 	noBuffering = []string{"no"}
 )
 
-func (s *relay) write(b []byte) error {
+// write hands the events gathered so far to the client's connection.
+func (s *relay) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.writeLocked()
+}
+
+func (s *relay) writeLocked() error {
+	if len(s.pending) == 0 {
+		return nil
+	}
 	s.dirty = true
-	_, err := s.run.w.Write(b)
+	_, err := s.run.w.Write(s.pending)
+	s.recycle()
 	// Now, not when the upstream sent it: a client that is slow to take it must
 	// not make the upstream seem silent.
 	s.lastByte = time.Now()
@@ -152,17 +168,29 @@ func (s *relay) write(b []byte) error {
 	return err
 }
 
+// flush writes what was gathered and sends it on its way.
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.dirty {
-		return nil
+	err := s.writeLocked()
+	if !s.dirty || err != nil {
+		return err
 	}
 	s.dirty = false
-	err := s.rc.Flush()
+	err = s.rc.Flush()
 	s.lastWrite = time.Now()
-	s.lastByte = s.lastWrite // see write
+	s.lastByte = s.lastWrite // see writeLocked
 	return err
+}
+
+// recycle gives the buffer of the gathered events back: a silent stream needs
+// none.
+func (s *relay) recycle() {
+	if cap(s.pending) <= 2*maxPending {
+		b := s.pending[:0]
+		out.Put(&b)
+	}
+	s.pending = nil
 }
 
 // onSilence runs when the stream may have been silent for too long: it cancels
@@ -208,7 +236,17 @@ func (s *relay) done(chat *wire.ChatStream) *failure {
 	if s.flush() != nil {
 		s.run.result.Code = "client_closed_request"
 	}
+	s.drain()
 	return nil
+}
+
+// drain reads what is left of the body, which is nothing but its end: only then
+// the connection can serve the next request. It does not wait for long, since
+// the client's answer ends behind it.
+func (s *relay) drain() {
+	timer := time.AfterFunc(drainTime, func() { s.cancel(context.Canceled) })
+	defer timer.Stop()
+	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends does not matter any more
 }
 
 // left ends a stream whose client has gone.
@@ -236,20 +274,16 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, chat *wire.Chat
 	}
 	if f.code == connectionError || f.class == timedOut {
 		// The answer was whole, only the end of the stream is missing.
-		if last, err := chat.End(nil); err == nil {
-			if s.write(last) != nil {
-				return s.left(chat)
-			}
+		if s.pending, err = chat.End(s.pending); err == nil {
 			return s.done(chat)
 		}
 	}
 	f.redact(s.run.secret)
 	s.run.late = f.class
 	s.run.result.Code = "upstream_stream_error"
-	line := append([]byte(`data: {"error":{"message":`), wire.AppendQuoted(nil, "the upstream's stream broke: "+f.message)...)
-	line = append(line, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
-	if s.write(line) == nil {
-		_ = s.flush() // nothing is left to be told
-	}
+	s.pending = append(s.pending, `data: {"error":{"message":`...)
+	s.pending = wire.AppendQuoted(s.pending, "the upstream's stream broke: "+f.message)
+	s.pending = append(s.pending, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
+	_ = s.flush() // nobody is left to be told
 	return nil
 }

@@ -54,6 +54,10 @@ func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
 	return t
 }
 
+// global is all of IPv6 that is given out as public (IANA, IPv6 global unicast
+// address assignments): what lies outside embeds IPv4 or is of some other use.
+var global = netip.MustParsePrefix("2000::/3")
+
 // special are the ranges beyond those that netip names which do not lead to
 // the public Internet (IANA special-purpose address registries).
 var special = []netip.Prefix{
@@ -66,12 +70,10 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"),
 	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), // would reach IPv4 through NAT64
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("2001::/23"), // with Teredo, which embeds IPv4
 	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("2002::/16"), // 6to4
+	netip.MustParsePrefix("2002::/16"), // 6to4, embeds IPv4
+	netip.MustParsePrefix("3fff::/20"),
 }
 
 // Allowed reports whether a custom base URL may lead to an address: a public
@@ -83,7 +85,7 @@ func Allowed(addr netip.Addr, allow []netip.Prefix) bool {
 			return true
 		}
 	}
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() || (addr.Is6() && !global.Contains(addr)) {
 		return false
 	}
 	for _, p := range special {

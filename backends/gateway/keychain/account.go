@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -93,11 +92,11 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	}
 	found, err, _ := s.flight.Do("account/"+userID, func() (any, error) {
 		before := s.changes.current()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		account, err := s.readAccount(ctx, userID)
 		if err != nil {
-			return nil, err
+			return nil, tooSlow(err)
 		}
 		s.changes.mu.Lock()
 		if s.changes.n == before {
@@ -112,11 +111,14 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	return found.(*Account), nil
 }
 
+// forgetAccount is forgetKey for accounts.
 func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
 	s.changes.n++
+	s.flight.Forget("account/" + userID)
+	s.accts.Wait()
 	s.accts.Del(userID)
-	s.changes.mu.Unlock()
 }
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
@@ -203,15 +205,17 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 			c.Tier = e.Tier
 			r.entries[e.Entry] = c
 		}
+		if e.Tier == 0 {
+			c.Tier = catalog.High // the one that has the most time; only its name leads to it
+			continue
+		}
 		inTier := c
 		if c.Tier != e.Tier {
 			other := *c
 			other.Tier = e.Tier
 			inTier = &other
 		}
-		if e.Tier > 0 {
-			r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
-		}
+		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
 	}
 	return r
 }
@@ -236,43 +240,61 @@ func (a *Account) customCandidate(m *modelRow) *Candidate {
 
 // table is the effective model table: high tier first; inside a tier preferred
 // providers in their order, then priority, then the order of the catalog, with
-// the user's own models in the order they were added behind it.
+// the user's own models in the order they were added behind it; at last the
+// models of no tier. A model of the user's own hides one of the catalog that has
+// the same name.
 func (a *Account) table(cat *catalog.Catalog) []ModelEntry {
 	connected := make(map[string]bool)
 	for _, k := range a.keys {
 		connected[k.Provider] = true
 	}
-	overrides := make(map[string]*modelRow)
+	rows := make(map[string]*modelRow, len(a.models))
 	for i := range a.models {
-		if !a.models[i].Custom {
-			overrides[a.models[i].Entry] = &a.models[i]
-		}
+		rows[a.models[i].Entry] = &a.models[i]
 	}
 	var table []ModelEntry
-	for t := catalog.High; t >= catalog.Low; t-- {
+	add := func(m *catalog.Model, tier catalog.Tier) {
+		e := ModelEntry{
+			ID: m.EntryID(), Entry: m.EntryID(), Provider: m.Provider,
+			Tier: tier, Enabled: true, ProviderConnected: connected[m.Provider],
+		}
+		if row := rows[e.Entry]; row != nil {
+			if row.Custom {
+				return
+			}
+			e.ID, e.Enabled = row.ID, row.Enabled
+			if row.Priority != nil {
+				e.Priority = *row.Priority
+			}
+		}
+		table = append(table, e)
+	}
+	sort := func(part []ModelEntry) {
+		slices.SortStableFunc(part, func(x, y ModelEntry) int {
+			return cmp.Or(cmp.Compare(a.rank(x.Provider), a.rank(y.Provider)), cmp.Compare(x.Priority, y.Priority))
+		})
+	}
+	for _, t := range catalog.Tiers() {
 		from := len(table)
 		for _, m := range cat.Tier(t) {
-			e := ModelEntry{
-				ID: m.Provider + "/" + m.ID, Entry: m.Provider + "/" + m.ID, Provider: m.Provider,
-				Tier: t, Enabled: true, ProviderConnected: connected[m.Provider],
-			}
-			if o := overrides[e.Entry]; o != nil {
-				e.ID, e.Enabled = o.ID, o.Enabled
-				if o.Priority != nil {
-					e.Priority = *o.Priority
-				}
-			}
-			table = append(table, e)
+			add(m, t)
 		}
 		for i := range a.models {
 			if m := &a.models[i]; m.Custom && m.Tier == t.String() {
 				table = append(table, m.entry())
 			}
 		}
-		slices.SortStableFunc(table[from:], func(x, y ModelEntry) int {
-			return cmp.Or(cmp.Compare(a.rank(x.Provider), a.rank(y.Provider)), cmp.Compare(x.Priority, y.Priority))
-		})
+		sort(table[from:])
 	}
+	from := len(table)
+	for _, p := range cat.Providers() {
+		for _, m := range cat.Models(p.Code) {
+			if len(m.Tiers) == 0 {
+				add(m, 0)
+			}
+		}
+	}
+	sort(table[from:])
 	return table
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Bounds of a look for model servers.
@@ -25,11 +26,11 @@ const (
 // that every tier reaches it. Entries of these bases that are not found any
 // more are removed. It returns the bases that answered.
 func (s *Service) Discover(ctx context.Context, userID, prefix string, bases []string, transport http.RoundTripper) ([]string, error) {
-	account, err := s.Account(ctx, userID)
+	known, err := s.selectModels(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var found, order []string
 	wanted := make(map[string]CustomModel)
 	for _, base := range bases {
 		base = strings.TrimRight(base, "/")
@@ -42,10 +43,11 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, bases []s
 			entry := prefix + "/" + id
 			if _, taken := wanted[entry]; !taken {
 				wanted[entry] = CustomModel{Entry: entry, BaseURL: base, Model: id, Tier: catalog.Low}
+				order = append(order, entry)
 			}
 		}
 	}
-	for _, m := range account.models {
+	for _, m := range known {
 		if !m.Custom || !strings.HasPrefix(m.Entry, prefix+"/") {
 			continue
 		}
@@ -61,12 +63,23 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, bases []s
 			return nil, err
 		}
 	}
-	for _, w := range wanted {
-		if _, err := s.AddModel(ctx, userID, w); err != nil {
+	for _, entry := range order { // as the servers list them: that is the order of trial
+		w, missing := wanted[entry]
+		if !missing {
+			continue
+		}
+		if _, err := s.AddModel(ctx, userID, w); err != nil && !exists(err) {
 			return nil, fmt.Errorf("adding the model %s found at %s: %w", w.Entry, w.BaseURL, err)
 		}
 	}
 	return found, nil
+}
+
+// exists reports that another node was faster, or that the name is taken by a
+// change of the user's.
+func exists(err error) bool {
+	refusal, ok := apierror.From(err)
+	return ok && refusal.Code == "already_exists"
 }
 
 // listModels asks a server for its models; one that does not answer well has none.

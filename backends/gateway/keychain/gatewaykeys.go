@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // KeyPrefix begins every gateway key.
@@ -135,6 +139,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		if err != nil {
 			return err
 		}
+		if key.Revoked {
+			return apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
+		}
 		if change.Label != nil {
 			key.Label = *change.Label
 		}
@@ -228,11 +235,29 @@ func (c *changes) current() uint64 {
 	return c.n
 }
 
+// forgetKey makes every answer about a key that was read before now unusable:
+// the one in the cache, the one on its way into it (which could show up after
+// the deletion, were it not waited for), and the one that a read still under way
+// is about to give to those who join it.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
 	s.changes.n++
+	s.flight.Forget("key/" + hash)
+	s.keys.Wait()
 	s.keys.Del(hash)
-	s.changes.mu.Unlock()
+}
+
+// readTimeout bounds a read that requests wait for.
+const readTimeout = 5 * time.Second
+
+// tooSlow adds store.ErrUnavailable to the error of a read that took longer
+// than readTimeout: a database that hangs is as good as gone.
+func tooSlow(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return err
 }
 
 // refused is the one answer to every key that is not good, so that an answer
@@ -246,10 +271,11 @@ func refused() error {
 // every text alike, so its time does not tell a near miss from a wild guess.
 // Errors: 401 invalid_api_key; or one that wraps store.ErrUnavailable.
 func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, error) {
+	key = strings.TrimSpace(key)
 	if len(key) > 256 {
 		key = key[:256] // longer than any key: it will not be found
 	}
-	hash := hashKey(strings.TrimSpace(key))
+	hash := hashKey(key)
 	if cached, ok := s.keys.Get(hash); ok {
 		if cached.id == nil {
 			return nil, refused()
@@ -260,11 +286,11 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	found, err, _ := s.flight.Do("key/"+hash, func() (any, error) {
 		before := s.changes.current()
 		// The read serves every waiting request: one of them leaving must not end it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		id, err := s.selectIdentity(ctx, hash)
 		if err != nil {
-			return nil, err
+			return nil, tooSlow(err)
 		}
 		cached := &cachedKey{id}
 		s.changes.mu.Lock()
@@ -286,10 +312,12 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 }
 
 // usedKeys remembers when keys were last used until the usage log writes it
-// down; to the minute, so that a busy key costs one map write a minute.
+// down; to the minute, so that a busy key costs one map write and one row
+// update a minute.
 type usedKeys struct {
-	mu sync.RWMutex
-	at map[string]int64 // key id -> Unix minute
+	mu   sync.RWMutex
+	at   map[string]int64 // key id -> Unix minute
+	news map[string]int64 // the part of at that was not handed over yet
 }
 
 func (u *usedKeys) mark(keyID string, now time.Time) {
@@ -305,14 +333,31 @@ func (u *usedKeys) mark(keyID string, now time.Time) {
 	if u.at == nil {
 		u.at = make(map[string]int64)
 	}
-	u.at[keyID] = minute
+	if u.news == nil {
+		u.news = make(map[string]int64)
+	}
+	u.at[keyID], u.news[keyID] = minute, minute
 }
 
-// takeUsed hands over the keys used in minutes before now.
-func (u *usedKeys) take() map[string]int64 {
+// take hands over the keys used since the last call.
+func (u *usedKeys) take(now time.Time) map[string]int64 {
+	minute := now.Unix() / 60
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	at := u.at
-	u.at = nil
-	return at
+	news := u.news
+	u.news = nil
+	maps.DeleteFunc(u.at, func(_ string, at int64) bool { return at < minute })
+	return news
+}
+
+// giveBack returns what take handed over and could not be written down.
+func (u *usedKeys) giveBack(used map[string]int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.news == nil {
+		u.news = make(map[string]int64, len(used))
+	}
+	for id, minute := range used {
+		u.news[id] = max(u.news[id], minute)
+	}
 }

@@ -58,13 +58,13 @@ func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time
 	s := &Service{db: db, ring: ring, logger: logger, now: now}
 	var err error
 	s.keys, err = ristretto.NewCache(&ristretto.Config[string, *cachedKey]{
-		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, // about 100,000 keys
+		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, IgnoreInternalCost: true, // 100,000 keys
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the key cache: %w", err)
 	}
 	s.accts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
-		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, // about 20,000 users
+		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, IgnoreInternalCost: true, // 20,000 users
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the account cache: %w", err)
@@ -108,6 +108,11 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 		return user, nil, false, err
 	}
 	return user, &NewKey{GatewayKey: row, Key: plain}, true, nil
+}
+
+// User finds a user by id; 404 when there is none.
+func (s *Service) User(ctx context.Context, id string) (User, error) {
+	return s.user(ctx, id)
 }
 
 // Users lists users by id, at most limit of them behind after.
@@ -156,10 +161,10 @@ func random(n int) string {
 // mask shows the ends of a secret, never more than a quarter of it.
 func mask(secret string) string {
 	head, tail := 6, 4
-	if len(secret) < 24 {
+	if len(secret) < 40 {
 		head, tail = 2, 2
 	}
-	if len(secret) < 12 {
+	if len(secret) < 16 {
 		return "…"
 	}
 	return secret[:head] + "…" + secret[len(secret)-tail:]

@@ -23,10 +23,11 @@ type ModelEntry struct {
 	// the catalog it is the entry's name.
 	ID string `json:"id"`
 	// Entry is the name that clients send: provider/model.
-	Entry    string       `json:"model_entry"`
-	Provider string       `json:"provider"`
-	Tier     catalog.Tier `json:"tier"`
-	Enabled  bool         `json:"enabled"`
+	Entry    string `json:"model_entry"`
+	Provider string `json:"provider"`
+	// Tier; absent: it belongs to none and is used only when asked for by name.
+	Tier    catalog.Tier `json:"tier,omitempty"`
+	Enabled bool         `json:"enabled"`
 	// Priority: lower is tried earlier inside a tier; 0 is the default, equal
 	// ones keep the catalog's order.
 	Priority          int64 `json:"priority"`
@@ -146,7 +147,7 @@ func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID,
 		}
 		at := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
 		if at < 0 {
-			if !inCatalog(cat, name) {
+			if !onOffer(cat, name) {
 				return notFound("model entry", name)
 			}
 			row := modelRow{ID: "me_" + random(20), Entry: name, Enabled: true, CreatedAt: s.now()}
@@ -172,6 +173,13 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
+// onOffer is inCatalog without retired models.
+func onOffer(cat *catalog.Catalog, entry string) bool {
+	provider, model, _ := strings.Cut(entry, "/")
+	m, ok := cat.Model(provider, model)
+	return ok && !m.Retired
+}
+
 // inCatalog reports whether provider/model is of an enabled provider.
 func inCatalog(cat *catalog.Catalog, entry string) bool {
 	provider, model, ok := strings.Cut(entry, "/")
@@ -195,7 +203,7 @@ func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
 }
 
 // Models is the user's effective model table, in the order of routing inside
-// each tier, high to low.
+// each tier, high to low, with models of no tier last.
 func (s *Service) Models(ctx context.Context, cat *catalog.Catalog, userID string) ([]ModelEntry, error) {
 	account, err := s.Account(ctx, userID)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -335,6 +337,18 @@ const usageColumns = `at, request_id, user_id, key_id, surface, asked_model, tie
 
 const usageWidth = 22
 
+// tidy makes a text from outside fit to be stored: PostgreSQL refuses zero bytes
+// and broken UTF-8, and one such record would keep all behind it from being
+// written.
+func tidy(text string) string {
+	const most = 500
+	text = text[:min(len(text), most)]
+	if strings.IndexByte(text, 0) >= 0 {
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
 // insertUsage writes many rows by one statement: on SQLite each statement
 // costs more than the row in it.
 func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record) error {
@@ -353,8 +367,8 @@ func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record)
 		if r.CostKnown {
 			cost = r.CostMicroUSD
 		}
-		args = append(args, micros(r.At), r.RequestID, r.UserID, r.KeyID, r.Surface, r.AskedModel, tierText(r.Tier), r.Provider, r.Model,
-			flag(r.Stream), r.Status, r.Code, r.Attempts, failed, r.InputTokens, r.CachedTokens, r.OutputTokens, r.ReasoningTokens,
+		args = append(args, micros(r.At), tidy(r.RequestID), r.UserID, r.KeyID, r.Surface, tidy(r.AskedModel), tierText(r.Tier), r.Provider, tidy(r.Model),
+			flag(r.Stream), r.Status, tidy(r.Code), r.Attempts, failed, r.InputTokens, r.CachedTokens, r.OutputTokens, r.ReasoningTokens,
 			r.UsageSource, cost, r.Latency.Microseconds(), r.FirstToken.Microseconds())
 	}
 	row := "(?" + strings.Repeat(",?", usageWidth-1) + ")"
@@ -364,8 +378,8 @@ func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record)
 }
 
 func (s *Service) touchKeys(ctx context.Context, tx querier, used map[string]int64) error {
-	for id, minute := range used {
-		at := minute * 60 * 1_000_000
+	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not lock each other out
+		at := used[id] * 60 * 1_000_000
 		if _, err := s.exec(ctx, tx, `UPDATE gateway_keys SET last_used_at = ?
 			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
 			return err

@@ -3,7 +3,6 @@ package keychain
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -128,34 +127,32 @@ func (l *UsageLog) run() {
 func (l *UsageLog) Flush(ctx context.Context) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
-	for first := true; ; first = false {
+	l.mu.Lock()
+	left, dropped := len(l.pending), l.dropped
+	l.dropped = 0
+	l.mu.Unlock()
+	if dropped > 0 {
+		l.logger.Error("usage records were dropped, too many waited for the database", zap.Int64("dropped", dropped))
+	}
+	used := l.service.used.take(l.service.now())
+	for left > 0 || len(used) > 0 {
+		n := min(left, batchRows)
 		l.mu.Lock()
-		batch := l.pending[:min(len(l.pending), batchRows)]
-		if len(batch) == len(l.pending) {
-			l.pending = nil
-		} else {
-			l.pending = l.pending[len(batch):]
-		}
-		dropped := l.dropped
-		l.dropped = 0
+		batch := l.pending[:n:n] // it stays in pending until it is written
 		l.mu.Unlock()
-		if dropped > 0 {
-			l.logger.Error("usage records were dropped, too many waited for the database", zap.Int64("dropped", dropped))
-		}
-		var used map[string]int64
-		if first {
-			used = l.service.used.take()
-		}
-		if len(batch) == 0 && len(used) == 0 {
-			return nil
-		}
 		if err := l.write(ctx, batch, used); err != nil {
-			l.mu.Lock()
-			l.pending = slices.Concat(batch, l.pending)
-			l.mu.Unlock()
+			l.service.used.giveBack(used)
 			return err
 		}
+		l.mu.Lock()
+		clear(batch) // the texts may go
+		if l.pending = l.pending[n:]; len(l.pending) == 0 {
+			l.pending = nil
+		}
+		l.mu.Unlock()
+		left, used = left-n, nil
 	}
+	return nil
 }
 
 func (l *UsageLog) write(ctx context.Context, batch []Record, used map[string]int64) error {

@@ -87,6 +87,14 @@ type seen struct {
 	failure    []byte // the value of a non-null "error" member
 	sawUsage   bool
 	afterBrace int
+	texts      int  // non-empty texts of deltas
+	text       span // the last of them, quotes excluded
+	more       bool // content that is not text, or the end
+}
+
+// onlyText reports whether a chunk holds one text and nothing else that counts.
+func (s *seen) onlyText() bool {
+	return s.choices == 1 && s.texts == 1 && !s.more && !s.sawUsage && s.failure == nil
 }
 
 // scan reads one body and fills edits.
@@ -293,7 +301,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 	}
 	f.Finish = finish
 	f.finished.add(index)
-	got.proof = true
+	got.proof, got.more = true, true
 	return nil
 }
 
@@ -350,12 +358,14 @@ func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
 				raw, _, err := s.Text()
 				got.proof = got.proof || len(raw) > 0
 				f.TextBytes += int64(len(raw))
+				if len(raw) > 0 {
+					got.texts++
+					got.text = span{s.Offset() - 1 - len(raw), s.Offset() - 1}
+				}
 				return err
 			case Array: // parts, as some upstreams send thinking
-				return s.Array(func(int) error {
-					got.proof = true
-					return s.Skip()
-				})
+				got.more = true
+				return f.scanParts(s, got)
 			default:
 				return s.Skip()
 			}
@@ -363,10 +373,34 @@ func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
 			if s.Kind() != Array {
 				return s.Skip()
 			}
+			got.more = true
 			return s.Array(func(i int) error { return f.scanTool(s, choice, i, got) })
 		default:
 			return s.Skip()
 		}
+	})
+}
+
+// scanParts passes content parts: {"type":"text","text":…}, and
+// {"type":"thinking","thinking":[parts]} of Mistral's.
+func (f *chatForm) scanParts(s *Scanner, got *seen) error {
+	return s.Array(func(int) error {
+		if s.Kind() != Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			switch kind := s.Kind(); {
+			case kind == Array && string(key) == "thinking":
+				return f.scanParts(s, got)
+			case kind == String && (string(key) == "text" || string(key) == "thinking"):
+				raw, _, err := s.Text()
+				got.proof = got.proof || len(raw) > 0
+				f.TextBytes += int64(len(raw))
+				return err
+			default:
+				return s.Skip()
+			}
+		})
 	})
 }
 

@@ -51,6 +51,8 @@ type ChatRequest struct {
 	ToolChoiceRequired bool
 	// TextBytes is the size of the text and the tools in the prompt.
 	TextBytes int64
+	// Lease holds Body's memory; nil: the garbage collector does.
+	Lease *Lease
 
 	fields     []Field
 	space      [24]Field // fields' first home, saves an allocation
@@ -125,7 +127,7 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 	switch {
 	case err != nil:
 		return nil, syntax(err)
-	case !utf8.Valid(body):
+	case !s.ascii() && !utf8.Valid(body):
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 	case !sawModel:
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
@@ -473,7 +475,7 @@ type ChatShape struct {
 // Shape returns the body for one candidate: the client's bytes in the client's
 // order but for what shape names (specification 1.2, 14.3).
 func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
-	out := newShaped(r.Body)
+	out := newShaped(r.Body, r.Lease)
 	if len(r.fields) == 0 {
 		return out.end(0)
 	}

@@ -21,6 +21,7 @@ type Progress struct {
 type ChatStream struct {
 	form         chatForm
 	includeUsage bool
+	last         template
 }
 
 // NewChatStream makes the stream for a client that asked for a model by the
@@ -55,6 +56,12 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	if len(data) == 0 {
 		return dst, Progress{}, nil
 	}
+	if text, ok := c.last.match(data); ok {
+		c.form.TextBytes += int64(len(text))
+		dst = append(dst, c.last.outHead...)
+		dst = append(dst, text...)
+		return append(dst, c.last.outTail...), Progress{Proof: true}, nil
+	}
 	if bytes.Equal(data, done) {
 		out, err := c.End(dst)
 		return out, Progress{Done: err == nil}, err
@@ -71,6 +78,11 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 		return dst, Progress{Proof: got.proof}, nil
 	case got.sawUsage && !c.includeUsage:
 		c.dropUsage(&got)
+	}
+	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+		c.last.learn(data, got.text, c.form.edits)
+	} else {
+		c.last.forget()
 	}
 	dst = append(dst, "data: "...)
 	from := len(dst)

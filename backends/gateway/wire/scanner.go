@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 )
 
 // MaxDepth is how deep arrays and objects may nest; deeper input is refused.
@@ -54,6 +55,7 @@ type Scanner struct {
 	b     []byte
 	i     int
 	depth int
+	bits  uint64 // all bytes of strings, or-ed: a high bit tells of non-ASCII
 }
 
 // NewScanner returns a scanner at the start of b.
@@ -361,9 +363,7 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 	s.i++
 	from := s.i
 	for {
-		for s.i+8 <= len(s.b) && special(binary.LittleEndian.Uint64(s.b[s.i:])) == 0 {
-			s.i += 8
-		}
+		s.plain()
 		if s.i >= len(s.b) {
 			return nil, false, s.fail("unterminated string")
 		}
@@ -379,10 +379,31 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 		case c < 0x20:
 			return nil, false, s.fail("control character in a string")
 		default:
+			s.bits |= uint64(c)
 			s.i++
 		}
 	}
 }
+
+// plain passes the bytes of a string that need no look of their own, a word at
+// a time, and stops right at the first that does.
+func (s *Scanner) plain() {
+	b, n, seen := s.b[s.i:], 0, s.bits
+	for len(b) >= n+8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		seen |= w
+		if marks := special(w); marks != 0 {
+			n += bits.TrailingZeros64(marks) / 8 // the lowest mark is a true one
+			break
+		}
+		n += 8
+	}
+	s.bits = seen
+	s.i += n
+}
+
+// ascii reports whether all strings passed so far were ASCII.
+func (s *Scanner) ascii() bool { return s.bits&highs == 0 }
 
 func (s *Scanner) escape() error {
 	if s.i+1 >= len(s.b) {

@@ -1,11 +1,15 @@
 package wire
 
-import "io"
+import (
+	"io"
+	"sync"
+)
 
 // Shaped is a request body as pieces of the client's body and the changes
 // between them: nothing large is copied.
 type Shaped struct {
 	body     []byte
+	lease    *Lease
 	from, to int // body[from:to] is the piece being kept
 	pieces   [][]byte
 	size     int64
@@ -13,15 +17,18 @@ type Shaped struct {
 	Dropped []string
 }
 
-func newShaped(body []byte) *Shaped {
-	return &Shaped{body: body, pieces: make([][]byte, 0, 8)}
+func newShaped(body []byte, lease *Lease) *Shaped {
+	return &Shaped{body: body, lease: lease, pieces: make([][]byte, 0, 8)}
 }
 
 // Len is the number of bytes of the body.
 func (b *Shaped) Len() int64 { return b.size }
 
-// Reader returns a new reader of the body from its start.
-func (b *Shaped) Reader() io.ReadCloser { return &pieceReader{pieces: b.pieces} }
+// Reader returns a new reader of the body from its start. It must be closed.
+func (b *Shaped) Reader() io.ReadCloser {
+	b.lease.take()
+	return &pieceReader{pieces: b.pieces, lease: b.lease}
+}
 
 // keep takes over body[from:to], joined to the piece before when it follows it.
 func (b *Shaped) keep(from, to int) {
@@ -57,13 +64,23 @@ func (b *Shaped) end(from int) *Shaped {
 }
 
 // pieceReader reads one piece after the other. pieces is never changed, a
-// reader that starts again needs it.
+// reader that starts again needs it. An HTTP transport may close it while it is
+// being read, and may read on after its RoundTrip has returned; the memory goes
+// back when it is closed, so nothing is read after that.
 type pieceReader struct {
+	mu     sync.Mutex
 	pieces [][]byte
 	at     int // in pieces[0]
+	lease  *Lease
+	closed bool
 }
 
 func (p *pieceReader) Read(b []byte) (n int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, io.ErrClosedPipe
+	}
 	for n < len(b) && len(p.pieces) > 0 {
 		c := copy(b[n:], p.pieces[0][p.at:])
 		n += c
@@ -78,17 +95,12 @@ func (p *pieceReader) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// WriteTo spares the copy through the caller's buffer.
-func (p *pieceReader) WriteTo(w io.Writer) (total int64, err error) {
-	for len(p.pieces) > 0 {
-		n, err := w.Write(p.pieces[0][p.at:])
-		total += int64(n)
-		if err != nil {
-			return total, err
-		}
-		p.pieces, p.at = p.pieces[1:], 0
+func (p *pieceReader) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closed = true
+		p.lease.Give()
 	}
-	return total, nil
+	return nil
 }
-
-func (p *pieceReader) Close() error { return nil }

@@ -14,14 +14,17 @@ const MaxEvent = 8 << 20
 // ErrEventTooLarge is the error of an event above MaxEvent.
 var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 
-// startBuffer is what an idle stream holds. Larger events grow the buffer; one
-// grown above keepBuffer is dropped as soon as it is empty.
+// startBuffer is what an idle stream holds, burstBuffer what a busy one reads
+// with. Larger events grow the buffer for the time they need it.
 const (
 	startBuffer = 4 << 10
-	keepBuffer  = 64 << 10
+	burstBuffer = 32 << 10
 )
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, startBuffer); return &b }}
+var (
+	buffers = sync.Pool{New: func() any { b := make([]byte, startBuffer); return &b }}
+	bursts  = sync.Pool{New: func() any { b := make([]byte, burstBuffer); return &b }}
+)
 
 // Event is one server-sent event (WHATWG HTML, section 9.2). Its bytes are
 // valid until the next call of Next.
@@ -44,6 +47,7 @@ type EventReader struct {
 	start, end int // unread bytes are buf[start:end]
 	scan       int // no line end in buf[start:scan]
 	err        error
+	burst      bool // the last read filled the buffer
 	skipLF     bool // the last line ended in \r: a \n that follows belongs to it
 	began      bool
 	joined     []byte // data of an event with several data lines
@@ -57,9 +61,12 @@ func NewEventReader(r io.Reader) *EventReader {
 // Release gives the buffer back. The reader and its events must not be used
 // after it.
 func (e *EventReader) Release() {
-	if cap(e.buf) == startBuffer {
-		b := e.buf[:startBuffer]
+	b := e.buf
+	switch len(b) {
+	case startBuffer:
 		buffers.Put(&b)
+	case burstBuffer:
+		bursts.Put(&b)
 	}
 	e.buf = nil
 }
@@ -71,7 +78,7 @@ func (e *EventReader) Next() (Event, error) {
 	have := false
 	// Offsets, not slices: a refill may move or replace the buffer.
 	name, data := span{}, span{}
-	if cap(e.joined) > keepBuffer {
+	if cap(e.joined) > burstBuffer {
 		e.joined = nil
 	}
 	e.joined = e.joined[:0]
@@ -172,6 +179,20 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	}
 }
 
+// fit chooses the size of the empty buffer: a stream that filled it with its
+// last read gets a larger one, a quiet one gives that back, and what an event of
+// unusual size made grow is dropped.
+func (e *EventReader) fit() {
+	switch {
+	case e.burst && len(e.buf) == startBuffer:
+		e.Release()
+		e.buf = *bursts.Get().(*[]byte)
+	case !e.burst && len(e.buf) != startBuffer, len(e.buf) > burstBuffer:
+		e.Release()
+		e.buf = *buffers.Get().(*[]byte)
+	}
+}
+
 // lineEnd is the position of the first line end, or -1. Two passes of
 // IndexByte are several times faster than one of IndexAny.
 func (e *EventReader) lineEnd() int {
@@ -214,8 +235,8 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 		}
 		*keep = 0
 	}
-	if e.end == 0 && len(e.buf) > keepBuffer {
-		e.buf = make([]byte, startBuffer) // a large event is over, give its memory back
+	if e.end == 0 {
+		e.fit()
 	}
 	if e.end == len(e.buf) {
 		if len(e.buf) >= MaxEvent {
@@ -227,8 +248,10 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 		copy(grown, e.buf[:e.end])
 		e.buf = grown
 	}
+	room := len(e.buf) - e.end
 	n, err := e.r.Read(e.buf[e.end:])
 	e.end += n
+	e.burst = n == room
 	if err != nil {
 		e.err = err
 	}

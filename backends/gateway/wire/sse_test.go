@@ -195,7 +195,7 @@ func TestEventReaderLargeEvents(t *testing.T) {
 		if err != nil || string(event.Data) != want {
 			t.Fatalf("event %d: %d bytes, %v, want %d bytes", i, len(event.Data), err, len(want))
 		}
-		if want == "small" && (cap(events.buf) > keepBuffer || cap(events.joined) > keepBuffer) {
+		if want == "small" && (cap(events.buf) > burstBuffer || cap(events.joined) > burstBuffer) {
 			t.Errorf("event %d: %d and %d bytes are kept after a large event", i, cap(events.buf), cap(events.joined))
 		}
 	}

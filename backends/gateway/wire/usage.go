@@ -10,12 +10,13 @@ type Usage struct {
 	Known                 bool // the upstream sent one
 }
 
-// scanUsage passes a usage object (or null) and merges it: the last one wins.
-func scanUsage(s *Scanner, u *Usage) error {
+// scanUsage passes a usage object (or null): the last one that counts anything
+// wins. Some upstreams send zeros while they do not know yet.
+func scanUsage(s *Scanner, last *Usage) error {
 	if s.Kind() != Object {
 		return s.Skip()
 	}
-	*u = Usage{Known: true}
+	u := &Usage{Known: true}
 	err := s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens":
@@ -38,18 +39,22 @@ func scanUsage(s *Scanner, u *Usage) error {
 	if u.Reasoning > 0 && u.total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
 	}
+	if u.Prompt > 0 || u.Completion > 0 {
+		*last = *u
+	}
 	return err
 }
 
+// details passes an object and takes one or two counts (b not nil) from it.
 func details(s *Scanner, nameA string, a *int64, nameB string, b *int64) error {
 	if s.Kind() != Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
-		switch string(key) {
-		case nameA:
+		switch {
+		case string(key) == nameA:
 			return count(s, a)
-		case nameB:
+		case string(key) == nameB && b != nil:
 			return count(s, b)
 		default:
 			return s.Skip()

@@ -1,0 +1,496 @@
+package cascade
+
+import (
+	"context"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// people is the keychain of all tests; each test has users of its own.
+var people *keychain.Service
+
+func TestMain(m *testing.M) {
+	before := runtime.NumGoroutine()
+	code := runAll(m)
+	if code == 0 && flag.Lookup("test.fuzz").Value.String() == "" && !settles(before) { // fuzzing keeps some of its own
+		stacks := make([]byte, 1<<20)
+		fmt.Fprintf(os.Stderr, "goroutines are left behind: %d, were %d\n%s\n", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// settles waits until there are no more goroutines than before.
+func settles(before int) bool {
+	for range 500 {
+		if runtime.NumGoroutine() <= before {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "cascade")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, "test.db"), Synchronous: "NORMAL"}, zap.NewNop())
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close() //nolint:errcheck // nothing is read from it any more
+	if err := db.Register(keychain.Schema()); err != nil {
+		panic(err)
+	}
+	db.Start(context.Background())
+	var ticks atomic.Int64 // keys are ordered by the time they were made
+	now := func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }
+	if people, err = keychain.New(db, plainRing{}, zap.NewNop(), now); err != nil {
+		panic(err)
+	}
+	defer people.Close()
+	return m.Run()
+}
+
+// plainRing seals nothing: what is kept in these tests is no secret.
+type plainRing struct{}
+
+func (plainRing) Seal(_ context.Context, plain, associated []byte) (string, error) {
+	return hex.EncodeToString(associated) + ":" + hex.EncodeToString(plain), nil
+}
+
+func (plainRing) Open(_ context.Context, sealed string, associated []byte) ([]byte, error) {
+	place, text, _ := strings.Cut(sealed, ":")
+	if place != hex.EncodeToString(associated) {
+		return nil, keyring.ErrOpen
+	}
+	return hex.DecodeString(text)
+}
+
+func (plainRing) Current(string) bool { return true }
+
+// clock is a time that tests move.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// step is what an upstream does with one request.
+type step func(w http.ResponseWriter, r *http.Request)
+
+// call is a request that an upstream got.
+type call struct {
+	path   string
+	header http.Header
+	body   string
+	key    string
+}
+
+// upstream is a scripted provider.
+type upstream struct {
+	t      *testing.T
+	name   string
+	server *httptest.Server
+
+	mu     sync.Mutex
+	script []step
+	calls  []call
+	// always is done when the script is empty; nil: the test fails.
+	always step
+	// gone counts requests whose context ended while they were served.
+	gone atomic.Int32
+	// opened counts connections.
+	opened atomic.Int32
+}
+
+func newUpstream(t *testing.T, name string) *upstream {
+	t.Helper()
+	u := &upstream{t: t, name: name}
+	u.server = httptest.NewUnstartedServer(u)
+	u.server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			u.opened.Add(1)
+		}
+	}
+	u.server.Start()
+	t.Cleanup(u.server.Close)
+	return u
+}
+
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		u.t.Errorf("%s: reading the request: %v", u.name, err)
+	}
+	if int64(len(body)) != r.ContentLength {
+		u.t.Errorf("%s: Content-Length %d of a body of %d bytes", u.name, r.ContentLength, len(body))
+	}
+	key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if key == "" {
+		key = r.Header.Get("X-Api-Key")
+	}
+	u.mu.Lock()
+	u.calls = append(u.calls, call{r.URL.Path, r.Header.Clone(), string(body), key})
+	next := u.always
+	if len(u.script) > 0 {
+		next, u.script = u.script[0], u.script[1:]
+	}
+	u.mu.Unlock()
+	if next == nil {
+		u.t.Errorf("%s: an unexpected request: %s", u.name, body)
+		w.WriteHeader(http.StatusTeapot)
+		return
+	}
+	next(w, r)
+}
+
+// does adds steps to the script.
+func (u *upstream) does(steps ...step) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.script = append(u.script, steps...)
+}
+
+// got returns the requests so far.
+func (u *upstream) got() []call {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.calls)
+}
+
+// keys lists the keys of the requests so far.
+func (u *upstream) keys() []string {
+	calls := u.got()
+	keys := make([]string, 0, len(calls))
+	for _, c := range calls {
+		keys = append(keys, c.key)
+	}
+	return keys
+}
+
+// idle fails the test when steps are left.
+func (u *upstream) idle(t *testing.T) {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.script) > 0 {
+		t.Errorf("%s was not asked %d more times", u.name, len(u.script))
+	}
+}
+
+// Steps.
+
+func reply(status int, body string, header ...string) step {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body) // the gateway may have left
+	}
+}
+
+// refusal is an error answer in OpenAI's form.
+func refusal(status int, code, message string, header ...string) step {
+	return reply(status, fmt.Sprintf(`{"error":{"message":%q,"type":"t","code":%q}}`, message, code), header...)
+}
+
+const usageJSON = `{"prompt_tokens":11,"completion_tokens":5,"total_tokens":16,"prompt_tokens_details":{"cached_tokens":3}}`
+
+func completion(text string) string {
+	return `{"id":"up","object":"chat.completion","created":1,"model":"up","choices":[{"index":0,"message":{"role":"assistant","content":"` + text +
+		`"},"finish_reason":"stop"}],"usage":` + usageJSON + `}`
+}
+
+// stream sends events as they are, flushing after each.
+func stream(events ...string) step {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, e := range events {
+			_, _ = io.WriteString(w, e)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+// then runs steps behind each other on the same answer.
+func then(steps ...step) step {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, s := range steps {
+			s(w, r)
+		}
+	}
+}
+
+// drop breaks the connection.
+func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// hang waits until the gateway has left.
+func (u *upstream) hang(_ http.ResponseWriter, r *http.Request) {
+	<-r.Context().Done()
+	u.gone.Add(1)
+}
+
+func chunk(delta, finish string) string {
+	return `data: {"id":"up","object":"chat.completion.chunk","created":1,"model":"up","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+}
+
+func text(s string) string { return chunk(`{"content":"`+s+`"}`, "null") }
+
+var (
+	role      = chunk(`{"role":"assistant","content":""}`, "null")
+	finish    = chunk(`{}`, `"stop"`)
+	usageLine = `data: {"id":"up","object":"chat.completion.chunk","created":1,"model":"up","choices":[],"usage":` + usageJSON + "}\n\n"
+)
+
+const doneLine = "data: [DONE]\n\n"
+
+// answers is a whole good stream.
+func answers(s string) step { return stream(role, text(s), finish, usageLine, doneLine) }
+
+// setup is what a rig is made of.
+type setup struct {
+	keys    []string // providers, one for each key; key n of alpha is key-alpha-n
+	models  string   // of the catalog; empty: three of each provider
+	timeout string   // timeouts of every provider, JSON; empty: none
+	custom  []keychain.CustomModel
+	prefer  keychain.Preferences
+	change  map[string]keychain.ModelChange
+	options Options
+	// transport is used in place of a real one.
+	transport http.RoundTripper
+	now       func() time.Time
+}
+
+var providers = []string{"alpha", "beta", "gamma"}
+
+// rig is a cascade over three scripted providers:
+//
+//   - alpha takes max_completion_tokens, stream_options and developer messages;
+//     its high model reasons and takes no temperature
+//   - beta takes max_tokens, no user, and calls seed random_seed
+//   - gamma has its key in x-api-key and takes no stream_options
+type rig struct {
+	t       *testing.T
+	clock   *clock
+	engine  *Engine
+	account *keychain.Account
+	catalog *catalog.Catalog
+	alpha   *upstream
+	beta    *upstream
+	gamma   *upstream
+
+	mu       sync.Mutex
+	observed []Attempt
+}
+
+var userNumber atomic.Int64
+
+func newRig(t *testing.T, s setup) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: newClock()}
+	bases := make([]any, 0, 6)
+	for _, u := range []**upstream{&r.alpha, &r.beta, &r.gamma} {
+		base := "http://127.0.0.1:9/v1"
+		if s.transport == nil {
+			*u = newUpstream(t, providers[len(bases)/2])
+			base = (*u).server.URL + "/v1"
+		}
+		bases = append(bases, base, orText(s.timeout, "{}"))
+	}
+	if s.models == "" {
+		s.models = everyModel
+	}
+	cat, err := catalog.Parse(fmt.Appendf(nil, `{"updated":"2026-01-01","providers":[
+		{"code":"alpha","name":"Alpha","base_url":%q,"timeouts":%s,"shape":{"max_tokens_field":"max_completion_tokens","stream_usage":true,"developer_role":true,"drop_for_reasoning":["temperature"]}},
+		{"code":"beta","name":"Beta","base_url":%q,"timeouts":%s,"shape":{"max_tokens_field":"max_tokens","stream_usage":true,"drop":["user"],"rename":{"seed":"random_seed"},"tool_choice_required":"any"}},
+		{"code":"gamma","name":"Gamma","base_url":%q,"timeouts":%s,"auth":"x-api-key","headers":{"x-extra":"1"},"shape":{"max_tokens_field":"max_tokens","drop":["stream_options"]}}
+	],"models":[`+s.models+`]}`, bases...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.catalog = cat
+	transport := s.transport
+	if transport == nil {
+		pool := NewTransport()
+		t.Cleanup(pool.CloseIdleConnections)
+		transport = pool
+	}
+	now := s.now
+	if now == nil {
+		now = r.clock.now
+	}
+	memory := NewMemory(now)
+	memory.Health.jitter = func() float64 { return 0 }
+	r.engine = &Engine{
+		Options: s.options.WithDefaults(), Memory: memory, Catalog: func() *catalog.Catalog { return cat },
+		Providers: transport, Custom: transport, Logger: zap.NewNop(), Now: now,
+		Observe: func(a Attempt) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.observed = append(r.observed, a)
+		},
+	}
+	r.account = newAccount(t, cat, s)
+	return r
+}
+
+func orText(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// able are the abilities of a model that has them all.
+const able = `"context_window":1000000,"modalities":["text","image","file","audio"],"tools":true,"json_schema":true,"prefill":true`
+
+var everyModel = func() string {
+	models := make([]string, 0, 9)
+	for _, p := range providers {
+		for _, tier := range []string{"low", "medium", "high"} {
+			reasons := ""
+			if p == "alpha" && tier == "high" {
+				reasons = `,"reasoning":true`
+			}
+			models = append(models, fmt.Sprintf(`{"provider":%q,"id":"%.1s-%s","tiers":[%q],%s%s}`, p, p, tier, tier, able, reasons))
+		}
+	}
+	return strings.Join(models, ",")
+}()
+
+func newAccount(t *testing.T, cat *catalog.Catalog, s setup) *keychain.Account {
+	t.Helper()
+	ctx := t.Context()
+	id := fmt.Sprintf("user-%d", userNumber.Add(1))
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, _, err := people.InitUser(ctx, id)
+	must(err)
+	count := map[string]int{}
+	for _, provider := range s.keys {
+		count[provider]++
+		_, err := people.AddProviderKey(ctx, id, provider, fmt.Sprintf("key-%s-%d", provider, count[provider]), "", func(string) bool { return true })
+		must(err)
+	}
+	for _, m := range s.custom {
+		_, err := people.AddModel(ctx, id, m)
+		must(err)
+	}
+	for name, change := range s.change {
+		_, err := people.ChangeModel(ctx, cat, id, name, change)
+		must(err)
+	}
+	must(people.SetPreferences(ctx, cat, id, s.prefer))
+	account, err := people.Account(ctx, id)
+	must(err)
+	return account
+}
+
+// ended is how a request ended.
+type ended struct {
+	*Result
+	err    *apierror.Error // nil: none, or not of this kind
+	raw    error
+	body   string
+	header http.Header
+}
+
+const say = `"messages":[{"role":"user","content":"hello"}]`
+
+// ask sends a chat request without stream, more is further members.
+func (r *rig) ask(model string, more ...string) *ended { return r.send(r.t.Context(), model, false, more) }
+
+// askStream is ask with a stream.
+func (r *rig) askStream(model string, more ...string) *ended {
+	return r.send(r.t.Context(), model, true, more)
+}
+
+func (r *rig) request(model string, streams bool, more []string) *Request {
+	r.t.Helper()
+	body := fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, model, streams, strings.Join(append(slices.Clone(more), say), ","))
+	if slices.ContainsFunc(more, func(m string) bool { return strings.Contains(m, `"messages"`) }) {
+		body = strings.TrimSuffix(body, ","+say+"}") + "}"
+	}
+	chat, err := wire.ParseChat([]byte(body))
+	if err != nil {
+		r.t.Fatalf("%s: %v", body, err)
+	}
+	return &Request{ID: "req_1", Chat: chat, Account: r.account}
+}
+
+func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {
+	r.t.Helper()
+	w := httptest.NewRecorder()
+	result, err := r.engine.Chat(ctx, w, r.request(model, streams, more))
+	e := &ended{Result: result, raw: err, body: w.Body.String(), header: w.Header()}
+	e.err, _ = apierror.From(err)
+	if err != nil && e.body != "" {
+		r.t.Errorf("an error %v, but the client has got %q", err, e.body)
+	}
+	if err == nil && w.Code != http.StatusOK {
+		r.t.Errorf("answered with status %d", w.Code)
+	}
+	return e
+}
+
+// wants checks that a request ended well with a text of one model.
+func (e *ended) wants(t *testing.T, entry, said string) {
+	t.Helper()
+	if e.raw != nil || e.Candidate == nil || e.Candidate.Entry != entry || !strings.Contains(e.body, said) || e.Code != "" || e.Status != 200 {
+		t.Fatalf("got %v of %+v, want %s to say %q:\n%s", e.raw, e.Result, entry, said, e.body)
+	}
+}
+
+// fails checks that a request ended with an error.
+func (e *ended) fails(t *testing.T, status int, code string) {
+	t.Helper()
+	if e.err == nil || e.err.Status != status || e.err.Code != code || e.Status != status || e.Code != code || e.Candidate != nil {
+		t.Fatalf("got %v of %+v, want %d %s:\n%s", e.raw, e.Result, status, code, e.body)
+	}
+}

@@ -1,0 +1,439 @@
+package cascade
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// These tests run on a clock of their own (testing/synctest): minutes pass in
+// no time and every moment is exact. The upstreams are in memory.
+
+// scripted is a transport of scripts by the model's name; each has one entry
+// for each request.
+type scripted struct {
+	t       *testing.T
+	mu      sync.Mutex
+	scripts map[string][]timed
+}
+
+// timed is what an in-memory upstream does.
+type timed struct {
+	head   time.Duration // until the head is sent; negative: never
+	status int           // 0: 200
+	media  string        // "": text/event-stream
+	acts   []act
+	open   bool // the body does not end by itself
+	// connected is when the connection is there; only looked at by tests that set it.
+	connected time.Duration
+}
+
+// act is text after a pause.
+type act struct {
+	after time.Duration
+	text  string
+}
+
+func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(body), `"model":"`)
+	model, _, _ := strings.Cut(rest, `"`)
+	s.mu.Lock()
+	if len(s.scripts[model]) == 0 {
+		s.mu.Unlock()
+		s.t.Errorf("unexpected request for %s", model)
+		return nil, io.ErrUnexpectedEOF
+	}
+	script := s.scripts[model][0]
+	s.scripts[model] = s.scripts[model][1:]
+	s.mu.Unlock()
+	ctx := req.Context()
+	wait := func(d time.Duration) error {
+		if d < 0 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if script.connected != 0 {
+		if err := wait(script.connected); err != nil {
+			return nil, err
+		}
+		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+			trace.GotConn(httptrace.GotConnInfo{})
+		}
+	}
+	if err := wait(script.head); err != nil {
+		return nil, err
+	}
+	pr, pw := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = pr.CloseWithError(ctx.Err()) })
+	go func() {
+		for _, a := range script.acts {
+			if wait(a.after) != nil {
+				return
+			}
+			if _, err := io.WriteString(pw, a.text); err != nil {
+				return
+			}
+		}
+		if !script.open {
+			_ = pw.Close()
+		}
+	}()
+	media := script.media
+	if media == "" {
+		media = "text/event-stream"
+	}
+	return &http.Response{
+		StatusCode: max(script.status, 200), Header: http.Header{"Content-Type": {media}}, ContentLength: -1,
+		Body: &pipeBody{pr, stop},
+	}, nil
+}
+
+type pipeBody struct {
+	*io.PipeReader
+	stop func() bool
+}
+
+func (b *pipeBody) Close() error {
+	b.stop()
+	return b.PipeReader.Close()
+}
+
+// diary is a client that notes when it got what.
+type diary struct {
+	start  time.Time
+	header http.Header
+	mu     sync.Mutex
+	notes  []string
+	whole  strings.Builder
+	// slow blocks the first write with that text.
+	slowAt string
+	slow   time.Duration
+}
+
+func newDiary() *diary { return &diary{start: time.Now(), header: http.Header{}} }
+
+func (d *diary) Header() http.Header { return d.header }
+func (d *diary) WriteHeader(int)     {}
+func (d *diary) FlushError() error   { return nil }
+
+func (d *diary) Write(p []byte) (int, error) {
+	if d.slowAt != "" && strings.Contains(string(p), d.slowAt) {
+		d.slowAt = ""
+		time.Sleep(d.slow)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.whole.Write(p)
+	for event := range strings.SplitSeq(strings.TrimSuffix(string(p), "\n\n"), "\n\n") {
+		note := "chunk"
+		switch {
+		case event == ": keep-alive":
+			note = "keep-alive"
+		case strings.Contains(event, `"error"`):
+			note = "error"
+		case strings.Contains(event, "[DONE]"):
+			note = "done"
+		}
+		d.notes = append(d.notes, fmt.Sprintf("%s %s", time.Since(d.start), note))
+	}
+	return len(p), nil
+}
+
+// timedRun runs one request on the clock of the bubble.
+func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *ended, d *diary, took time.Duration), more ...string) {
+	t.Helper()
+	transport := &scripted{t: t, scripts: scripts}
+	s.transport, s.now = transport, time.Now
+	if s.keys == nil {
+		s.keys = []string{"alpha", "beta"}
+	}
+	r := newRig(t, s) // outside of the bubble: the database has goroutines of its own
+	request := r.request(model, streams, more)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		result, err := r.engine.Chat(t.Context(), d, request)
+		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
+		e.err, _ = apierror.From(err)
+		check(e, d, time.Since(d.start))
+	})
+}
+
+var answersAtOnce = []act{{0, role}, {0, text("from beta")}, {0, finish}, {0, doneLine}}
+
+func TestFirstContentTimeout(t *testing.T) {
+	t.Parallel()
+	trickle := make([]act, 0, 200)
+	for range 200 {
+		trickle = append(trickle, act{time.Second, ": wait\n\n"}, act{0, role})
+	}
+	tiers := map[string]time.Duration{"low": 20 * time.Second, "medium": 45 * time.Second, "high": 120 * time.Second}
+	for tier, limit := range tiers {
+		for name, script := range map[string]timed{
+			"no head":            {head: -1},
+			"head only":          {open: true},
+			"comments and roles": {acts: trickle, open: true},
+			"half an event":      {acts: []act{{time.Second, `data: {"choices"`}}, open: true},
+		} {
+			t.Run(tier+", "+name, func(t *testing.T) {
+				t.Parallel()
+				scripts := map[string][]timed{"a-" + tier: {script}, "b-" + tier: {{acts: answersAtOnce}}}
+				timedRun(t, setup{}, "keychain-"+tier, true, scripts, func(e *ended, _ *diary, took time.Duration) {
+					e.wants(t, "beta/b-"+tier, "from beta")
+					if took != limit || e.Failed[0].Code != "timeout" || e.Failed[0].LatencyMS != limit.Milliseconds() || e.FirstToken != limit {
+						t.Errorf("took %s, want %s: %+v", took, limit, e.Failed)
+					}
+				})
+			})
+		}
+	}
+	t.Run("just in time", func(t *testing.T) {
+		t.Parallel()
+		acts := []act{{119 * time.Second, text("slow")}, {59 * time.Second, finish}, {59 * time.Second, doneLine}}
+		timedRun(t, setup{}, "keychain-high", true, map[string][]timed{"a-high": {{acts: acts}}}, func(e *ended, _ *diary, took time.Duration) {
+			e.wants(t, "alpha/a-high", "slow")
+			if took != 237*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	})
+	t.Run("a reply has ten times as long", func(t *testing.T) {
+		t.Parallel()
+		ok := timed{media: "application/json", head: 150 * time.Second, acts: []act{{49 * time.Second, completion("late")}}}
+		timedRun(t, setup{}, "keychain-low", false, map[string][]timed{"a-low": {ok}}, func(e *ended, _ *diary, _ time.Duration) {
+			e.wants(t, "alpha/a-low", "late")
+		})
+	})
+	t.Run("but not for ever", func(t *testing.T) {
+		t.Parallel()
+		late := timed{media: "application/json", head: 150 * time.Second, acts: []act{{51 * time.Second, completion("late")}}}
+		soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
+		timedRun(t, setup{}, "keychain-low", false, map[string][]timed{"a-low": {late}, "b-low": {soon}}, func(e *ended, _ *diary, took time.Duration) {
+			e.wants(t, "beta/b-low", "soon")
+			if took != 200*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	})
+	t.Run("settings", func(t *testing.T) {
+		t.Parallel()
+		s := setup{timeout: `{"first_content":{"low":"3s"}}`}
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{head: -1}}, "b-low": {{acts: answersAtOnce}}}, func(e *ended, _ *diary, took time.Duration) {
+			e.wants(t, "beta/b-low", "from beta")
+			if took != 3*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	})
+	t.Run("an error that never ends", func(t *testing.T) {
+		t.Parallel()
+		scripts := map[string][]timed{
+			"a-low": {{status: 429, media: "application/json", acts: []act{{0, `{"error":`}}, open: true}},
+			"b-low": {{acts: answersAtOnce}},
+		}
+		timedRun(t, setup{}, "keychain-low", true, scripts, func(e *ended, _ *diary, _ time.Duration) {
+			e.wants(t, "beta/b-low", "from beta")
+			if e.failedList() != "alpha:429:Too Many Requests" {
+				t.Errorf("failed %s", e.failedList())
+			}
+		})
+	})
+}
+
+func TestTimeoutsOfAll(t *testing.T) {
+	t.Parallel()
+	never := timed{head: -1}
+	timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {never}}, func(e *ended, _ *diary, took time.Duration) {
+		e.fails(t, 504, "upstream_timeout")
+		if took != 40*time.Second || e.err.NoRetry || len(e.err.FailedAttempts) != 2 {
+			t.Errorf("took %s, %+v", took, e.err)
+		}
+	})
+	t.Run("the last one failed otherwise", func(t *testing.T) {
+		t.Parallel()
+		broken := timed{status: 500}
+		timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {broken}}, func(e *ended, _ *diary, _ time.Duration) {
+			e.fails(t, 502, "all_providers_failed")
+		})
+	})
+}
+
+func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
+	s := setup{timeout: `{"connect":"2s"}`}
+	timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{connected: time.Minute}}, "b-low": {{acts: answersAtOnce}}}, func(e *ended, _ *diary, took time.Duration) {
+		e.wants(t, "beta/b-low", "from beta")
+		if took != 2*time.Second || e.Failed[0].Code != "connect_timeout" {
+			t.Errorf("took %s: %+v", took, e.Failed)
+		}
+	})
+	t.Run("connected in time", func(t *testing.T) {
+		t.Parallel()
+		slow := timed{connected: time.Second, head: 10 * time.Second, acts: []act{{0, text("slow")}, {0, finish}}}
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {slow}}, func(e *ended, _ *diary, _ time.Duration) {
+			e.wants(t, "alpha/a-low", "slow")
+		})
+	})
+}
+
+// What the client gets while nothing flows, and when the gateway gives up.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	s := time.Second
+	var comments, drops []act
+	for range 20 {
+		comments = append(comments, act{25 * s, ": alive\n\n"})
+		drops = append(drops, act{25 * s, " "})
+	}
+	repeat := func(n int, a act) (list []act) {
+		for range n {
+			list = append(list, a)
+		}
+		return list
+	}
+	keepAlives := func(from, to, step int) (list []string) {
+		for at := from; at <= to; at += step {
+			list = append(list, fmt.Sprintf("%s keep-alive", time.Duration(at)*s))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name  string
+		setup setup
+		acts  []act
+		want  []string
+		code  string
+	}{
+		{
+			"cut after a minute", setup{}, []act{{0, text("a")}, {300 * s, text("never")}},
+			append(append([]string{"0s chunk"}, keepAlives(10, 50, 10)...), "1m0s error"), "upstream_stream_error",
+		},
+		{
+			"bytes start it anew", setup{}, []act{{0, text("a")}, {59 * s, text("b")}, {59 * s, finish}, {0, doneLine}},
+			append(append(append(append([]string{"0s chunk"}, keepAlives(10, 50, 10)...), "59s chunk"), keepAlives(69, 109, 10)...), "1m58s chunk", "1m58s done"), "",
+		},
+		{
+			"comments are a sign of life for five minutes", setup{}, append([]act{{0, text("a")}}, comments...),
+			append(append([]string{"0s chunk"}, keepAlives(10, 290, 10)...), "5m0s error"), "upstream_stream_error",
+		},
+		{
+			"so are bytes of an event that does not end", setup{}, append([]act{{0, text("a")}, {0, "data: {"}}, drops...),
+			append(append([]string{"0s chunk"}, keepAlives(10, 290, 10)...), "5m0s error"), "upstream_stream_error",
+		},
+		{
+			"no keep-alive while content flows", setup{}, append(repeat(20, act{9 * s, text("a")}), act{0, finish}, act{0, doneLine}),
+			append(func() (list []string) {
+				for at := 9; at <= 180; at += 9 {
+					list = append(list, fmt.Sprintf("%s chunk", time.Duration(at)*s))
+				}
+				return list
+			}(), "3m0s chunk", "3m0s done"), "",
+		},
+		{
+			"a short setting", setup{options: Options{Idle: 3 * s}}, []act{{0, text("a")}, {4 * s, text("never")}},
+			[]string{"0s chunk", "3s error"}, "upstream_stream_error",
+		},
+		{
+			"of the provider", setup{timeout: `{"idle":"25s"}`}, []act{{0, text("a")}, {26 * s, text("never")}},
+			[]string{"0s chunk", "10s keep-alive", "20s keep-alive", "25s error"}, "upstream_stream_error",
+		},
+		{
+			"a whole answer whose end does not come", setup{}, []act{{0, text("a")}, {0, finish}, {300 * s, doneLine}},
+			append(append([]string{"0s chunk", "0s chunk"}, keepAlives(10, 50, 10)...), "1m0s done"), "",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			timedRun(t, c.setup, "keychain-low", true, map[string][]timed{"a-low": {{acts: c.acts, open: true}}}, func(e *ended, d *diary, _ time.Duration) {
+				if got, want := strings.Join(d.notes, "\n"), strings.Join(c.want, "\n"); got != want {
+					t.Errorf("the client got\n%s\nwant\n%s", got, want)
+				}
+				if e.raw != nil || e.Code != c.code || e.Candidate.Entry != "alpha/a-low" || strings.Contains(e.body, "never") {
+					t.Errorf("%v, %+v", e.raw, e.Result)
+				}
+			})
+		})
+	}
+}
+
+// A client that takes longer to read than an upstream may be silent is not a
+// silent upstream. It runs in real time: the watch waits for a lock meanwhile,
+// which the clock of a bubble does not see.
+func TestSlowClient(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: 100 * time.Millisecond}})
+	r.alpha.does(stream(text("first"), text("second"), text("third"), finish, doneLine))
+	d := newDiary()
+	d.slowAt, d.slow = "second", 300*time.Millisecond
+	result, err := r.engine.Chat(t.Context(), d, r.request("keychain-low", true, nil))
+	if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
+		t.Errorf("%v, %+v\n%s", err, result, d.whole.String())
+	}
+}
+
+// An upstream that keeps its body open behind [DONE] holds the client for a moment only.
+func TestOpenEnd(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]act{"silent": nil, "talking": {{0, strings.Repeat("x", 1<<20)}}, "drip": {{time.Millisecond, "x"}, {time.Second, "x"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := timed{acts: append([]act{{0, text("a") + finish + doneLine}}, more...), open: true}
+			timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {script}}, func(e *ended, _ *diary, took time.Duration) {
+				e.wants(t, "alpha/a-low", doneLine)
+				if took > 100*time.Millisecond {
+					t.Errorf("the client was held for %s", took)
+				}
+			})
+		})
+	}
+}
+
+// The deadline of a request ends it, in whatever phase it is.
+func TestRequestDeadline(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script timed
+		status int
+	}{
+		"before the head":   {timed{head: -1}, 499},
+		"before the commit": {timed{acts: []act{{0, role}}, open: true}, 499},
+		"in the stream":     {timed{acts: []act{{0, text("a")}}, open: true}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{keys: []string{"alpha", "beta"}, transport: &scripted{t: t, scripts: map[string][]timed{"a-low": {c.script}}}, now: time.Now})
+			request := r.request("keychain-low", true, nil)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				d := newDiary()
+				result, err := r.engine.Chat(ctx, d, request)
+				if time.Since(d.start) != 5*time.Second || result.Status != c.status || result.Code != "client_closed_request" || (err == nil) != (c.status == 200) {
+					t.Errorf("%v after %s, %+v", err, time.Since(d.start), result)
+				}
+				if strings.Contains(d.whole.String(), "error") {
+					t.Errorf("the client got %s", d.whole.String())
+				}
+			})
+		})
+	}
+}

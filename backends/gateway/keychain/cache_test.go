@@ -1,0 +1,326 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// TestRevokeWhileAuthenticating has many goroutines use a key that is revoked
+// meanwhile: none may still get through when RevokeKey has returned.
+func TestRevokeWhileAuthenticating(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		for round := range 20 {
+			key, err := n.CreateKey(t.Context(), "alice", "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := make(chan struct{})
+			var all sync.WaitGroup
+			for range 16 {
+				all.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+							_, _ = n.Authenticate(t.Context(), key.Key)
+							n.keys.Del(hashKey(key.Key)) // keep the database in play
+						}
+					}
+				})
+			}
+			time.Sleep(time.Duration(round%4) * time.Millisecond)
+			if err := n.RevokeKey(t.Context(), "alice", key.ID); err != nil {
+				t.Fatal(err)
+			}
+			for range 50 {
+				if id, err := n.Authenticate(t.Context(), key.Key); err == nil {
+					t.Fatalf("round %d: %+v after it was revoked", round, id)
+				}
+			}
+			close(stop)
+			all.Wait()
+		}
+	})
+}
+
+// TestReadUnderWay has a read that began before a change give its answer after
+// it: the change must not be undone by those who join it, nor by the cache.
+func TestReadUnderWay(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	key := n.user(t, "alice")
+	n.providerKey(t, "alice", "alpha", secret)
+	hash := hashKey(key.Key)
+	stale, leave := n.account(t, "alice"), make(chan struct{})
+	var all sync.WaitGroup
+	for name, answer := range map[string]any{"key/" + hash: &cachedKey{&Identity{KeyID: key.ID}}, "account/alice": stale} {
+		entered := make(chan struct{})
+		all.Go(func() {
+			_, _, _ = n.flight.Do(name, func() (any, error) {
+				close(entered)
+				<-leave
+				return answer, nil
+			})
+		})
+		<-entered
+	}
+	if err := n.RevokeKey(t.Context(), "alice", key.ID); err != nil {
+		t.Fatal(err)
+	}
+	n.providerKey(t, "alice", "beta", secret)
+	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // who joined the old read gets its answer
+	wantUnknownKey(t, n, key.Key)
+	if got := len(n.account(t, "alice").keys); got != 2 {
+		t.Errorf("the account has %d keys", got)
+	}
+	if timer.Stop() {
+		close(leave)
+	}
+	all.Wait()
+	wantUnknownKey(t, n, key.Key)
+}
+
+// TestForgetWhatIsOnItsWay checks that an entry which the cache took but does
+// not show yet does not turn up after it was forgotten.
+func TestForgetWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	for i := range 5000 {
+		name := fmt.Sprint(i)
+		n.keys.SetWithTTL(name, &cachedKey{}, 1, CacheTTL)
+		n.forgetKey(name)
+		n.accts.SetWithTTL(name, &Account{}, 1, CacheTTL)
+		n.forgetAccount(name)
+		for range 20 {
+			if _, ok := n.keys.Get(name); ok {
+				t.Fatal("the key is back")
+			}
+			if _, ok := n.accts.Get(name); ok {
+				t.Fatal("the account is back")
+			}
+		}
+	}
+}
+
+// TestCachesHoldWhatTheySay fills them with more than a few hundred.
+func TestCachesHoldWhatTheySay(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	const many = 15_000
+	for i := range many {
+		n.keys.SetWithTTL(fmt.Sprint(i), &cachedKey{}, 1, time.Hour)
+		n.accts.SetWithTTL(fmt.Sprint(i), &Account{}, 1, time.Hour)
+		if i%1000 == 0 {
+			n.keys.Wait()
+			n.accts.Wait()
+		}
+	}
+	n.keys.Wait()
+	n.accts.Wait()
+	keys, accounts := 0, 0
+	for i := range many {
+		if _, ok := n.keys.Get(fmt.Sprint(i)); ok {
+			keys++
+		}
+		if _, ok := n.accts.Get(fmt.Sprint(i)); ok {
+			accounts++
+		}
+	}
+	if keys < many || accounts < many {
+		t.Errorf("%d keys and %d accounts of %d are held", keys, accounts, many)
+	}
+}
+
+// TestChangeOnAnotherNode has two services on one database.
+func TestChangeOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		here, there := p.start(t), p.start(t)
+		key := here.user(t, "alice")
+		for _, n := range []*node{here, there} {
+			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
+				t.Fatal(err)
+			}
+			n.account(t, "alice")
+			n.keys.Wait()
+			n.accts.Wait()
+		}
+		began := time.Now()
+		if err := here.RevokeKey(t.Context(), "alice", key.ID); err != nil {
+			t.Fatal(err)
+		}
+		here.providerKey(t, "alice", "alpha", secret)
+		wantUnknownKey(t, here, key.Key)
+		if len(here.account(t, "alice").keys) != 1 {
+			t.Error("a change is not seen at once where it was made")
+		}
+		if _, err := there.Authenticate(t.Context(), key.Key); err != nil && time.Since(began) < CacheTTL {
+			t.Errorf("the other node does not use its cache: %v", err)
+		}
+		eventually(t, "the other node sees both", func() bool {
+			_, err := there.Authenticate(t.Context(), key.Key)
+			return err != nil && len(there.account(t, "alice").keys) == 1
+		})
+		if took := time.Since(began); took > CacheTTL+2*time.Second { // a slow machine included
+			t.Errorf("the change was seen after %v", took)
+		}
+	})
+}
+
+// TestNotOpen uses a database that is not there yet.
+func TestNotOpen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n, ctx, cat := newNode(t, p.open(t)), t.Context(), testCatalog(t)
+		_, _, _, initUser := n.InitUser(ctx, "alice")
+		_, users := n.Users(ctx, "", 1)
+		_, create := n.CreateKey(ctx, "alice", "", nil)
+		_, keys := n.Keys(ctx, "alice")
+		_, update := n.UpdateKey(ctx, "alice", "gk", KeyChange{})
+		_, rotate := n.RegenerateKey(ctx, "alice")
+		_, authenticate := n.Authenticate(ctx, "ak-x")
+		_, addKey := n.AddProviderKey(ctx, "alice", "alpha", secret, "", anyProvider)
+		_, listKeys := n.ProviderKeys(ctx, "alice")
+		_, addModel := n.AddModel(ctx, "alice", CustomModel{Entry: "a/b", BaseURL: "http://h", Model: "b", Tier: 1})
+		_, changeModel := n.ChangeModel(ctx, cat, "alice", "alpha/large", ModelChange{})
+		_, models := n.Models(ctx, cat, "alice")
+		_, account := n.Account(ctx, "alice")
+		_, preferences := n.Preferences(ctx, "alice")
+		_, discover := n.Discover(ctx, "alice", "local", nil, nil)
+		_, recent := n.Recent(ctx, "alice", 0, 1)
+		for name, err := range map[string]error{
+			"InitUser": initUser, "Users": users, "CreateKey": create, "Keys": keys, "UpdateKey": update, "RegenerateKey": rotate,
+			"RevokeKey": n.RevokeKey(ctx, "alice", "gk"), "Authenticate": authenticate, "AddProviderKey": addKey, "ProviderKeys": listKeys,
+			"DeleteProviderKey": n.DeleteProviderKey(ctx, "alice", "pk"), "AddModel": addModel, "ChangeModel": changeModel,
+			"RemoveModel": n.RemoveModel(ctx, "alice", "a/b"), "Models": models, "Account": account, "Preferences": preferences,
+			"SetPreferences": n.SetPreferences(ctx, cat, "alice", Preferences{}), "Discover": discover,
+			"SyncProviderKey": n.SyncProviderKey(ctx, "alice", "alpha", "", secret), "Recent": recent,
+		} {
+			t.Run(name, func(t *testing.T) { wantUnavailable(t, err) })
+		}
+	})
+}
+
+// TestDatabaseGone stops the server under a running service.
+func TestDatabaseGone(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	n := place{store.Postgres, server.DSN()}.start(t)
+	key := n.user(t, "alice")
+	n.providerKey(t, "alice", "alpha", secret)
+	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
+		t.Fatal(err)
+	}
+	n.account(t, "alice")
+	n.keys.Wait()
+	n.accts.Wait()
+	began := time.Now()
+	server.Stop()
+	_, unknown := n.Authenticate(t.Context(), "ak-unknown")
+	wantUnavailable(t, unknown)
+	_, known := n.Authenticate(t.Context(), key.Key)
+	account, err := n.Account(t.Context(), "alice")
+	if time.Since(began) < CacheTTL && (known != nil || err != nil || len(account.keys) != 1) {
+		t.Errorf("what is cached is of no use: %v, %v", known, err)
+	}
+	wantUnavailable(t, n.RevokeKey(t.Context(), "alice", key.ID))
+	eventually(t, "the caches are stale", func() bool {
+		_, err := n.Authenticate(t.Context(), key.Key)
+		return err != nil
+	})
+	_, known = n.Authenticate(t.Context(), key.Key)
+	wantUnavailable(t, known)
+
+	server.Start()
+	eventually(t, "the database is back", func() bool {
+		_, err := n.Authenticate(t.Context(), key.Key)
+		return err == nil
+	})
+	wantUnknownKey(t, n, "ak-unknown")
+}
+
+// TestDatabaseHangs has a server that does not answer a query.
+func TestDatabaseHangs(t *testing.T) {
+	t.Parallel()
+	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	n, other := p.start(t), p.start(t)
+	key := n.user(t, "alice")
+	locked, leave := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := other.db.Write(context.Background(), func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "LOCK TABLE gateway_keys, gateway_provider_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
+				return err
+			}
+			close(locked)
+			<-leave
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-locked
+	began := time.Now()
+	for _, ask := range []func() error{
+		func() error { _, err := n.Authenticate(t.Context(), key.Key); return err },
+		func() error { _, err := n.Account(t.Context(), "alice"); return err },
+	} {
+		all.Go(func() { wantUnavailable(t, ask()) })
+	}
+	eventually(t, "the reads are given up", func() bool { return time.Since(began) > readTimeout+time.Second })
+	close(leave)
+	all.Wait()
+	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneLeavesOthersStay cancels the request that a shared read began with.
+func TestOneLeavesOthersStay(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	key := n.user(t, "alice")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := n.Authenticate(gone, key.Key); err != nil {
+		t.Errorf("the read ended with the request: %v", err)
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: b.TempDir() + "/test.db"}, zap.NewNop())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Register(Schema()); err != nil {
+		b.Fatal(err)
+	}
+	db.Start(b.Context())
+	n := newNode(b, db)
+	key := n.user(b, "alice").Key
+	if _, err := n.Authenticate(b.Context(), key); err != nil {
+		b.Fatal(err)
+	}
+	n.keys.Wait()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.Authenticate(b.Context(), key); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package keychain
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// modelServer answers /v1/models with what it is told.
+type modelServer struct {
+	*httptest.Server
+	answer atomic.Value // func(w http.ResponseWriter, r *http.Request)
+}
+
+func newModelServer(t *testing.T) *modelServer {
+	t.Helper()
+	s := new(modelServer)
+	s.lists()
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "" {
+			t.Errorf("asked for %s with %v", r.URL, r.Header)
+		}
+		s.answer.Load().(func(http.ResponseWriter, *http.Request))(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *modelServer) base() string { return s.URL + "/v1" }
+
+func (s *modelServer) lists(ids ...string) {
+	items := make([]string, 0, len(ids))
+	for _, id := range ids {
+		items = append(items, fmt.Sprintf("{%q:%q}", "id", id))
+	}
+	s.says(200, `{"data":[`+strings.Join(items, ",")+`]}`)
+}
+
+func (s *modelServer) says(status int, body string) {
+	s.answer.Store(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	})
+}
+
+// own is the entries of a user's own models with where they lead.
+func (n *node) own(t *testing.T) []string {
+	t.Helper()
+	rows, err := n.selectModels(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]string, 0, len(rows))
+	for _, m := range rows {
+		all = append(all, m.Entry+"="+m.BaseURL+" "+m.Model)
+	}
+	return all
+}
+
+func TestDiscover(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n, ctx := p.start(t), t.Context()
+		n.user(t, "alice")
+		one, two := newModelServer(t), newModelServer(t)
+		discover := func(bases ...string) []string {
+			t.Helper()
+			found, err := n.Discover(ctx, "alice", "local", bases, http.DefaultTransport)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		both := []string{one.base() + "/", two.base()}
+		equal(t, discover(both...), nil)
+
+		one.lists("b", "a", "shared")
+		two.lists("shared", "z")
+		equal(t, discover(both...), []string{one.base(), two.base()})
+		want := []string{
+			"local/b=" + one.base() + " b", "local/a=" + one.base() + " a",
+			"local/shared=" + one.base() + " shared", "local/z=" + two.base() + " z",
+		}
+		equal(t, n.own(t), want)
+		if c := n.account(t, "alice").Routing(testCatalog(t)).Tier(catalog.Low); len(c) != 4 || c[0].Entry != "local/b" || c[0].Keys[0].Secret != "" {
+			t.Errorf("%d candidates, first %+v", len(c), c[0])
+		}
+
+		// Again: nothing changes, what the user set included.
+		if _, err := n.ChangeModel(ctx, testCatalog(t), "alice", "local/a", ModelChange{Enabled: new(false)}); err != nil {
+			t.Fatal(err)
+		}
+		before := n.dump(t)
+		discover(both...)
+		if n.dump(t) != before {
+			t.Error("a second look changes the database")
+		}
+
+		// The user's own entries stay, with the prefix and without.
+		for _, entry := range []string{"local/mine", "other/mine"} {
+			if _, err := n.AddModel(ctx, "alice", CustomModel{Entry: entry, BaseURL: "http://elsewhere/v1", Model: "m", Tier: catalog.High}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mine := []string{"local/mine=http://elsewhere/v1 m", "other/mine=http://elsewhere/v1 m"}
+
+		// The first server goes: its models too, and a shared one moves.
+		one.says(500, "")
+		equal(t, discover(both...), []string{two.base()})
+		equal(t, n.own(t), append(append([]string{want[3]}, mine...), "local/shared="+two.base()+" shared"))
+		two.Close()
+		equal(t, discover(both...), nil)
+		equal(t, n.own(t), mine)
+
+		// An unknown user is an error only when there is something to add.
+		one.lists("a")
+		if _, err := n.Discover(ctx, "nobody", "local", both, http.DefaultTransport); err == nil {
+			t.Error("nobody has models")
+		}
+	})
+}
+
+func TestDiscoverWithoutTransport(t *testing.T) {
+	t.Parallel()
+	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n.user(t, "alice")
+	s := newModelServer(t)
+	s.lists("a")
+	for range 2 {
+		if _, err := n.Discover(ctx, "alice", "scripted", []string{s.base()}, http.DefaultTransport); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(n.own(t)) != 1 {
+		t.Fatalf("%v", n.own(t))
+	}
+	if found, err := n.Discover(ctx, "alice", "scripted", []string{s.base()}, nil); err != nil || found != nil || len(n.own(t)) != 0 {
+		t.Errorf("found %v, left %v, error %v", found, n.own(t), err)
+	}
+}
+
+func TestDiscoverHostileLists(t *testing.T) {
+	t.Parallel()
+	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n.user(t, "alice")
+	s := newModelServer(t)
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"id":"m%d"}`, i)
+	}
+	for name, test := range map[string]struct {
+		body string
+		want int
+	}{
+		"HTML":               {"<html>", 0},
+		"empty":              {"", 0},
+		"array":              {"[]", 0},
+		"wrong types":        {`{"data":[{"id":5}]}`, 0},
+		"no data":            {`{"models":[]}`, 0},
+		"cut off":            {`{"data":[{"id":"a"}`, 0},
+		"too large":          {`{"pad":"` + strings.Repeat("x", maxProbe) + `","data":[{"id":"a"}]}`, 0},
+		"deep":               {`{"data":` + strings.Repeat("[", 100_000), 0},
+		"bad ids":            {`{"data":[{"id":""},{"id":"a b"},{"id":"a\tb"},{"id":"a\u0000"},{"id":"\u001b[2J"},{"id":"` + strings.Repeat("x", 151) + `"},{"id":"good"}]}`, 1},
+		"doubles":            {`{"data":[{"id":"a"},{"id":"a"}]}`, 1},
+		"too many":           {`{"data":[` + strings.Join(many, ",") + `]}`, maxFound},
+		"ids with slashes":   {`{"data":[{"id":"org/model:tag"}]}`, 1},
+		"unknown fields":     {`{"object":"list","data":[{"id":"a","owned_by":{}}],"x":[1]}`, 1},
+		"SQL":                {`{"data":[{"id":"';DROP_TABLE_gateway_models;--"}]}`, 1},
+		"broken UTF-8 in id": {"{\"data\":[{\"id\":\"a\xff\"}]}", 1},
+	} {
+		s.says(200, test.body)
+		if _, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := n.own(t); len(got) != test.want {
+			t.Errorf("%s: %d models, want %d: %.200q", name, len(got), test.want, got)
+		}
+	}
+	for _, base := range []string{"", "::", "http://127.0.0.1:1/v1", "http://[", "ftp://x"} {
+		if found, err := n.Discover(ctx, "alice", "local", []string{base}, http.DefaultTransport); err != nil || len(found) != 0 {
+			t.Errorf("%s: found %v, error %v", base, found, err)
+		}
+	}
+
+	// One that hangs is given up.
+	s.answer.Store(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if found, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil || len(found) != 0 {
+		t.Errorf("hanging: found %v, error %v", found, err)
+	}
+	// A redirect is not followed: it could lead anywhere.
+	s.answer.Store(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
+	if found, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil || len(found) != 0 {
+		t.Errorf("redirect: found %v, error %v", found, err)
+	}
+}
+
+func TestSyncProviderKey(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n, ctx := p.start(t), t.Context()
+		n.user(t, "alice")
+		n.providerKey(t, "alice", "alpha", "by-hand")
+		sync := func(provider, label, secret string) {
+			t.Helper()
+			if err := n.SyncProviderKey(ctx, "alice", provider, label, secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := func() []string {
+			keys := n.account(t, "alice").keys
+			all := make([]string, 0, len(keys))
+			for _, k := range keys {
+				all = append(all, k.Provider+"="+k.secret)
+			}
+			return all
+		}
+		sync("alpha", "env A", "one")
+		sync("beta", "env B", "two")
+		equal(t, held(), []string{"alpha=by-hand", "alpha=one", "beta=two"})
+		before := n.dump(t)
+		sync("alpha", "env A", "one")
+		if n.dump(t) != before {
+			t.Error("the same key again changes the database")
+		}
+		sync("alpha", "env A", "three")
+		equal(t, held(), []string{"alpha=by-hand", "beta=two", "alpha=three"})
+		sync("beta", "env B", "")
+		sync("beta", "env B", "")
+		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
+		n.sql(t, "UPDATE gateway_provider_keys SET sealed = 'x' WHERE label = 'env A'")
+		sync("alpha", "env A", "three") // it does not open any more: written anew
+		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
+		wantRefusal(t, n.SyncProviderKey(ctx, "alice", "alpha", "env A", "a b"), 400, "invalid_value", "api_key")
+	})
+}

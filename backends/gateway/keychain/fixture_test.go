@@ -1,0 +1,266 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// start is a whole minute.
+var start = time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
+
+// clock moves on by a millisecond each time it is asked, so that rows made one
+// after another have an order.
+type clock struct{ offset atomic.Int64 }
+
+func (c *clock) now() time.Time {
+	return start.Add(time.Duration(c.offset.Add(int64(time.Millisecond))))
+}
+
+// place is a database that any number of services can share.
+type place struct {
+	dialect  store.Dialect
+	location string // file or DSN
+}
+
+// onBoth runs the test on an empty database of each engine.
+func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, place{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, place{store.Postgres, testenv.Postgres(t).DSN()})
+	})
+}
+
+// node is a service with what a test looks at.
+type node struct {
+	*Service
+	clock *clock
+	logs  *observer.ObservedLogs
+}
+
+func (p place) open(tb testing.TB) *store.DB {
+	tb.Helper()
+	var db *store.DB
+	var err error
+	if p.dialect == store.Postgres {
+		db, err = store.NewPostgres(store.PostgresOptions{DSN: p.location}, zap.NewNop())
+	} else {
+		db, err = store.NewSQLite(store.SQLiteOptions{Path: p.location, Synchronous: "NORMAL"}, zap.NewNop())
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	if err := db.Register(Schema()); err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+func testRing(tb testing.TB) keyring.Keyring {
+	tb.Helper()
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ring
+}
+
+// start makes a node on the place.
+func (p place) start(tb testing.TB) *node {
+	tb.Helper()
+	db := p.open(tb)
+	db.Start(tb.Context())
+	if err := db.Ready(); err != nil {
+		tb.Fatal(err)
+	}
+	return newNode(tb, db)
+}
+
+func newNode(tb testing.TB, db *store.DB) *node {
+	tb.Helper()
+	core, logs := observer.New(zap.InfoLevel)
+	n := &node{clock: new(clock), logs: logs}
+	var err error
+	if n.Service, err = New(db, testRing(tb), zap.New(core), n.clock.now); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(n.Close)
+	return n
+}
+
+// user makes a user and returns their first key.
+func (n *node) user(tb testing.TB, id string) *NewKey {
+	tb.Helper()
+	_, key, created, err := n.InitUser(tb.Context(), id)
+	if err != nil || !created {
+		tb.Fatalf("created %t, error %v", created, err)
+	}
+	return key
+}
+
+func (n *node) providerKey(tb testing.TB, user, provider, secret string) *ProviderKey {
+	tb.Helper()
+	key, err := n.AddProviderKey(tb.Context(), user, provider, secret, "", anyProvider)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
+}
+
+func anyProvider(string) bool { return true }
+
+func (n *node) account(tb testing.TB, user string) *Account {
+	tb.Helper()
+	account, err := n.Account(tb.Context(), user)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return account
+}
+
+// sql changes rows behind the back of the services.
+func (n *node) sql(tb testing.TB, query string, args ...any) {
+	tb.Helper()
+	err := n.write(tb.Context(), func(ctx context.Context, tx querier) error {
+		_, err := n.exec(ctx, tx, query, args...)
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// dump is every value of every table as text.
+func (n *node) dump(tb testing.TB) string {
+	tb.Helper()
+	var b strings.Builder
+	for _, table := range []string{"gateway_users", "gateway_keys", "gateway_provider_keys", "gateway_models", "gateway_preferences", "gateway_usage"} {
+		err := n.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) error {
+			rows, err := r.QueryContext(ctx, "SELECT * FROM "+table) //nolint:gosec // G202: the names above
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			columns, err := rows.Columns()
+			if err != nil {
+				return err
+			}
+			for rows.Next() {
+				cells := make([]any, len(columns))
+				for i := range cells {
+					cells[i] = new(sql.NullString)
+				}
+				if err := rows.Scan(cells...); err != nil {
+					return err
+				}
+				for _, c := range cells {
+					b.WriteString(c.(*sql.NullString).String + "\n")
+				}
+			}
+			return rows.Err()
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// wantRefusal checks the status, code and parameter of an error.
+func wantRefusal(tb testing.TB, err error, status int, code, param string) {
+	tb.Helper()
+	refusal, ok := apierror.From(err)
+	if !ok || refusal.Status != status || refusal.Code != code || refusal.Param != param {
+		tb.Errorf("error %v (%+v), want %d %s %q", err, refusal, status, code, param)
+	}
+}
+
+func wantUnavailable(tb testing.TB, err error) {
+	tb.Helper()
+	if !errors.Is(err, store.ErrUnavailable) {
+		tb.Errorf("error %v, want one that wraps store.ErrUnavailable", err)
+	}
+}
+
+func wantUnknownKey(tb testing.TB, n *node, key string) {
+	tb.Helper()
+	_, err := n.Authenticate(tb.Context(), key)
+	wantRefusal(tb, err, http.StatusUnauthorized, "invalid_api_key", "")
+}
+
+// testCatalog has three providers: alpha and beta in all tiers, gamma with a
+// model of no tier and one that is retired.
+func testCatalog(tb testing.TB) *catalog.Catalog {
+	tb.Helper()
+	providers, models := make([]string, 0, 3), make([]string, 0, 9)
+	for _, code := range []string{"alpha", "beta", "gamma"} {
+		providers = append(providers, `{"code":"`+code+`","name":"`+code+`","base_url":"https://`+code+
+			`.test/v1","env":["`+strings.ToUpper(code)+`_API_KEY"],"shape":{"max_tokens_field":"max_tokens"}}`)
+	}
+	add := func(provider, id, more string) {
+		models = append(models, `{"provider":"`+provider+`","id":"`+id+`","modalities":["text"]`+more+`}`)
+	}
+	for _, code := range []string{"alpha", "beta"} {
+		add(code, "large", `,"tiers":["high"]`)
+		add(code, "mid", `,"tiers":["medium"]`)
+		add(code, "small", `,"tiers":["low"]`)
+	}
+	add("alpha", "both", `,"tiers":["medium","low"]`)
+	add("gamma", "by/name", "")
+	add("gamma", "old", `,"tiers":["low"],"retired":true`)
+	cat, err := catalog.Parse([]byte(`{"updated":"2026-01-01","providers":[` + strings.Join(providers, ",") +
+		`],"models":[` + strings.Join(models, ",") + `]}`))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cat
+}
+
+// order is the names of a tier's candidates.
+func order(r *Routing, t catalog.Tier) string {
+	names := make([]string, 0, len(r.Tier(t)))
+	for _, c := range r.Tier(t) {
+		names = append(names, c.Entry)
+	}
+	return strings.Join(names, " ")
+}
+
+// eventually waits for what other goroutines bring about.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func equal(tb testing.TB, got, want []string) {
+	tb.Helper()
+	if !slices.Equal(got, want) {
+		tb.Errorf("got  %q\nwant %q", got, want)
+	}
+}

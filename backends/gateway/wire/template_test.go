@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"testing"
+)
+
+// slow is an Event without the short way, to compare with.
+func slow(c *ChatStream, data []byte) (string, Progress, error) {
+	c.last.forget()
+	out, progress, err := c.Event(nil, data)
+	return string(out), progress, err
+}
+
+func TestTemplateGivesWhatTheLongWayGives(t *testing.T) {
+	t.Parallel()
+	chunk := func(text string) string {
+		return `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":` + text + `},"finish_reason":null}],"usage":null}`
+	}
+	runs := map[string][]string{
+		"texts":            {chunk(`"a"`), chunk(`"b"`), chunk(`"é\n\""`), chunk(`"\u0041"`)},
+		"empty text":       {chunk(`"a"`), chunk(`""`), chunk(`"b"`)},
+		"text that fakes":  {chunk(`"a"`), chunk(`"a"},"finish_reason":null}],"usage":null}`)},
+		"broken text":      {chunk(`"a"`), chunk("\"a\nb\""), chunk(`"\x"`)},
+		"other tail":       {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":null}`},
+		"other id":         {chunk(`"a"`), `{"id":"y","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":null}],"usage":null}`},
+		"short":            {chunk(`"a"`), `{"id":"x"}`, `{}`, chunk(`"b"`)},
+		"head without end": {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"`},
+		"overlap":          {`{"choices":[{"delta":{"content":"a"}}]}`, `{"choices":[{"delta":{"content":"}}]}`, `{"choices":[{"delta":{"content":""}}]}`},
+	}
+	for name, events := range runs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fast, long := NewChatStream("m", false), NewChatStream("m", false)
+			fast.form.id, long.form.id = "x", "x"
+			fast.form.created, long.form.created = 1, 1
+			for _, data := range events {
+				out, progress, err := fast.Event(nil, []byte(data))
+				want, wantProgress, wantErr := slow(long, []byte(data))
+				if string(out) != want || progress != wantProgress || (err == nil) != (wantErr == nil) {
+					t.Errorf("%s\n gave %s %v %v\n want %s %v %v", data, out, progress, err, want, wantProgress, wantErr)
+				}
+			}
+			if fast.TextBytes() != long.TextBytes() {
+				t.Errorf("text bytes %d, want %d", fast.TextBytes(), long.TextBytes())
+			}
+		})
+	}
+}
+
+func FuzzTemplate(f *testing.F) {
+	f.Add(`{"choices":[{"delta":{"content":"`, `a`, `"}}]}`, `b"c`)
+	f.Add(`{"id":"x","model":"m","choices":[{"delta":{"reasoning":"`, `a`, `"},"finish_reason":null}],"usage":null}`, `\u00e9`)
+	f.Fuzz(func(t *testing.T, head, first, tail, second string) {
+		fast, long := NewChatStream("m", true), NewChatStream("m", true)
+		fast.form.id, long.form.id = "x", "x"
+		fast.form.created, long.form.created = 1, 1
+		for _, text := range []string{first, second, first} {
+			data := []byte(head + text + tail)
+			out, progress, err := fast.Event(nil, data)
+			want, wantProgress, wantErr := slow(long, data)
+			if string(out) != want || progress != wantProgress || (err == nil) != (wantErr == nil) {
+				t.Fatalf("%s\n gave %s %v %v\n want %s %v %v", data, out, progress, err, want, wantProgress, wantErr)
+			}
+		}
+		if fast.TextBytes() != long.TextBytes() || fast.Finish() != long.Finish() {
+			t.Fatal("the two ways count differently")
+		}
+	})
+}

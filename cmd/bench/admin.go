@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// adminClient keeps no connections: a reload replaces the admin endpoint too.
+var adminClient = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// call sends a request to the server's admin endpoint. Right after a reload the
+// connection may still be taken by the endpoint that is about to close, so what
+// fails is tried again; all calls may be repeated.
+func (s *server) call(ctx context.Context, method, path, body string) (answer []byte, err error) {
+	for range 5 {
+		if answer, err = s.callOnce(ctx, method, path, body); err == nil || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return answer, err
+}
+
+func (s *server) callOnce(ctx context.Context, method, path, body string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.admin+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "text/caddyfile")
+		request.Header.Set("Cache-Control", "must-revalidate") // load also what has not changed
+	}
+	response, err := adminClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the admin endpoint: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %.300s", response.StatusCode, text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the admin endpoint for %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// reload loads the server's configuration once more.
+func (s *server) reload(ctx context.Context) error {
+	_, err := s.call(ctx, http.MethodPost, "/load", s.config)
+	return err
+}
+
+// memory is what the server's runtime has in use, in bytes.
+type memory struct {
+	heap  int64 // live objects
+	stack int64
+}
+
+// memory collects garbage twice, since pools survive the first time, and tells
+// what is left.
+func (s *server) memory(ctx context.Context) (m memory, err error) {
+	var text []byte
+	for range 2 {
+		if text, err = s.call(ctx, http.MethodGet, "/debug/pprof/heap?gc=1&debug=1", ""); err != nil {
+			return m, err
+		}
+	}
+	if m.heap, err = statistic(text, "# HeapAlloc = "); err != nil {
+		return m, err
+	}
+	m.stack, err = statistic(text, "# Stack = ")
+	return m, err
+}
+
+// goroutines counts the server's goroutines.
+func (s *server) goroutines(ctx context.Context) (int64, error) {
+	text, err := s.call(ctx, http.MethodGet, "/debug/pprof/goroutine?debug=1", "")
+	if err != nil {
+		return 0, err
+	}
+	return statistic(text, "goroutine profile: total ")
+}
+
+// statistic finds the number behind a label in the text form of a profile.
+func statistic(text []byte, label string) (int64, error) {
+	_, rest, found := bytes.Cut(text, []byte(label))
+	end := 0
+	for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	if !found || err != nil {
+		return 0, fmt.Errorf("the profile has no %q", label)
+	}
+	return n, nil
+}
+
+// saveProfile saves a profile of the server: "profile" (CPU) or "allocs" over
+// whole seconds, "heap" or "goroutine" as of now with a length of 0.
+func (s *server) saveProfile(ctx context.Context, kind string, length time.Duration, file string) error {
+	path := "/debug/pprof/" + kind
+	if length > 0 {
+		path += fmt.Sprintf("?seconds=%d", max(1, int(length/time.Second)))
+	}
+	text, err := s.call(ctx, http.MethodGet, path, "")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("saving a profile: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// child is a process that this one started; it ends with it.
+type child struct {
+	cmd  *exec.Cmd
+	log  string // file of its standard error
+	done chan struct{}
+}
+
+// launch starts a process. stdin and stdout may be nil.
+func launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Writer, environment []string, program string, args ...string) (*child, error) {
+	c := &child{log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	file, err := os.Create(c.log)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }()                // the process has its own
+	c.cmd = exec.CommandContext(ctx, program, args...) //nolint:gosec // this program or the one it is to measure
+	c.cmd.Dir, c.cmd.Env = dir, environment
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, file
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		defer close(c.done)
+		_ = c.cmd.Wait() // how it ended does not matter once it is gone
+	}()
+	return c, nil
+}
+
+// stop ends the process and waits for it.
+func (c *child) stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.done:
+	case <-time.After(10 * time.Second):
+		_ = c.cmd.Process.Kill()
+		<-c.done
+	}
+}
+
+// said is the end of what the process wrote to its log.
+func (c *child) said() string {
+	text, _ := os.ReadFile(c.log)
+	return string(text[max(0, len(text)-2000):])
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// errUnanswered is the error of a fresh connection that ended without a byte.
+var errUnanswered = errors.New("the connection ended without an answer")
+
+// patience is how long a client waits for an answer.
+const patience = 60 * time.Second
+
+// client is one keep-alive connection to a site, for one goroutine.
+type client struct {
+	address string
+	conn    net.Conn
+	reader  replyReader
+	used    bool // an answer came over it
+}
+
+func (c *client) dial(ctx context.Context) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", c.address)
+	if err != nil {
+		return err
+	}
+	c.conn, c.used = conn, false
+	c.reader = replyReader{in: bufio.NewReaderSize(conn, 16<<10)}
+	return nil
+}
+
+func (c *client) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// send writes the request and reads the head of the answer. A server may close
+// a connection that is idle at any time, as it does in a reload: when it did,
+// and nothing has come, the request is sent again on a new one.
+func (c *client) send(ctx context.Context, request []byte, got *reply) error {
+	for {
+		if c.conn == nil {
+			if err := c.dial(ctx); err != nil {
+				return fmt.Errorf("connecting: %w", err)
+			}
+		}
+		if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		_, err := c.conn.Write(request)
+		if err == nil {
+			_, err = c.reader.in.Peek(1)
+		}
+		if err == nil {
+			return c.reader.head(got)
+		}
+		c.close()
+		if !c.used {
+			return fmt.Errorf("%w: %w", errUnanswered, err)
+		}
+	}
+}
+
+// do makes one exchange.
+func (c *client) do(ctx context.Context, request []byte) (got reply, err error) {
+	if err = c.send(ctx, request, &got); err == nil {
+		err = c.reader.body(&got, 0)
+	}
+	c.used = true
+	if err != nil || got.closes {
+		c.close()
+	}
+	return got, err
+}
+
+// hold begins an exchange and reads until so many events have come. The stream
+// stays open until the client is closed.
+func (c *client) hold(ctx context.Context, request []byte, events int) error {
+	var got reply
+	if err := c.send(ctx, request, &got); err != nil {
+		return err
+	}
+	if err := c.reader.body(&got, 2*events); err != nil {
+		return fmt.Errorf("after %d events: %w", got.lines/2, err)
+	}
+	if got.status != 200 || got.lines < 2*events {
+		return fmt.Errorf("status %d with %d events instead of 200 with %d", got.status, got.lines/2, events)
+	}
+	return nil
+}
+
+// firstByte makes one exchange and tells when its first byte came.
+func (c *client) firstByte(ctx context.Context, request []byte) (time.Duration, error) {
+	var got reply
+	if c.conn == nil {
+		if err := c.dial(ctx); err != nil {
+			return 0, fmt.Errorf("connecting: %w", err)
+		}
+	}
+	began := time.Now()
+	if err := c.send(ctx, request, &got); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if err := c.reader.body(&got, 0); err != nil {
+		return 0, err
+	}
+	if got.closes {
+		c.close()
+	}
+	return took, isStream(got)
+}

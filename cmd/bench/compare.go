@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// conns is the number of connections of a load. It is below the 32 idle
+// connections to an upstream that reverse_proxy keeps, so that plain Caddy does
+// not pay for dialing.
+const conns = 16
+
+const (
+	warmUp = 300 * time.Millisecond
+	// settle is enough for the usage log, which is written every second.
+	settle = 1100 * time.Millisecond
+)
+
+// sample is what one slice of one side came to.
+type sample struct {
+	rate float64 // requests a second
+	cpu  float64 // of the server, microseconds a request
+}
+
+// pair is the comparison of two sides, round by round.
+type pair struct{ plain, other []sample }
+
+// compare gives two loads slices in turn, who begins alternating, so that a
+// drift of the machine hits both.
+func (b *bench) compare(ctx context.Context, s *server, rounds int, plain, other *load) (*pair, error) {
+	for _, l := range []*load{plain, other} {
+		if o := l.run(ctx, warmUp); o.failure != nil {
+			return nil, o.failure
+		}
+	}
+	var p pair
+	for round := range rounds {
+		sides := []*load{plain, other}
+		if round%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, side := range sides {
+			got, err := b.sample(ctx, s, side)
+			if err != nil {
+				return nil, err
+			}
+			if side == plain {
+				p.plain = append(p.plain, got)
+			} else {
+				p.other = append(p.other, got)
+			}
+		}
+	}
+	return &p, nil
+}
+
+// sample runs one slice.
+func (b *bench) sample(ctx context.Context, s *server, l *load) (sample, error) {
+	before, err := s.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	o := l.run(ctx, b.slice)
+	if o.failure != nil {
+		return sample{}, fmt.Errorf("%d of %d requests failed: %w", o.failed, o.requests+o.failed, o.failure)
+	}
+	select {
+	case <-time.After(l.settle):
+	case <-ctx.Done():
+		return sample{}, ctx.Err()
+	}
+	after, err := s.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	return sample{o.rate(), float64((after - before).Microseconds()) / float64(max(1, o.requests))}, nil
+}
+
+func rateOf(s sample) float64 { return s.rate }
+func cpuOf(s sample) float64  { return s.cpu }
+
+// medianOf is the median of one figure over the rounds of a side.
+func medianOf(side []sample, figure func(sample) float64) float64 {
+	values := make([]float64, len(side))
+	for i, s := range side {
+		values[i] = figure(s)
+	}
+	return median(values)
+}
+
+// ratio is the median of the rounds' ratios: the two slices of a round lie next
+// to each other, so it is steadier than the ratio of the medians.
+func (p *pair) ratio(figure func(sample) float64) float64 {
+	values := make([]float64, len(p.plain))
+	for i := range values {
+		values[i] = figure(p.other[i]) / figure(p.plain[i])
+	}
+	return median(values)
+}
+
+// difference is the median of the rounds' differences.
+func (p *pair) difference(figure func(sample) float64) float64 {
+	values := make([]float64, len(p.plain))
+	for i := range values {
+		values[i] = figure(p.other[i]) - figure(p.plain[i])
+	}
+	return median(values)
+}
+
+// lines are the two lines of a comparison: rates with an aim, CPU beside them.
+func (p *pair) lines(what string, aim float64) []line {
+	cpu := beside(what+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	cpu.ratio = fmt.Sprintf("%.2f", p.ratio(cpuOf))
+	return []line{
+		atLeast(what+", requests/s", medianOf(p.plain, rateOf), medianOf(p.other, rateOf), p.ratio(rateOf), aim),
+		cpu,
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return 0
+	}
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}
+
+// profileTime is enough samples to tell what costs a hundredth of the time.
+const profileTime = 6 * time.Second
+
+// profile saves CPU and allocation profiles of the server under a load, in a
+// slice of its own since profiling costs too.
+func (b *bench) profile(ctx context.Context, s *server, l *load, name string) error {
+	if b.profiles == "" {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan *outcome, 1)
+	go func() { ended <- l.run(ctx, time.Hour) }()
+	for _, kind := range [...]string{"profile", "allocs"} {
+		if err := s.saveProfile(ctx, kind, profileTime, filepath.Join(b.profiles, name+"."+kind)); err != nil {
+			return err
+		}
+	}
+	stop()
+	return (<-ended).failure
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// load is a stream of equal requests, each connection sending the next one when
+// it has the answer.
+type load struct {
+	to      site
+	request []byte
+	check   func(reply) error
+	conns   int
+	// settle is how long the server may finish what it does behind a request on
+	// the account of that request.
+	settle time.Duration
+}
+
+// outcome is what a load came to.
+type outcome struct {
+	requests   int
+	unanswered int // of the failed ones, those whose fresh connection was closed
+	failed     int
+	failure    error // the first
+	elapsed    time.Duration
+	latency    []time.Duration // of each request, sorted
+}
+
+// rate is the number of requests a second.
+func (o *outcome) rate() float64 { return float64(o.requests) / o.elapsed.Seconds() }
+
+// percentile is the latency that so many percent of the requests kept.
+func (o *outcome) percentile(p float64) time.Duration {
+	if len(o.latency) == 0 {
+		return 0
+	}
+	return o.latency[min(len(o.latency)-1, int(float64(len(o.latency))*p/100))]
+}
+
+// maxFailures of a connection end it: a server that is gone must not be asked
+// for the rest of the time.
+const maxFailures = 100
+
+// run sends for a time, or until ctx ends; requests under way are finished.
+func (l *load) run(ctx context.Context, length time.Duration) *outcome {
+	var (
+		total outcome
+		mu    sync.Mutex
+		all   sync.WaitGroup
+		began = time.Now()
+	)
+	for range l.conns {
+		all.Go(func() {
+			own := l.connection(ctx, began.Add(length))
+			mu.Lock()
+			defer mu.Unlock()
+			total.requests += own.requests
+			total.failed += own.failed
+			total.unanswered += own.unanswered
+			total.latency = append(total.latency, own.latency...)
+			if total.failure == nil {
+				total.failure = own.failure
+			}
+		})
+	}
+	all.Wait()
+	total.elapsed = time.Since(began)
+	slices.Sort(total.latency)
+	return &total
+}
+
+func (l *load) connection(ctx context.Context, end time.Time) (own outcome) {
+	c := &client{address: l.to.address}
+	defer c.close()
+	own.latency = make([]time.Duration, 0, 1<<14)
+	for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
+		got, err := c.do(context.WithoutCancel(ctx), l.request)
+		if err == nil {
+			err = l.check(got)
+		}
+		then := time.Now()
+		if err != nil {
+			if own.failed++; own.failure == nil {
+				own.failure = err
+			}
+			if errors.Is(err, errUnanswered) {
+				own.unanswered++
+			}
+			if own.failed == maxFailures {
+				break
+			}
+			c.close()
+		} else {
+			own.requests++
+			own.latency = append(own.latency, then.Sub(now))
+		}
+		now = then
+	}
+	return own
+}

@@ -1,0 +1,101 @@
+// Command bench measures what Tollgate costs beside plain Caddy. It starts a
+// mock provider and the built binary, sends the same requests to a site that is
+// only `reverse_proxy` and to one that is `tollgate gateway`, slice by slice in
+// turn, and prints one table of ratios. Rates depend on what else the machine
+// does; the server's CPU time a request hardly does.
+//
+//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-profile <folder>]
+//
+// The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times
+// and memory are read from /proc, so it runs on Linux. It exits with 1 when
+// something could not be measured, whatever the verdicts are.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// bench is one run of this command.
+type bench struct {
+	rounds   int
+	slice    time.Duration // of one measurement
+	profiles string        // folder for profiles; empty: none are made
+	binary   string        // the server under test
+	dir      string        // temporary, for configurations and databases
+	upstream string        // host:port of the mock provider
+}
+
+func main() {
+	var b bench
+	mock := flag.Bool("mock", false, "be the mock provider; for this command's own use")
+	only := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
+	flag.IntVar(&b.rounds, "rounds", 5, "slices of each side, taken in turn; the median counts")
+	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
+	flag.StringVar(&b.profiles, "profile", "", "folder for profiles of the server: CPU and allocations during rows a to d, heap and goroutines in e")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The load shares the machine with what it measures: it trades memory for
+	// fewer collections.
+	debug.SetGCPercent(400)
+	var err error
+	if *mock {
+		err = serveMock(ctx, os.Stdin, os.Stdout)
+	} else {
+		err = b.run(ctx, *only)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run measures the chosen rows and prints the table.
+func (b *bench) run(ctx context.Context, only string) error {
+	chosen, err := choose(only)
+	if err != nil {
+		return err
+	}
+	if b.rounds < 1 || b.rounds > 99 || b.slice < 100*time.Millisecond || b.slice > time.Minute {
+		return errors.New("-rounds must be from 1 to 99 and -time from 100ms to 1m")
+	}
+	if b.profiles != "" {
+		if err := os.MkdirAll(b.profiles, 0o750); err != nil {
+			return fmt.Errorf("making the folder of the profiles: %w", err)
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "tollgate-bench-"); err != nil {
+		return fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder that stays harms nobody
+	if b.binary, err = findBinary(ctx, b.dir); err != nil {
+		return err
+	}
+	mock, err := startMock(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	defer mock.stop()
+	b.upstream = mock.address
+
+	var report report
+	for _, row := range chosen {
+		fmt.Fprintln(os.Stderr, "measuring", row.letter+":", row.about)
+		lines, err := row.measure(ctx, b)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		report.add(row, lines, err)
+	}
+	report.print(os.Stdout, machine(b.binary))
+	return report.failure()
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What the mock provider answers is asked for by a word anywhere in the
+// request, so that it passes through whatever stands between.
+const (
+	askPrefix = "mock:"
+	askWhole  = "mock:whole"  // a 1 KB chat completion
+	askBurst  = "mock:burst"  // a stream of streamChunks, all at once
+	askPaced  = "mock:paced"  // the same, flushed after each chunk
+	askPadded = "mock:padded" // as askBurst, each chunk with padding as OpenAI sends it
+	askIdle   = "mock:idle"   // one chunk, then silence until the client leaves
+	askFlood  = "mock:flood-" // so many chunks as fast as they go, then silence
+)
+
+// mock is a running mock provider.
+type mock struct {
+	*child
+	address string
+	stdin   io.Closer
+}
+
+// startMock runs this program again as the provider: a process of its own, so
+// that its CPU time is not the load's.
+func startMock(ctx context.Context, dir string) (*mock, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("starting the mock: %w", err)
+	}
+	stdin, hold, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the mock: %w", err)
+	}
+	said, tell, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the mock: %w", err)
+	}
+	defer func() { _ = said.Close() }()
+	c, err := launch(ctx, dir, "mock", stdin, tell, os.Environ(), self, "-mock")
+	_, _ = tell.Close(), stdin.Close() // the process has its own
+	if err != nil {
+		return nil, err
+	}
+	address, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		c.stop()
+		return nil, fmt.Errorf("starting the mock: %w\n%s", err, c.said())
+	}
+	return &mock{c, strings.TrimSpace(address), hold}, nil
+}
+
+func (m *mock) stop() {
+	m.stdin.Close()
+	m.child.stop()
+}
+
+// serveMock tells its address on out and serves until in ends, which it does
+// however its parent ends, or until ctx does.
+func serveMock(ctx context.Context, in io.Reader, out io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		_ = server.Close()
+	}()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
+		return fmt.Errorf("telling the address: %w", err)
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// answer is the whole of the mock provider.
+func answer(w http.ResponseWriter, r *http.Request) {
+	body := bodies.Get().(*bytes.Buffer)
+	body.Reset()
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, 64<<20))
+	ask := asked(body.Bytes())
+	bodies.Put(body)
+	if err != nil {
+		return // the client has left
+	}
+	header := w.Header()
+	if ask == askWhole {
+		header["Content-Type"] = []string{"application/json"}
+		header["Content-Length"] = []string{strconv.Itoa(len(wholeReply))}
+		_, _ = w.Write(wholeReply)
+		return
+	}
+	header["Content-Type"] = []string{"text/event-stream"}
+	flush := http.NewResponseController(w).Flush
+	switch count, flood := strings.CutPrefix(ask, askFlood); {
+	case flood:
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for i := range n {
+			if _, err := w.Write(plainChunks[i%len(plainChunks)]); err != nil {
+				return
+			}
+		}
+		_ = flush()
+		<-r.Context().Done()
+	case ask == askIdle:
+		_, _ = w.Write(plainChunks[0])
+		_ = flush()
+		<-r.Context().Done()
+	case ask == askBurst:
+		_, _ = w.Write(bytes.Join(plainStream, nil))
+	case ask == askPadded:
+		_, _ = w.Write(bytes.Join(paddedStream, nil))
+	case ask == askPaced:
+		for _, chunk := range plainStream {
+			_, _ = w.Write(chunk)
+			_ = flush()
+		}
+	default:
+		http.Error(w, "the request asks for nothing", http.StatusBadRequest)
+	}
+}
+
+// asked is the word that asks, empty when there is none.
+func asked(body []byte) string {
+	at := bytes.Index(body, []byte(askPrefix))
+	if at < 0 {
+		return ""
+	}
+	word := body[at:]
+	end := len(askPrefix)
+	for end < len(word) && (word[end] == '-' || ('a' <= word[end] && word[end] <= 'z') || ('0' <= word[end] && word[end] <= '9')) {
+		end++
+	}
+	return string(word[:end])
+}

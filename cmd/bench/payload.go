@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// streamChunks is the number of chunks with content in a stream. Around them
+// are those with the role, the finish reason and the usage, and [DONE].
+const streamChunks = 100
+
+// streamEvents is what a client gets at least; the usage chunk comes only to
+// those who asked for it.
+const streamEvents = streamChunks + 3
+
+// modelName is asked for; the gateway takes it for its lowest tier.
+const modelName = "keychain-low"
+
+// Chunks are as large as those of the providers, who repeat what frames them.
+const (
+	chunkHead = `data: {"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,` +
+		`"model":"gpt-5.4-nano-2026-03-17","service_tier":"default","system_fingerprint":"fp_a288987b44","choices":`
+	chunkTail = `,"usage":null}` + "\n\n"
+	usageJSON = `{"prompt_tokens":212,"completion_tokens":101,"total_tokens":313,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},` +
+		`"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`
+)
+
+var (
+	plainChunks  = makeChunks(false)
+	paddedChunks = makeChunks(true)
+	plainStream  = makeStream(plainChunks)
+	paddedStream = makeStream(paddedChunks)
+	wholeReply   = makeWhole()
+)
+
+// tokens are what models stream, in JSON. They differ in length, need and do
+// not need escapes, so that nobody profits from chunks that are all alike.
+var tokens = [...]string{
+	" A", " gateway", " stands", " between", " those", " who", " ask", ",", " and", " those", " who", " answer", ".", `\n\n`,
+	" It", " says", ` \"`, "no", `\"`, " —", " più", " di", " rado", " than", " one", " would", " think", " 世界", "-", "wide", ";", " see",
+}
+
+// makeChunks makes the chunks with content. Padded ones end in a text of random
+// length, which OpenAI adds to hide the length of the token.
+func makeChunks(padded bool) [][]byte {
+	chunks := make([][]byte, streamChunks)
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run
+	for i := range chunks {
+		tail := chunkTail
+		if padded {
+			text := strconv.FormatUint(random.Uint64()|1<<63, 36)
+			tail = `,"usage":null,"obfuscation":"` + text[:1+i%len(text)] + `"}` + "\n\n"
+		}
+		chunks[i] = []byte(chunkHead + `[{"index":0,"delta":{"content":"` + tokens[i%len(tokens)] + `"},"logprobs":null,"finish_reason":null}]` + tail)
+	}
+	return chunks
+}
+
+// makeStream frames the chunks with content.
+func makeStream(content [][]byte) [][]byte {
+	events := make([][]byte, 0, len(content)+4)
+	events = append(events, []byte(chunkHead+`[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]`+chunkTail))
+	events = append(events, content...)
+	return append(events,
+		[]byte(chunkHead+`[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]`+chunkTail),
+		[]byte(chunkHead+`[],"usage":`+usageJSON+"}\n\n"),
+		[]byte("data: [DONE]\n\n"))
+}
+
+// makeWhole is a reply of 1 KB.
+func makeWhole() []byte {
+	const head = `{"id":"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT","object":"chat.completion","created":1741569952,"model":"gpt-5.4-nano-2026-03-17",` +
+		`"choices":[{"index":0,"message":{"role":"assistant","content":"`
+	const tail = `","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":` + usageJSON +
+		`,"service_tier":"default","system_fingerprint":"fp_a288987b44"}`
+	return []byte(head + prose(1024-len(head)-len(tail)) + tail)
+}
+
+// prose is English-looking text of n bytes.
+func prose(n int) string {
+	const sentence = "A gateway stands between those who ask and those who answer, and it should cost neither of them much. "
+	return strings.Repeat(sentence, n/len(sentence)+1)[:max(n, 0)]
+}
+
+// chat is the body of a chat request of about size bytes. From 4 KB on it is a
+// conversation of messages of 2 KB.
+func chat(ask string, stream bool, size int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"max_tokens":256,"messages":[{"role":"system","content":"You are helpful. %s"}`, modelName, stream, ask)
+	for role := 0; size-b.Len() > 4<<10; role++ {
+		fmt.Fprintf(&b, `,{"role":%q,"content":"%s"}`, [...]string{"user", "assistant"}[role%2], prose(2<<10))
+	}
+	const tail = `"}]}`
+	b.WriteString(`,{"role":"user","content":"`)
+	return b.String() + prose(size-b.Len()-len(tail)) + tail
+}
+
+// request is the text of an HTTP request for a site.
+func (s site) request(body string) []byte {
+	authorization := ""
+	if s.key != "" {
+		authorization = "Authorization: Bearer " + s.key + "\r\n"
+	}
+	return []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: " + s.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + authorization +
+		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+}

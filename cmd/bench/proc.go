@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// tick is the unit of CPU times in /proc: USER_HZ is 100 on every platform
+// that Go runs on.
+const tick = time.Second / 100
+
+// cpuTime is the CPU time a process has used, in user and kernel mode.
+func cpuTime(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading CPU times: %w", err)
+	}
+	return parseStat(stat)
+}
+
+// parseStat reads utime and stime, fields 14 and 15 of proc(5). The second
+// field is the program's name in parentheses and may hold anything.
+func parseStat(stat []byte) (time.Duration, error) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0, errors.New("reading CPU times: /proc/<pid>/stat is too short")
+	}
+	var sum int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading CPU times: %w", err)
+		}
+		sum += n
+	}
+	return time.Duration(sum) * tick, nil
+}
+
+// resident is the anonymous memory of a process in bytes: heap, stacks and the
+// runtime's own, without the pages of the program file.
+func resident(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading memory: %w", err)
+	}
+	return parseStatus(status)
+}
+
+func parseStatus(status []byte) (int64, error) {
+	for entry := range bytes.Lines(status) {
+		if value, ok := bytes.CutPrefix(entry, []byte("RssAnon:")); ok {
+			value = bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(value), []byte("kB")))
+			kilobytes, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("reading memory: %w", err)
+			}
+			return kilobytes << 10, nil
+		}
+	}
+	return 0, errors.New("reading memory: /proc/<pid>/status has no RssAnon")
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// reply is what a client keeps of an answer.
+type reply struct {
+	status int
+	bytes  int
+	lines  int  // line ends in the body; a server-sent event has two
+	closes bool // no further request may be sent on the connection
+}
+
+// errFraming is the error of an answer that this reader does not understand.
+var errFraming = errors.New("the answer is not framed as expected")
+
+// maxBody bounds an answer and a chunk of it.
+const maxBody = 1 << 30
+
+// replyReader reads HTTP/1.1 answers and counts instead of keeping: a fraction
+// of the work of net/http, since the load shares the machine with the server.
+type replyReader struct {
+	in      *bufio.Reader
+	length  int // of the body; -1: chunked
+	inChunk int // bytes left of the chunk being read
+}
+
+// head reads status line and headers.
+func (r *replyReader) head(got *reply) error {
+	line, err := r.in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if len(line) < 13 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return errFraming
+	}
+	if got.status, err = digits(line[9:12], 10); err != nil {
+		return err
+	}
+	r.length, r.inChunk = 0, 0
+	for {
+		line, err := r.in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		name, value, found := bytes.Cut(line, []byte(":"))
+		if !found {
+			if len(bytes.TrimRight(line, "\r\n")) > 0 {
+				return errFraming
+			}
+			return nil
+		}
+		value = bytes.TrimSpace(value)
+		switch len(name) { // most headers need no comparison
+		case len("Connection"):
+			if bytes.EqualFold(name, []byte("Connection")) && bytes.EqualFold(value, []byte("close")) {
+				got.closes = true
+			}
+		case len("Content-Length"):
+			if bytes.EqualFold(name, []byte("Content-Length")) {
+				if r.length, err = digits(value, 10); err != nil {
+					return err
+				}
+			}
+		case len("Transfer-Encoding"):
+			if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+				r.length = -1
+			}
+		}
+	}
+}
+
+// body reads on to the end of the answer, or, with enough > 0, until the body
+// had so many lines; then it can be called again.
+func (r *replyReader) body(got *reply, enough int) error {
+	if r.length >= 0 {
+		return r.take(got, &r.length, 0)
+	}
+	for {
+		if r.inChunk == 0 {
+			size, err := r.chunkSize()
+			if err != nil {
+				return err
+			}
+			if size == 0 {
+				return r.lineEnd() // trailers are not expected
+			}
+			r.inChunk = size
+		}
+		if err := r.take(got, &r.inChunk, enough); err != nil {
+			return err
+		}
+		if r.inChunk == 0 {
+			if err := r.lineEnd(); err != nil {
+				return err
+			}
+		}
+		if enough > 0 && got.lines >= enough {
+			return nil
+		}
+	}
+}
+
+// take counts left bytes, or until there are enough lines.
+func (r *replyReader) take(got *reply, left *int, enough int) error {
+	for *left > 0 && (enough == 0 || got.lines < enough) {
+		if _, err := r.in.Peek(1); err != nil {
+			return err
+		}
+		part, err := r.in.Peek(min(*left, r.in.Buffered()))
+		if err != nil {
+			return err
+		}
+		got.lines += bytes.Count(part, []byte("\n"))
+		got.bytes += len(part)
+		*left -= len(part)
+		if _, err := r.in.Discard(len(part)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunkSize reads the line before a chunk.
+func (r *replyReader) chunkSize() (int, error) {
+	line, err := r.in.ReadSlice('\n')
+	if err != nil {
+		return 0, err
+	}
+	return digits(bytes.TrimRight(line, "\r\n"), 16)
+}
+
+func (r *replyReader) lineEnd() error {
+	line, err := r.in.ReadSlice('\n')
+	if err == nil && len(bytes.TrimRight(line, "\r\n")) > 0 {
+		return errFraming
+	}
+	return err
+}
+
+// digits reads a whole number up to maxBody.
+func digits(text []byte, base int) (n int, err error) {
+	if len(text) == 0 {
+		return 0, errFraming
+	}
+	for _, c := range text {
+		digit := base
+		switch {
+		case '0' <= c && c <= '9':
+			digit = int(c - '0')
+		case 'a' <= c && c <= 'f':
+			digit = int(c-'a') + 10
+		case 'A' <= c && c <= 'F':
+			digit = int(c-'A') + 10
+		}
+		if n = n*base + digit; digit >= base || n > maxBody {
+			return 0, fmt.Errorf("%w: %.20q is no size", errFraming, text)
+		}
+	}
+	return n, nil
+}
+
+// isWhole checks the answer to askWhole.
+func isWhole(got reply) error {
+	if got.status != 200 || got.bytes < 900 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a chat completion", got.status, got.bytes)
+	}
+	return nil
+}
+
+// isStream checks the answer to askBurst, askPadded and askPaced.
+func isStream(got reply) error {
+	if got.status != 200 || got.lines < 2*streamEvents {
+		return fmt.Errorf("status %d with %d lines instead of 200 with %d events", got.status, got.lines, streamEvents)
+	}
+	return nil
+}

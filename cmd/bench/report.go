@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// line is one line of the table.
+type line struct {
+	what            string
+	plain, tollgate string
+	ratio           string // tollgate to plain; with a sign: the difference
+	aim             string // empty: none
+	met             bool   // the aim is met
+}
+
+// atLeast is a line whose ratio should not fall below aim.
+func atLeast(what string, plain, tollgate, ratio, aim float64) line {
+	return line{what, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim), ratio >= aim}
+}
+
+// beside is a line without an aim.
+func beside(what string, plain, tollgate float64) line {
+	return line{what: what, plain: number(plain), tollgate: number(tollgate), ratio: fmt.Sprintf("%.2f", tollgate/plain)}
+}
+
+// number writes three digits that count.
+func number(v float64) string {
+	switch size := max(v, -v); {
+	case size >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+}
+
+// signed is number with its sign.
+func signed(v float64) string {
+	if v < 0 {
+		return number(v)
+	}
+	return "+" + number(v)
+}
+
+// report collects the table.
+type report struct {
+	lines  []line
+	failed []error
+}
+
+func (r *report) add(of row, lines []line, err error) {
+	for _, l := range lines {
+		l.what = of.letter + "  " + l.what
+		r.lines = append(r.lines, l)
+	}
+	if err != nil {
+		r.failed = append(r.failed, fmt.Errorf("row %s (%s) was not measured: %w", of.letter, of.about, err))
+	}
+}
+
+// failure is what could not be measured; nil: nothing.
+func (r *report) failure() error { return errors.Join(r.failed...) }
+
+// print writes the table. Errors of standard output have nowhere to be told.
+func (r *report) print(w io.Writer, machine string) {
+	_, _ = fmt.Fprintln(w, "\n"+machine)
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "what\tplain\ttollgate\tratio\taim\tverdict")
+	for _, l := range r.lines {
+		verdict := ""
+		if l.aim != "" {
+			verdict = "below"
+			if l.met {
+				verdict = "ok"
+			}
+		}
+		_, _ = fmt.Fprintln(table, strings.Join([]string{l.what, l.plain, l.tollgate, l.ratio, l.aim, verdict}, "\t"))
+	}
+	_ = table.Flush()
+}
+
+// machine names what the numbers were taken on.
+func machine(binary string) string {
+	model := runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for entry := range bytes.Lines(text) {
+			if name, value, ok := bytes.Cut(entry, []byte(":")); ok && string(bytes.TrimSpace(name)) == "model name" {
+				model = string(bytes.TrimSpace(value))
+				break
+			}
+		}
+	}
+	built := "unknown Go"
+	if info, err := buildinfo.ReadFile(binary); err == nil {
+		built = info.GoVersion
+	}
+	return fmt.Sprintf("%d cores of %s, %s/%s; server built by %s, load by %s",
+		runtime.NumCPU(), model, runtime.GOOS, runtime.GOARCH, built, runtime.Version())
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// firstByteRow is the time from a request to the first byte of its stream on an
+// otherwise idle server, taken on both sides in turn.
+func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
+	const aim = 0.3 // milliseconds
+	s, err := b.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	sides := [2]site{s.plain, s.gateway}
+	var (
+		clients  [2]*client
+		requests [2][]byte
+		times    [2][]time.Duration
+	)
+	for i, to := range sides {
+		clients[i] = &client{address: to.address}
+		defer clients[i].close()
+		requests[i] = to.request(chat(askBurst, true, 1<<10))
+	}
+	const first = 20 // are not counted
+	began := time.Now()
+	for n := 0; n < 100+first || time.Since(began) < b.slice; n++ {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for i := range sides {
+			took, err := clients[i].firstByte(ctx, requests[i])
+			if err != nil {
+				return nil, err
+			}
+			if n >= first {
+				times[i] = append(times[i], took)
+			}
+		}
+	}
+	var middle [2]float64 // milliseconds
+	for i := range times {
+		slices.Sort(times[i])
+		middle[i] = float64(times[i][len(times[i])/2].Microseconds()) / 1000
+	}
+	more := middle[1] - middle[0]
+	return []line{{
+		what:  "time to the first byte, p50 in ms, one client",
+		plain: number(middle[0]), tollgate: number(middle[1]),
+		ratio: signed(more), aim: fmt.Sprintf("<= +%.1f", aim), met: more <= aim,
+	}}, nil
+}

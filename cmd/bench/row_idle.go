@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// idleStreams is the number of streams held open.
+const idleStreams = 1000
+
+// idleRow is the server's memory for a stream that is open and silent.
+func idleRow(ctx context.Context, b *bench) ([]line, error) {
+	const aim = 48 // KiB
+	plain, err := b.idle(ctx, "e-plain", func(s *server) site { return s.plain })
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := b.idle(ctx, "e-tollgate", func(s *server) site { return s.gateway })
+	if err != nil {
+		return nil, err
+	}
+	inUse := beside("memory of an idle stream, KiB of heap and stacks", plain.inUse, gateway.inUse)
+	inUse.aim, inUse.met = fmt.Sprintf("<= %d", aim), gateway.inUse <= aim
+	return []line{
+		inUse,
+		beside("memory of an idle stream, KiB of stacks alone", plain.stack, gateway.stack),
+		beside("memory of an idle stream, KiB resident", plain.resident, gateway.resident),
+	}, nil
+}
+
+// footprint is the memory of one stream in KiB. resident is what the process
+// has got from the system for it; it may be less than what is in use, since
+// memory that was free before is used first.
+type footprint struct{ inUse, stack, resident float64 }
+
+// idle opens the streams on a fresh server.
+func (b *bench) idle(ctx context.Context, name string, choose func(*server) site) (f footprint, err error) {
+	s, err := b.serve(ctx)
+	if err != nil {
+		return f, err
+	}
+	defer s.stop()
+	to := choose(s)
+	request := to.request(chat(askIdle, true, 1<<10))
+	few, err := holdOpen(ctx, to, request, 20, 1) // what the first streams cost is not theirs
+	few()
+	if err != nil {
+		return f, err
+	}
+	before, err := s.memory(ctx)
+	if err != nil {
+		return f, err
+	}
+	residentBefore, err := s.resident()
+	if err != nil {
+		return f, err
+	}
+	many, err := holdOpen(ctx, to, request, idleStreams, 1)
+	defer many()
+	if err != nil {
+		return f, err
+	}
+	time.Sleep(500 * time.Millisecond) // for the last handlers to come to rest
+	residentAfter, err := s.resident()
+	if err != nil {
+		return f, err
+	}
+	after, err := s.memory(ctx)
+	if err != nil {
+		return f, err
+	}
+	if b.profiles != "" {
+		for _, kind := range [...]string{"heap", "goroutine"} {
+			if err := s.saveProfile(ctx, kind, 0, filepath.Join(b.profiles, name+"."+kind)); err != nil {
+				return f, err
+			}
+		}
+	}
+	each := func(bytes int64) float64 { return float64(bytes) / idleStreams / 1024 }
+	return footprint{
+		inUse:    each(after.heap + after.stack - before.heap - before.stack),
+		stack:    each(after.stack - before.stack),
+		resident: each(residentAfter - residentBefore),
+	}, nil
+}
+
+// holdOpen opens streams and reads so many events of each. They stay open until
+// the returned function is called, which is never nil.
+func holdOpen(ctx context.Context, to site, request []byte, streams, events int) (closeAll func(), err error) {
+	var (
+		mu      sync.Mutex
+		all     sync.WaitGroup
+		clients = make([]*client, streams)
+		next    = make(chan int)
+	)
+	for range min(streams, conns) {
+		all.Go(func() {
+			for i := range next {
+				clients[i] = &client{address: to.address}
+				if failed := clients[i].hold(ctx, request, events); failed != nil {
+					mu.Lock()
+					err = fmt.Errorf("stream %d: %w", i+1, failed)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range clients {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return func() {
+		for _, c := range clients {
+			c.close()
+		}
+	}, err
+}

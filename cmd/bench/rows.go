@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// row is one subject of the table; it may print several lines.
+type row struct {
+	letter string
+	about  string
+	// measure starts a server of its own, so that no row warms or burdens
+	// another one.
+	measure func(ctx context.Context, b *bench) ([]line, error)
+}
+
+var rows = []row{
+	{"a", "1 KB chat, not streamed", wholeRow},
+	{"b", "stream of 100 chunks", streamRow},
+	{"c", "200 KB request body", largeRow},
+	{"d", "auth and budget before reverse_proxy", guardRow},
+	{"e", "1,000 idle open streams", idleRow},
+	{"f", "time to the first byte", firstByteRow},
+	{"g", "1,000,000 streamed events", eventsRow},
+	{"h", "50 reloads under load", reloadRow},
+	{"i", "usage log in SQLite at a high rate", usageRow},
+}
+
+// choose finds the rows of a list such as "a,c"; empty: all.
+func choose(list string) ([]row, error) {
+	if list == "" {
+		return rows, nil
+	}
+	var chosen []row
+	for letter := range strings.SplitSeq(list, ",") {
+		found := false
+		for _, r := range rows {
+			if r.letter == strings.TrimSpace(letter) {
+				chosen = append(chosen, r)
+				found = true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("there is no row %q; they are a to %s", letter, rows[len(rows)-1].letter)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// server is the process under test.
+type server struct {
+	*child
+	dir    string
+	admin  string // host:port
+	config string // as a Caddyfile
+	// plain is reverse_proxy alone, gateway the model gateway, guarded
+	// reverse_proxy behind api_auth and budget. All lead to the mock.
+	plain, gateway, guarded site
+}
+
+// site is where requests are sent.
+type site struct {
+	address string // host:port
+	key     string // sent as a bearer token; empty: none
+}
+
+// caddyfile takes the addresses of admin, plain, gateway and guarded, and the
+// mock's three times over.
+const caddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database sqlite ` + database + `
+		catalog {
+			provider openai {
+				base_url http://%[5]s/v1
+			}
+		}
+	}
+}
+
+http://%[2]s {
+	reverse_proxy %[5]s
+}
+
+http://%[3]s {
+	tollgate gateway
+}
+
+http://%[4]s {
+	api_auth gateway_key
+	budget {
+		limit {http.auth.user.rate_limit_per_minute}
+	}
+	reverse_proxy %[5]s
+}
+`
+
+// serve starts a server with an empty database and waits until each of its
+// sites answers.
+func (b *bench) serve(ctx context.Context) (*server, error) {
+	dir, err := os.MkdirTemp(b.dir, "server-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	key, err := seed(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := freeAddresses(ctx, 4)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		dir: dir, admin: addresses[0],
+		plain: site{addresses[1], ""}, gateway: site{addresses[2], key}, guarded: site{addresses[3], key},
+		config: fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
+	}
+	file := filepath.Join(dir, "Caddyfile")
+	if err := os.WriteFile(file, []byte(s.config), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	// A bare environment: provider keys of the person at the keyboard and Go's
+	// own settings stay out.
+	environment := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	if s.child, err = launch(ctx, dir, "server", nil, nil, environment, b.binary, "run", "--config", file, "--adapter", "caddyfile"); err != nil {
+		return nil, err
+	}
+	for _, to := range []site{s.plain, s.gateway, s.guarded} {
+		if err := s.await(ctx, to); err != nil {
+			said := s.said()
+			s.stop()
+			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, said)
+		}
+	}
+	return s, nil
+}
+
+// await tries a site until it gives a good answer.
+func (s *server) await(ctx context.Context, to site) error {
+	request := to.request(chat(askWhole, false, 1<<10))
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		c := &client{address: to.address}
+		got, err := c.do(ctx, request)
+		c.close()
+		if err == nil {
+			err = isWhole(got)
+		}
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-s.done:
+			return fmt.Errorf("it has ended: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// cpu is the CPU time the server has used so far.
+func (s *server) cpu() (time.Duration, error) { return cpuTime(s.cmd.Process.Pid) }
+
+// resident is the server's anonymous memory in bytes.
+func (s *server) resident() (int64, error) { return resident(s.cmd.Process.Pid) }
+
+// freeAddresses finds loopback addresses that nobody listens on.
+func freeAddresses(ctx context.Context, n int) ([]string, error) {
+	addresses := make([]string, n)
+	for i := range addresses {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer listener.Close() // all of them at the end, so that none is found twice
+		addresses[i] = listener.Addr().String()
+	}
+	return addresses, nil
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+)
+
+// divider stands between the Caddyfile of a case and what comes of it.
+const divider = "\n----------\n"
+
+// TestAdapt holds every option and every error of our directives: what stands
+// in testdata/adapt/*.caddytest before the line of dashes adapts to the JSON
+// behind it, or is refused with the error behind it. JSON must also hold as a
+// configuration: its modules are provisioned and validated.
+func TestAdapt(t *testing.T) {
+	files, err := filepath.Glob("testdata/adapt/*.caddytest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 80 {
+		t.Fatalf("only %d cases, some are missing", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".caddytest"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, want, ok := strings.Cut(string(text), divider)
+			if !ok && !*update {
+				t.Fatal("no line of dashes")
+			}
+			input = strings.TrimRight(input, "\n") + "\n"
+			got := adapted(input)
+			if *update {
+				if err := os.WriteFile(file, []byte(strings.TrimRight(input, "\n")+divider+got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != want {
+				t.Errorf("adapts to\n%s\nwant\n%s", got, want)
+			}
+			// A case is an error exactly when its name says so.
+			if isError := !strings.HasPrefix(got, "{"); isError != strings.Contains(filepath.Base(file), "_bad_") {
+				t.Errorf("an error: %t, against the name of the file", isError)
+			}
+		})
+	}
+}
+
+// adapted is the JSON of a Caddyfile, or the error of adapting or validating it.
+func adapted(input string) string {
+	config, warnings, err := adapt(input)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	if len(warnings) > 0 {
+		return warnings[0].String() + "\n"
+	}
+	var parsed caddy.Config
+	if err := json.Unmarshal(config, &parsed); err != nil {
+		return err.Error() + "\n"
+	}
+	if err := caddy.Validate(&parsed); err != nil {
+		return "validate: " + err.Error() + "\n"
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, config, "", "\t"); err != nil {
+		return err.Error() + "\n"
+	}
+	return pretty.String() + "\n"
+}
+
+func adapt(input string) ([]byte, []caddyconfig.Warning, error) {
+	return caddyconfig.GetAdapter("caddyfile").Adapt([]byte(input), map[string]any{"filename": "Caddyfile"})
+}
+
+func mustAdapt(t *testing.T, input string) []byte {
+	t.Helper()
+	config, _, err := adapt(input)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, input)
+	}
+	return config
+}
+
+// TestServiceForms: the one line is the text of the service's file, no more and
+// no less, also with its options.
+func TestServiceForms(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../modules/tollgate/services/gateway.caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := string(text)
+	site := func(body string) string { return "http://gateway.test {\n" + body + "\n}\n" }
+	for name, test := range map[string]struct{ short, long string }{
+		"plain":       {"tollgate gateway", long},
+		"empty block": {"tollgate gateway {\n}", long},
+		"max_body":    {"tollgate gateway {\n\tmax_body 1MB\n}", swap(t, long, "max_size 32MB", "max_size 1MB")},
+		"cascade": {
+			"tollgate gateway {\n\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n}",
+			swap(t, long, "\tcascade\n", "\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n"),
+		},
+		"matcher": {
+			"@ours host a.test\ntollgate @ours gateway", "@ours host a.test\n" + swap(t, long, "route {", "route @ours {"),
+		},
+		"path": {"tollgate /llm/* gateway", swap(t, long, "route {", "route /llm/* {")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			short, long := mustAdapt(t, site(test.short)), mustAdapt(t, site(test.long))
+			if !bytes.Equal(short, long) {
+				t.Errorf("the short form adapts to\n%s\nthe long one to\n%s", short, long)
+			}
+			if !bytes.Contains(short, []byte(`"handler":"cascade"`)) {
+				t.Errorf("no cascade in %s", short)
+			}
+		})
+	}
+}
+
+// swap replaces what must be there once.
+func swap(t *testing.T, text, old, by string) string {
+	t.Helper()
+	if n := strings.Count(text, old); n != 1 {
+		t.Fatalf("%q is there %d times, want once, in\n%s", old, n, text)
+	}
+	return strings.Replace(text, old, by, 1)
+}
+
+// TestDirectiveOrder: however a site is written down, errors are outermost,
+// then comes who it is, then what it costs, then the answer.
+func TestDirectiveOrder(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		"api_errors problem", "request_body {\n\t\tmax_size 1MB\n\t}", "api_auth gateway_key", "budget {\n\t\tlimit 10\n\t}",
+	}
+	for responder, handler := range map[string]string{
+		"cascade": "cascade", "keychain": "keychain", "scripted_model": "scripted_model", "reverse_proxy 127.0.0.1:1": "reverse_proxy",
+	} {
+		want := []string{"api_errors", "request_body", "api_auth", "budget", handler}
+		forEachOrder(append(slices.Clone(lines), responder), func(order []string) {
+			config := mustAdapt(t, "http://a.test {\n\t"+strings.Join(order, "\n\t")+"\n}\n")
+			if got := handlers(t, config); !slices.Equal(got, want) {
+				t.Errorf("%q: order %q, want %q", order, got, want)
+			}
+		})
+	}
+}
+
+// forEachOrder calls do with every permutation (Heap's algorithm).
+func forEachOrder(list []string, do func([]string)) {
+	var permute func(n int)
+	permute = func(n int) {
+		if n <= 1 {
+			do(list)
+			return
+		}
+		for i := range n {
+			permute(n - 1)
+			j := 0
+			if n%2 == 0 {
+				j = i
+			}
+			list[j], list[n-1] = list[n-1], list[j]
+		}
+	}
+	permute(len(list))
+}
+
+// handlers names the handlers of the one site in the order of execution.
+func handlers(t *testing.T, config []byte) []string {
+	t.Helper()
+	type route struct {
+		Handle []struct {
+			Handler string
+			Routes  json.RawMessage
+		}
+	}
+	var parsed struct {
+		Apps struct {
+			HTTP struct {
+				Servers map[string]struct{ Routes []route }
+			}
+		}
+	}
+	if err := json.Unmarshal(config, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	var walk func(routes []route)
+	walk = func(routes []route) {
+		for _, r := range routes {
+			for _, h := range r.Handle {
+				if h.Handler == "subroute" {
+					var inner []route
+					if err := json.Unmarshal(h.Routes, &inner); err != nil {
+						t.Fatal(err)
+					}
+					walk(inner)
+					continue
+				}
+				names = append(names, h.Handler)
+			}
+		}
+	}
+	for _, server := range parsed.Apps.HTTP.Servers {
+		walk(server.Routes)
+	}
+	return names
+}
+
+// TestShippedCaddyfiles: every file in caddyfiles is formatted, and the binary
+// takes it as it is, from an empty folder and with no variable set.
+func TestShippedCaddyfiles(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../../caddyfiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*", "Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 3 {
+		t.Fatalf("found %q", files)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			tool := func(args ...string) string {
+				cmd := exec.CommandContext(t.Context(), binary, args...)
+				cmd.Dir, cmd.Env = dir, environment(dir)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("tollgate %s: %v\n%s", strings.Join(args, " "), err, out)
+				}
+				return string(out)
+			}
+			tool("fmt", "--diff", file)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := filepath.Join(dir, "Caddyfile")
+			if err := os.WriteFile(copied, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tool("fmt", "--overwrite", copied)
+			if formatted, err := os.ReadFile(copied); err != nil || !bytes.Equal(formatted, text) {
+				t.Errorf("caddy fmt would change it (%v) to\n%s", err, formatted)
+			}
+			if config := tool("adapt", "--config", file); !strings.Contains(config, `"apps"`) {
+				t.Errorf("adapts to %s", config)
+			}
+			tool("validate", "--config", file)
+			// Validating opens, makes and listens on nothing of ours.
+			for _, made := range []string{"data/tollgate.db", "data/tollgate.key", "data/admin.sock"} {
+				if _, err := os.Stat(filepath.Join(dir, made)); err == nil {
+					t.Errorf("validate made %s", made)
+				}
+			}
+		})
+	}
+}

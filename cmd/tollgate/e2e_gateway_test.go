@@ -1,0 +1,382 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// secureGateway is the shipped gateway Caddyfile with TLS of Caddy's own
+// authority on localhost: the domain has a port, plain HTTP a port of its own,
+// and users' models may be on this machine.
+func secureGateway(t *testing.T) (g *gateway, c *http.Client) {
+	t.Helper()
+	port := freePort(t)
+	g = prepare(t, "")
+	g.base = "https://localhost:" + port
+	g.env = append(g.env, "TOLLGATE_DOMAIN=localhost:"+port)
+	g.configure(shipped(t, "gateway",
+		"\tgrace_period 30s\n", "\tgrace_period 30s\n\thttp_port "+freePort(t)+"\n",
+		"\t\tcounters memory\n", "\t\tcounters memory\n\t\tallow_networks 127.0.0.0/8\n"))
+	g.start()
+	c = g.trusting()
+	eventually(t, waitLimit, "the gateway is healthy", func() error {
+		resp, err := c.Get(g.base + "/health") //nolint:noctx // a loopback probe
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+	return g, c
+}
+
+// TestGateway is the gateway over HTTPS as its clients see it.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	g, c := secureGateway(t)
+	key := g.user("ada", up,
+		script("text", "Hello there", "usage", "last"),
+		script("tool", `weather:{"city":"Oslo"}`), script("status", "400", "message", "bad voice", "code", "invalid_value"))
+	sdk := openai.NewClient(option.WithBaseURL(g.base+"/v1"), option.WithAPIKey(key), option.WithHTTPClient(c), option.WithMaxRetries(0))
+	chat := func(model string) openai.ChatCompletionNewParams {
+		return openai.ChatCompletionNewParams{
+			Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hi")},
+		}
+	}
+
+	t.Run("sdk text", func(t *testing.T) {
+		t.Parallel()
+		var raw *http.Response
+		reply, err := sdk.Chat.Completions.New(t.Context(), chat("keychain-high"), option.WithResponseInto(&raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply.Choices[0].Message.Content != "Hello there" || reply.Model != "keychain-high" || reply.Usage.CompletionTokens != 3 {
+			t.Errorf("reply %s", reply.RawJSON())
+		}
+		if raw.ProtoMajor != 2 || !strings.HasPrefix(raw.Header.Get("X-Request-Id"), "req_") {
+			t.Errorf("%s, headers %v", raw.Proto, raw.Header)
+		}
+		if encoding := raw.Header.Get("Content-Encoding"); encoding != "" {
+			t.Errorf("a model route is encoded: %s", encoding)
+		}
+	})
+	t.Run("sdk stream", func(t *testing.T) {
+		t.Parallel()
+		params := chat("keychain-high")
+		params.StreamOptions.IncludeUsage = openai.Bool(true)
+		stream := sdk.Chat.Completions.NewStreaming(t.Context(), params)
+		var whole openai.ChatCompletionAccumulator
+		for stream.Next() {
+			if !whole.AddChunk(stream.Current()) {
+				t.Fatalf("chunk does not fit: %s", stream.Current().RawJSON())
+			}
+		}
+		if err := stream.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if whole.Choices[0].Message.Content != "Hello there" || whole.Choices[0].FinishReason != "stop" ||
+			whole.Model != "keychain-high" || whole.Usage.CompletionTokens != 3 || whole.Usage.TotalTokens == 0 {
+			t.Errorf("stream %+v", whole.ChatCompletion)
+		}
+	})
+	t.Run("sdk tool call", func(t *testing.T) {
+		t.Parallel()
+		params := chat("own/2")
+		params.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+			Name: "weather", Parameters: openai.FunctionParameters{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}},
+		})}
+		reply, err := sdk.Chat.Completions.New(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := reply.Choices[0].Message.ToolCalls
+		if len(calls) != 1 || calls[0].Function.Name != "weather" || calls[0].Function.Arguments != `{"city":"Oslo"}` || reply.Choices[0].FinishReason != "tool_calls" {
+			t.Errorf("reply %s", reply.RawJSON())
+		}
+		stream := sdk.Chat.Completions.NewStreaming(t.Context(), params)
+		var whole openai.ChatCompletionAccumulator
+		for stream.Next() {
+			whole.AddChunk(stream.Current())
+		}
+		if err := stream.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if calls := whole.Choices[0].Message.ToolCalls; len(calls) != 1 || calls[0].Function.Arguments != `{"city":"Oslo"}` {
+			t.Errorf("stream %+v", whole.Choices)
+		}
+	})
+	t.Run("sdk errors", func(t *testing.T) {
+		t.Parallel()
+		stranger := openai.NewClient(option.WithBaseURL(g.base+"/v1"), option.WithAPIKey("ak-unknown"), option.WithHTTPClient(c), option.WithMaxRetries(0))
+		twice := openai.NewClient(option.WithBaseURL(g.base+"/v1/v1"), option.WithAPIKey(key), option.WithHTTPClient(c), option.WithMaxRetries(0))
+		for name, test := range map[string]struct {
+			client     openai.Client
+			model      string
+			status     int
+			kind, code string
+		}{
+			"bad key":       {stranger, "keychain-high", 401, "authentication_error", "invalid_api_key"},
+			"unknown model": {sdk, "no-such-model", 404, "not_found_error", "model_not_found"},
+			"base URL":      {twice, "keychain-high", 404, "not_found_error", "not_found"},
+			"mistake":       {sdk, "own/3", 400, "invalid_request_error", "invalid_value"},
+		} {
+			_, err := test.client.Chat.Completions.New(t.Context(), chat(test.model))
+			e, ok := errors.AsType[*openai.Error](err)
+			if !ok || e.StatusCode != test.status || e.Type != test.kind || e.Code != test.code || e.Message == "" {
+				t.Errorf("%s: %v (%+v)", name, err, e)
+			}
+			stream := test.client.Chat.Completions.NewStreaming(t.Context(), chat(test.model))
+			for stream.Next() {
+				t.Errorf("%s: a chunk", name)
+			}
+			if e, ok := errors.AsType[*openai.Error](stream.Err()); !ok || e.StatusCode != test.status || e.Code != test.code {
+				t.Errorf("%s streamed: %v", name, stream.Err())
+			}
+		}
+	})
+	t.Run("sdk models", func(t *testing.T) {
+		t.Parallel()
+		var names []string
+		pager := sdk.Models.ListAutoPaging(t.Context())
+		for pager.Next() {
+			names = append(names, pager.Current().ID)
+		}
+		if err := pager.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names, " "); !strings.HasPrefix(got, "keychain-low keychain-medium keychain-high ") || !strings.HasSuffix(got, "own/1 own/2 own/3") {
+			t.Errorf("models %s", got)
+		}
+		one, err := sdk.Models.Get(t.Context(), "own/1")
+		if err != nil || one.ID != "own/1" || one.OwnedBy != keychain.CustomProvider {
+			t.Errorf("model %+v, %v", one, err)
+		}
+		if _, err := sdk.Models.Get(t.Context(), "own/9"); err == nil {
+			t.Error("a model that is not there")
+		}
+	})
+	t.Run("models pages", func(t *testing.T) {
+		t.Parallel()
+		type page struct {
+			Data []struct {
+				ID, Type    string
+				DisplayName string `json:"display_name"`
+				CreatedAt   string `json:"created_at"`
+			}
+			HasMore bool    `json:"has_more"`
+			FirstID *string `json:"first_id"`
+			LastID  *string `json:"last_id"`
+		}
+		fetch := func(query string) page {
+			a := get(t, c, g.base+"/v1/models"+query, "", "x-api-key", key, "anthropic-version", "2023-06-01")
+			var p page
+			if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != 200 {
+				t.Fatalf("%s: status %d, %v: %s", query, a.status, err, a.body)
+			}
+			return p
+		}
+		whole := fetch("")
+		if whole.HasMore || len(whole.Data) < 6 || *whole.FirstID != whole.Data[0].ID || *whole.LastID != whole.Data[len(whole.Data)-1].ID {
+			t.Fatalf("whole list %+v", whole)
+		}
+		var names []string
+		for query := "?limit=4"; ; {
+			p := fetch(query)
+			for _, m := range p.Data {
+				if m.Type != "model" || m.DisplayName == "" || m.CreatedAt == "" {
+					t.Errorf("model %+v", m)
+				}
+				names = append(names, m.ID)
+			}
+			if !p.HasMore {
+				break
+			}
+			if len(p.Data) != 4 {
+				t.Fatalf("page %+v", p)
+			}
+			query = "?limit=4&after_id=" + *p.LastID
+		}
+		if len(names) != len(whole.Data) {
+			t.Errorf("pages have %q", names)
+		}
+		for i, m := range whole.Data {
+			if names[i] != m.ID {
+				t.Errorf("model %d is %s in pages, %s in the whole", i, names[i], m.ID)
+			}
+		}
+		if back := fetch("?limit=2&before_id=" + names[3]); len(back.Data) != 2 || back.Data[0].ID != names[1] || !back.HasMore {
+			t.Errorf("page before %s: %+v", names[3], back)
+		}
+		for _, query := range []string{"?limit=0", "?limit=1001", "?limit=x", "?after_id=nobody", "?after_id=own/1&before_id=own/2"} {
+			get(t, c, g.base+"/v1/models"+query, key, "anthropic-version", "2023-06-01").refused(t, 400, "invalid_value")
+		}
+	})
+	t.Run("probes", func(t *testing.T) {
+		t.Parallel()
+		if a := do(t, c, http.MethodHead, g.base+"/", "", ""); a.status != 200 || a.body != "" {
+			t.Errorf("HEAD /: %d %q", a.status, a.body)
+		}
+		if a := get(t, c, g.base+"/", ""); a.status != 200 || len(a.body) > 100 {
+			t.Errorf("GET /: %d %q", a.status, a.body)
+		}
+		for path, part := range map[string]string{
+			"/health": `"status":"ok"`, "/providers": `"code":"openai"`, "/models": `"provider":"openai"`,
+		} {
+			a := get(t, c, g.base+path, "")
+			if a.status != 200 || !strings.Contains(a.body, part) || !json.Valid([]byte(a.body)) || a.header.Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("GET %s: %d %s", path, a.status, a.body)
+			}
+		}
+		get(t, c, g.base+"/v1/models", "").refused(t, 401, "invalid_api_key")
+	})
+	t.Run("preflight", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/v1/chat/completions", "/v1/models", "/health", "/nowhere"} {
+			a := do(t, c, http.MethodOptions, g.base+path, "", "", "Origin", "https://app.test",
+				"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, content-type, x-stainless-lang")
+			allowed := a.header.Get("Access-Control-Allow-Headers")
+			if a.status != 204 || a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Methods"), "POST") {
+				t.Errorf("%s: %d %v", path, a.status, a.header)
+			}
+			for _, name := range []string{"authorization", "x-api-key", "content-type", "x-stainless-lang", "openai-project", "anthropic-version"} {
+				if !strings.Contains(allowed, name) {
+					t.Errorf("%s: %s is not allowed", path, name)
+				}
+			}
+		}
+		a := do(t, c, http.MethodPost, g.base+"/v1/chat/completions", key, prompt("keychain-high", false), "Origin", "https://app.test")
+		if exposed := a.header.Get("Access-Control-Expose-Headers"); a.status != 200 || !strings.Contains(exposed, "x-gateway-provider") {
+			t.Errorf("status %d, exposed %q", a.status, exposed)
+		}
+		if e := get(t, c, g.base+"/v1/models", "", "Origin", "https://app.test"); e.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Error("a browser cannot read an error")
+		}
+	})
+	t.Run("encodings", func(t *testing.T) {
+		t.Parallel()
+		body := prompt("keychain-high", false)
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		_, _ = w.Write([]byte(body))
+		_ = w.Close()
+		encoder, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for encoding, sent := range map[string]string{"gzip": zipped.String(), "zstd": string(encoder.EncodeAll([]byte(body), nil)), "identity": body} {
+			a := do(t, c, http.MethodPost, g.base+"/v1/chat/completions", key, sent, "Content-Encoding", encoding)
+			if got := a.text(t); got != "Hello there" {
+				t.Errorf("%s: %q", encoding, got)
+			}
+		}
+		post := func(body, encoding string) *answer {
+			return do(t, c, http.MethodPost, g.base+"/v1/chat/completions", key, body, "Content-Encoding", encoding)
+		}
+		post(body, "br").refused(t, 415, "unsupported_media_type")
+		post(body, "gzip").refused(t, 400, "invalid_json")
+		post(zipped.String()[:20], "gzip").refused(t, 400, "invalid_json")
+		// A bomb: 64 MB of white space in a few kilobytes.
+		var bomb bytes.Buffer
+		w = gzip.NewWriter(&bomb)
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 64<<20))
+		_ = w.Close()
+		post(bomb.String(), "gzip").refused(t, 413, "request_too_large")
+		post(string(encoder.EncodeAll(bytes.Repeat([]byte(" "), 64<<20), nil)), "zstd").refused(t, 413, "request_too_large")
+	})
+}
+
+// TestExistingService is the shipped Caddyfile in front of a service that knows
+// nothing of keys and budgets.
+func TestExistingService(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	up.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("X-Service", r.Method+" "+r.URL.Path)
+		_, _ = w.Write([]byte("the service"))
+		return true
+	}
+	port := freePort(t)
+	g := prepare(t, "")
+	g.base = "http://127.0.0.1:" + port
+	config := shipped(t, "existing-service")
+	g.env = append(g.env, "TOLLGATE_DOMAIN="+g.base, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(up.url, "http://"))
+	g.configure(config)
+	g.start()
+	key := g.user("ada", up)
+
+	problem := func(a *answer, status int, code string) {
+		t.Helper()
+		var p struct {
+			Status       int
+			Title, Code  string
+			RequestID    string `json:"request_id"`
+			Type, Detail string
+		}
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != status || p.Status != status || p.Title == "" || p.Type == "" ||
+			!strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") || p.RequestID != a.header.Get("X-Request-Id") || (code != "" && p.Code != code) {
+			t.Errorf("status %d, want %d %s (%v): %s %v", a.status, status, code, err, a.body, a.header)
+		}
+	}
+	for name, a := range map[string]*answer{
+		"no key":  get(t, client, g.base+"/status", ""),
+		"bad key": get(t, client, g.base+"/status", "ak-wrong"),
+		"basic":   get(t, client, g.base+"/status", "", "Authorization", "Basic YTpi"),
+	} {
+		problem(a, 401, "invalid_api_key")
+		if a.header.Get("WWW-Authenticate") != "Bearer" || a.header.Get("X-Service") != "" {
+			t.Errorf("%s: headers %v", name, a.header)
+		}
+	}
+	for _, test := range []struct{ method, path, cost, remaining string }{
+		{"GET", "/status", "0", "600"}, {"GET", "/other", "1", "599"}, {"POST", "/reports", "10", "589"}, {"GET", "/reports", "1", "588"},
+	} {
+		a := do(t, client, test.method, g.base+test.path, key, "")
+		if a.status != 200 || a.body != "the service" || a.header.Get("X-Service") != test.method+" "+test.path ||
+			a.header.Get("X-Ratelimit-Cost") != test.cost || a.header.Get("X-Ratelimit-Limit") != "600" || a.header.Get("X-Ratelimit-Remaining") != test.remaining ||
+			a.header.Get("Ratelimit-Policy") != `"minute";q=600;w=60` {
+			t.Errorf("%s %s: %d %s %v", test.method, test.path, a.status, a.body, a.header)
+		}
+	}
+	var last *answer
+	for range 70 {
+		if last = do(t, client, http.MethodPost, g.base+"/reports", key, ""); last.status != 200 {
+			break
+		}
+	}
+	problem(last, 429, "rate_limit_exceeded")
+	if last.header.Get("Retry-After") == "" || last.header.Get("X-Service") != "" {
+		t.Errorf("429: headers %v", last.header)
+	}
+	if a := get(t, client, g.base+"/status", key); a.status != 200 {
+		t.Errorf("what costs nothing is refused: %d", a.status)
+	}
+	// Another key has a budget of its own.
+	if a := do(t, client, http.MethodPost, g.base+"/reports", g.user("bob", up), ""); a.status != 200 {
+		t.Errorf("another key: %d %s", a.status, a.body)
+	}
+
+	g.stop()
+	g.env = append(g.env, "TOLLGATE_UPSTREAM=127.0.0.1:"+freePort(t))
+	g.start()
+	a := get(t, client, g.base+"/other", key)
+	problem(a, 502, "")
+	if strings.Contains(a.body, "dial") || strings.Contains(a.body, "127.0.0.1") {
+		t.Errorf("502 tells of the inside: %s", a.body)
+	}
+}

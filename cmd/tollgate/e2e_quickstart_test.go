@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
+)
+
+// quickstart is a node with the shipped quickstart Caddyfile, its addresses
+// replaced: 8443 and 9099 by free ports, and the places where model servers
+// are looked for by one where none is. global goes into the option tollgate.
+func quickstart(t *testing.T, global string, env ...string) *node {
+	t.Helper()
+	site, scripted, nobody := freePort(t), freePort(t), freePort(t)
+	config := shipped(t, "quickstart",
+		"http://127.0.0.1:11434/v1 http://127.0.0.1:8000/v1 http://127.0.0.1:1234/v1", "http://127.0.0.1:"+nobody+"/v1",
+		"\t\tallow_networks 127.0.0.0/8\n", "\t\tallow_networks 127.0.0.0/8\n"+global)
+	config = strings.ReplaceAll(strings.ReplaceAll(config, "8443", site), "9099", scripted)
+	return newNode(t, config, env...)
+}
+
+var (
+	bannerKey  = regexp.MustCompile(`ak-[0-9A-Za-z]{40}`)
+	bannerCurl = regexp.MustCompile(`(?s)curl -N .*?\}'\n`)
+)
+
+// banner waits for what the first start prints.
+func (n *node) banner() string {
+	n.t.Helper()
+	var text string
+	eventually(n.t, waitLimit, "the banner is printed", func() error {
+		text = n.out.String()
+		if !bannerCurl.MatchString(text) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	// It may be printed a moment before the site has its certificate.
+	base, c := regexp.MustCompile(`https://localhost:\d+`).FindString(text), n.trusting()
+	eventually(n.t, waitLimit, base+" answers", func() error {
+		resp, err := c.Get(base + "/") //nolint:noctx // a loopback probe
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	})
+	return text
+}
+
+// shell runs the line of a banner as a person does: in the folder in which
+// Tollgate was started.
+func (n *node) shell(line string) string {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", strings.Replace(line, "curl ", "curl -sS ", 1))
+	cmd.Dir, cmd.Env = n.dir, n.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+// TestQuickstart: the line that the first start prints gives a streamed answer,
+// from what is no language model and says so, and is not printed again.
+func TestQuickstart(t *testing.T) {
+	t.Parallel()
+	n := quickstart(t, "").start()
+	banner := n.banner()
+	key := bannerKey.FindString(banner)
+	if key == "" || strings.Count(banner, key) != 2 || !strings.Contains(banner, "scripted model, which is no language model") ||
+		!strings.Contains(banner, "--cacert data/caddy/pki/authorities/local/root.crt") {
+		t.Fatalf("banner:\n%s", banner)
+	}
+	out := n.shell(bannerCurl.FindString(banner))
+	text, last := streamed(t, out)
+	if last != "[DONE]" || !strings.Contains(text, "scripted") || !strings.Contains(text, "Say hello in one sentence.") {
+		t.Errorf("the line of the banner gives\n%s", out)
+	}
+	if strings.Contains(n.logs.String(), key) {
+		t.Error("the gateway key is in the log")
+	}
+	n.stop()
+
+	n.out = new(output)
+	n.start()
+	banner = n.banner()
+	if bannerKey.MatchString(banner) || !strings.Contains(banner, "$TOLLGATE_KEY") {
+		t.Errorf("the second start prints\n%s", banner)
+	}
+	again := n.shell("TOLLGATE_KEY=" + key + "\n" + strings.ReplaceAll(bannerCurl.FindString(banner), "'Authorization: Bearer $TOLLGATE_KEY'", `"Authorization: Bearer $TOLLGATE_KEY"`))
+	if _, last := streamed(t, again); last != "[DONE]" {
+		t.Errorf("the key of the first start gives\n%s", again)
+	}
+	n.stop()
+}
+
+// TestQuickstartProviderKey: a key in the environment is taken up, and takes
+// the place of the scripted model; when it is gone, so is the provider.
+func TestQuickstartProviderKey(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	n := quickstart(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+up.url+"/v1\n\t\t\t}\n\t\t}\n")
+	n.start()
+	banner := n.banner()
+	key := bannerKey.FindString(banner)
+	if !strings.Contains(banner, "scripted model") {
+		t.Fatalf("banner:\n%s", banner)
+	}
+	n.stop()
+
+	without := n.env
+	n.env = append(slices.Clip(n.env), "OPENAI_API_KEY=sk-environment-0123456789")
+	n.out = new(output)
+	n.start()
+	banner = n.banner()
+	if !strings.Contains(banner, "openai (OPENAI_API_KEY)") || strings.Contains(banner, "scripted") || strings.Contains(banner, "sk-environment") {
+		t.Errorf("banner with a provider key:\n%s", banner)
+	}
+	out := n.shell(strings.ReplaceAll(bannerCurl.FindString(banner), "$TOLLGATE_KEY", key))
+	if _, last := streamed(t, out); last != "[DONE]" {
+		t.Errorf("answer:\n%s", out)
+	}
+	requests := up.Requests()
+	if len(requests) != 1 || requests[0].Header.Get("Authorization") != "Bearer sk-environment-0123456789" {
+		t.Fatalf("the provider got %d requests: %+v", len(requests), requests)
+	}
+	base := regexp.MustCompile(`https://localhost:\d+`).FindString(banner)
+	models := get(t, n.trusting(), base+"/v1/models", key)
+	if strings.Contains(models.body, "scripted/") || !strings.Contains(models.body, `"openai/`) {
+		t.Errorf("models: %s", models.body)
+	}
+	n.stop()
+
+	n.env, n.out = without, new(output)
+	n.start()
+	if banner = n.banner(); !strings.Contains(banner, "scripted model") || strings.Contains(banner, "OPENAI_API_KEY)") {
+		t.Errorf("banner after the key is gone:\n%s", banner)
+	}
+	if models := get(t, n.trusting(), base+"/v1/models", key); strings.Contains(models.body, `"openai/`) {
+		t.Errorf("models after the key is gone: %s", models.body)
+	}
+	if strings.Contains(n.logs.String(), "sk-environment") {
+		t.Error("the provider key is in the log")
+	}
+}
+
+// TestQuickstartLocalServer: a model server named by OPENAI_BASE_URL is found
+// and used, and is no provider with a key.
+func TestQuickstartLocalServer(t *testing.T) {
+	t.Parallel()
+	local := scriptedmodel.New(scriptedmodel.Options{Record: 100})
+	server := httptest.NewServer(local)
+	defer server.Close()
+	n := quickstart(t, "", "OPENAI_BASE_URL="+server.URL+"/v1").start()
+	banner := n.banner()
+	if !strings.Contains(banner, server.URL+"/v1") || strings.Contains(banner, "scripted model") {
+		t.Fatalf("banner:\n%s", banner)
+	}
+	out := n.shell(bannerCurl.FindString(banner))
+	if _, last := streamed(t, out); last != "[DONE]" {
+		t.Errorf("answer:\n%s", out)
+	}
+	asked := 0
+	for _, r := range local.Requests() {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("a credential was sent to the local server: %s %s", r.Method, r.Path)
+		}
+		if r.Method == http.MethodPost {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the local server was asked %d times", asked)
+	}
+}

@@ -1,0 +1,205 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+func modelCommands(o *options) *cobra.Command {
+	remove := &cobra.Command{
+		Use:   "remove <entry> --user <id>",
+		Short: "Removes a model of the user's own, or what was changed of another one",
+		Args:  cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			if err := s.RemoveModel(s.ctx, s.user, args[0]); err != nil {
+				return err
+			}
+			return s.removed(args[0])
+		}),
+	}
+	return group(&cobra.Command{Use: "models", Short: "Manages the model table of a user"},
+		o.forUser(listModels(o)), o.forUser(switchModel(o, "enable", true)), o.forUser(switchModel(o, "disable", false)),
+		o.forUser(orderModel(o)), o.forUser(addModel(o)), o.forUser(remove))
+}
+
+func listModels(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --user <id> [--all]",
+		Short: "Lists the models that the user's keys reach, in the order of trial",
+		Args:  cobra.NoArgs,
+	}
+	every := cmd.Flags().Bool("all", false, "List models of providers without a key too")
+	cmd.RunE = o.show(func(s *session) error {
+		entries, err := s.Models(s.ctx, s.catalog, s.user)
+		if err != nil {
+			return err
+		}
+		if !*every {
+			entries = slices.DeleteFunc(entries, func(e keychain.ModelEntry) bool { return !e.ProviderConnected })
+			if len(entries) == 0 {
+				s.note("No model can be reached: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
+					"See all models with --all.", s.user)
+			}
+		}
+		return s.answer(list(entries), func(w io.Writer) { showModels(w, entries...) })
+	})
+	return cmd
+}
+
+func switchModel(o *options, verb string, enabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " <entry> --user <id>",
+		Short: strings.ToUpper(verb[:1]) + verb[1:] + "s a model",
+		Args:  cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			return s.changeModel(args[0], keychain.ModelChange{Enabled: &enabled})
+		}),
+	}
+}
+
+func orderModel(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "priority <entry> <n> --user <id>",
+		Short:   "Orders a model inside its tier: lower is tried earlier, 0 is the default",
+		Example: "  tollgate keychain models priority groq/llama-3.3-70b-versatile --user alice -- -10",
+		Args:    cobra.ExactArgs(2),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			n, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
+				return fmt.Errorf("the priority %q is not a whole number", args[1])
+			}
+			return s.changeModel(args[0], keychain.ModelChange{Priority: &n})
+		}),
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "shorthand") {
+			return fmt.Errorf("%w; a negative number goes to the end, behind two dashes: … --user alice -- -10", err)
+		}
+		return err
+	})
+	return cmd
+}
+
+func (s *session) changeModel(name string, change keychain.ModelChange) error {
+	entry, err := s.ChangeModel(s.ctx, s.catalog, s.user, name, change)
+	if err != nil {
+		return err
+	}
+	return s.answer(entry, func(w io.Writer) { showModels(w, *entry) })
+}
+
+func addModel(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add <entry> --user <id> --base-url <url> --model <name> --tier low|medium|high [--key-from-env <name>]",
+		Short: "Adds a model at a base URL of the user's own",
+		Long: `
+Adds a model at a base URL of the user's own. The entry is the name that clients
+send, such as local/qwen. Base URLs that lead to private addresses work only
+where the configuration allows them: allow_networks of the option tollgate.
+`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	base := flags.String("base-url", "", "Where /chat/completions is appended (required)")
+	model := flags.String("model", "", "The name that the server at the base URL knows it by (required)")
+	tier := flags.String("tier", "", "low, medium or high (required)")
+	variable := flags.String("key-from-env", "", "The environment variable that holds the key of the server (default: it needs none)")
+	for _, name := range []string{"base-url", "model", "tier"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag was added just now
+		}
+	}
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
+		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Model: *model}
+		var err error
+		if custom.Tier, err = catalog.ParseTier(*tier); err != nil {
+			return err
+		}
+		if *variable != "" {
+			if custom.APIKey, err = fromEnvironment(*variable); err != nil {
+				return err
+			}
+		}
+		entry, err := s.AddModel(s.ctx, s.user, custom)
+		if err != nil {
+			return err
+		}
+		return s.answer(entry, func(w io.Writer) { showModels(w, *entry) })
+	})
+	return cmd
+}
+
+func showModels(w io.Writer, entries ...keychain.ModelEntry) {
+	row(w, "TIER", "MODEL", "ENABLED", "PRIORITY", "PROVIDER KEY", "BASE URL")
+	for i := range entries {
+		e := &entries[i]
+		row(w, e.Tier, e.Entry, yes(e.Enabled), e.Priority, yes(e.ProviderConnected), e.BaseURL)
+	}
+}
+
+func preferenceCommands(o *options) *cobra.Command {
+	show := &cobra.Command{
+		Use:   "show --user <id>",
+		Short: "Shows the routing preferences of a user",
+		Args:  cobra.NoArgs,
+		RunE: o.show(func(s *session) error {
+			p, err := s.Preferences(s.ctx, s.user)
+			if err != nil {
+				return err
+			}
+			return s.showPreferences(p)
+		}),
+	}
+	return group(&cobra.Command{Use: "preferences", Short: "Manages the routing preferences of a user"},
+		o.forUser(show), o.forUser(setPreferences(o)))
+}
+
+func setPreferences(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set --user <id> [--prefer <provider,…>] [--exclude-provider <provider,…>] [--exclude-model <entry,…>]",
+		Short: `Replaces the lists that are given, the others stay; "" empties one`,
+		Args:  cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	prefer := flags.StringSlice("prefer", nil, "Providers to try first inside each tier, in this order")
+	providers := flags.StringSlice("exclude-provider", nil, "Providers never to use")
+	models := flags.StringSlice("exclude-model", nil, "Models never to use")
+	cmd.MarkFlagsOneRequired("prefer", "exclude-provider", "exclude-model")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		p, err := s.Preferences(s.ctx, s.user)
+		if err != nil {
+			return err
+		}
+		for name, change := range map[string]struct{ from, to *[]string }{
+			"prefer":           {prefer, &p.PreferredProviders},
+			"exclude-provider": {providers, &p.ExcludedProviders},
+			"exclude-model":    {models, &p.ExcludedModels},
+		} {
+			if flags.Changed(name) {
+				*change.to = *change.from
+			}
+		}
+		if err := s.SetPreferences(s.ctx, s.catalog, s.user, p); err != nil {
+			return err
+		}
+		return s.showPreferences(p)
+	})
+	return cmd
+}
+
+func (s *session) showPreferences(p keychain.Preferences) error {
+	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = list(p.PreferredProviders), list(p.ExcludedProviders), list(p.ExcludedModels)
+	return s.answer(p, func(w io.Writer) {
+		row(w, "Preferred providers:", strings.Join(p.PreferredProviders, ", "))
+		row(w, "Excluded providers:", strings.Join(p.ExcludedProviders, ", "))
+		row(w, "Excluded models:", strings.Join(p.ExcludedModels, ", "))
+	})
+}

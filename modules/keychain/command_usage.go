@@ -1,0 +1,114 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// request is a record of the usage log as JSON has it. Times are in
+// milliseconds; what is not known is null.
+type request struct {
+	ID              int64              `json:"id"`
+	At              time.Time          `json:"at"`
+	RequestID       string             `json:"request_id"`
+	KeyID           string             `json:"key_id"`
+	Surface         string             `json:"surface"`
+	AskedModel      string             `json:"asked_model"`
+	Tier            *string            `json:"tier"`
+	Provider        *string            `json:"provider"`
+	Model           *string            `json:"model"`
+	Stream          bool               `json:"stream"`
+	Status          int                `json:"status"`
+	Code            *string            `json:"code"`
+	Attempts        int                `json:"attempts"`
+	FailedAttempts  []apierror.Attempt `json:"failed_attempts"`
+	InputTokens     int64              `json:"input_tokens"`
+	CachedTokens    int64              `json:"cached_tokens"`
+	OutputTokens    int64              `json:"output_tokens"`
+	ReasoningTokens int64              `json:"reasoning_tokens"`
+	UsageSource     string             `json:"usage_source"`
+	CostMicroUSD    *int64             `json:"cost_micro_usd"`
+	LatencyMS       float64            `json:"latency_ms"`
+	FirstTokenMS    *float64           `json:"first_token_ms"`
+}
+
+func newRequest(r *keychain.Record) request {
+	out := request{
+		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
+		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), Stream: r.Stream,
+		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: list(r.FailedAttempts),
+		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
+		UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
+	}
+	if r.CostKnown {
+		out.CostMicroUSD = &r.CostMicroUSD
+	}
+	if r.FirstToken > 0 {
+		first := milliseconds(r.FirstToken)
+		out.FirstTokenMS = &first
+	}
+	return out
+}
+
+func known(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func usageCommands(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "recent --user <id> [--limit <n>] [--before <id>]",
+		Short: "Lists the last requests of a user, newest first",
+		Args:  cobra.NoArgs,
+	}
+	limit := cmd.Flags().Int("limit", 20, "How many, from 1 to 500")
+	before := cmd.Flags().Int64("before", 0, "Only requests older than the one with this id")
+	cmd.RunE = o.show(func(s *session) error {
+		if *limit < 1 || *limit > 500 {
+			return fmt.Errorf("--limit must be from 1 to 500")
+		}
+		if *before < 0 {
+			return fmt.Errorf("--before must be the id of a request")
+		}
+		records, err := s.Recent(s.ctx, s.user, *before, *limit)
+		if err != nil {
+			return err
+		}
+		requests := make([]request, len(records))
+		for i := range records {
+			requests[i] = newRequest(&records[i])
+		}
+		return s.answer(requests, func(w io.Writer) { showRequests(w, records) })
+	})
+	return group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(cmd))
+}
+
+func showRequests(w io.Writer, records []keychain.Record) {
+	row(w, "ID", "AT", "ASKED", "ANSWERED BY", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
+	for i := range records {
+		r := &records[i]
+		answered, status, cost := "", strconv.Itoa(r.Status), ""
+		if r.Model != "" {
+			answered = r.Provider + "/" + r.Model
+		}
+		if r.Code != "" {
+			status += " " + r.Code
+		}
+		if r.CostKnown {
+			cost = strconv.FormatFloat(float64(r.CostMicroUSD)/1e6, 'f', 6, 64)
+		}
+		row(w, r.ID, when(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
+			strconv.FormatFloat(r.Latency.Seconds(), 'f', 3, 64))
+	}
+}

@@ -1,0 +1,154 @@
+package tollgate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// databaseWait is how long a command waits for the database.
+const databaseWait = 5 * time.Second
+
+// maxConfig bounds a configuration file, in bytes.
+const maxConfig = 64 << 20
+
+// OpenKeychain opens the keychain that a configuration file describes, for a
+// command of another process than the server: its database, keyring and
+// catalog, nothing else. It works while the server runs and while it does not;
+// a running server sees what changes within keychain.CacheTTL.
+//
+// configFile "" is ./Caddyfile when there is one, else the defaults of App;
+// adapter "" goes by the name of the file as Caddy's own commands do. A database
+// that cannot be used within five seconds is an error. close gives everything
+// back; it is nil only beside an error.
+func OpenKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
+	raw, err := appConfig(configFile, adapter)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	// An empty configuration gives the guests a place to live in. Only what a
+	// person has to know is logged.
+	base, err := caddy.ProvisionContext(&caddy.Config{Logging: &caddy.Logging{
+		Logs: map[string]*caddy.CustomLog{caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "WARN"}}},
+	}})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("preparing the configuration: %w", err)
+	}
+	guests, cancel := caddy.NewContext(base)
+	a := new(App)
+	a.ctx, a.logger = guests, caddy.Log().Named("tollgate")
+	end := func() {
+		if service != nil {
+			service.Close()
+		}
+		if err := a.release(); err != nil {
+			a.logger.Error("closing the database", zap.Error(err))
+		}
+		cancel()
+	}
+	if service, err = a.openKeychain(ctx, raw); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return service, a.source.Current(), end, nil
+}
+
+func (a *App) openKeychain(ctx context.Context, raw json.RawMessage) (*keychain.Service, error) {
+	if raw != nil {
+		if err := caddy.StrictUnmarshalJSON(raw, a); err != nil {
+			return nil, fmt.Errorf("the app tollgate of the configuration: %w", err)
+		}
+	}
+	if err := a.provisionKeychain(a.ctx); err != nil {
+		return nil, err
+	}
+	ring, err := a.ring.Open(a.dir, a.logger)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	if err := a.db.Register(keychain.Schema()); err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	wait, cancel := context.WithTimeout(ctx, databaseWait)
+	defer cancel()
+	a.db.Start(wait)
+	if a.db.WaitReady(wait) != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("the database cannot be used: %w", a.db.Ready())
+	}
+	return keychain.New(a.db, ring, a.logger, time.Now)
+}
+
+// appConfig is the configuration of the app in a file; nil: there is none.
+func appConfig(file, adapter string) (json.RawMessage, error) {
+	text, name, err := readConfig(file)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	base := strings.ToLower(filepath.Base(name))
+	if adapter == "" && filepath.Ext(base) != ".json" && (strings.HasPrefix(base, "caddyfile") || strings.HasSuffix(base, ".caddyfile")) {
+		adapter = "caddyfile"
+	}
+	if adapter != "" {
+		adapt := caddyconfig.GetAdapter(adapter)
+		if adapt == nil {
+			return nil, fmt.Errorf("there is no configuration adapter %q", adapter)
+		}
+		if text, _, err = adapt.Adapt(text, map[string]any{"filename": name}); err != nil {
+			return nil, fmt.Errorf("reading %s as %s: %w", name, adapter, err)
+		}
+	}
+	var config struct {
+		Apps struct {
+			Tollgate json.RawMessage `json:"tollgate"`
+		} `json:"apps"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, fmt.Errorf("reading %s as JSON: %w; name its format with --adapter", name, err)
+	}
+	if bytes.Equal(config.Apps.Tollgate, []byte("null")) {
+		return nil, nil
+	}
+	return config.Apps.Tollgate, nil
+}
+
+// readConfig reads the file, or the Caddyfile of the working directory; nil:
+// there is neither.
+func readConfig(file string) (text []byte, name string, err error) {
+	name = file
+	if name == "" {
+		name = "Caddyfile"
+	}
+	f, err := os.Open(name)
+	if file == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the configuration: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	if text, err = io.ReadAll(io.LimitReader(f, maxConfig+1)); err != nil {
+		return nil, "", fmt.Errorf("reading the configuration: %w", err)
+	}
+	if len(text) > maxConfig {
+		return nil, "", fmt.Errorf("the configuration %s is larger than %d MB", name, maxConfig>>20)
+	}
+	return text, name, nil
+}
