@@ -126,7 +126,7 @@ func TestRedis(t *testing.T) {
 
 func TestServersEndWithTheProcess(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -97,7 +97,7 @@ const (
 var bodies [8]sync.Pool
 
 func readLeased(source io.Reader, size int) ([]byte, *wire.Lease, error) {
-	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1) //nolint:gosec // size is between the bounds
+	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1)
 	pool := &bodies[class]
 	buffer, ok := pool.Get().(*[]byte)
 	if !ok {

@@ -190,12 +190,13 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer lease.Give()
 	chat, err := wire.ParseChat(body)
 	if err != nil {
+		lease.Give()
 		return statusError(err)
 	}
 	chat.Lease = lease
+	defer chat.Release()
 	account, err := gateway.Keychain.Account(r.Context(), identity.UserID)
 	if err != nil {
 		return statusError(tollgate.Unavailable(err))
@@ -231,13 +232,16 @@ func statusError(err error) error {
 func newRecord(id string, identity *keychain.Identity, chat *wire.ChatRequest, result *cascade.Result, started time.Time) keychain.Record {
 	record := keychain.Record{
 		At: started, RequestID: id, UserID: identity.UserID, KeyID: identity.KeyID, Surface: "chat_completions",
-		AskedModel: wire.Mask(chat.Model, 200), Tier: result.Tier, Stream: chat.Stream, Status: result.Status, Code: result.Code,
+		AskedModel: chat.Model, Tier: result.Tier, Stream: chat.Stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
 		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
 	}
 	if result.Estimated {
 		record.UsageSource = "estimated"
+	}
+	if _, known := cascade.PseudoTier(chat.Model); !known && (result.Candidate == nil || result.Candidate.Entry != chat.Model) {
+		record.AskedModel = wire.Mask(chat.Model, 200) // whatever a client sent: it may be a key
 	}
 	if c := result.Candidate; c != nil {
 		u := result.Usage

@@ -2,8 +2,10 @@ package tollgate
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -87,6 +89,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 		return err
 	}
 	if !g.greeted.Swap(true) || created {
+		a.waitUntilServing(ctx)
 		a.banner(key, created, serving, scripted)
 	}
 	return nil
@@ -116,6 +119,40 @@ func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, erro
 		}
 	}
 	return false, nil
+}
+
+// waitUntilServing waits, for a few seconds at most, until the gateway's address
+// can be used: a certificate may still have to be made, and the line that is
+// printed is meant to work at once.
+func (a *App) waitUntilServing(ctx context.Context) {
+	u, err := url.Parse(a.FirstRun.URL)
+	if err != nil {
+		return
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = new(net.Dialer)
+	if u.Scheme == "https" {
+		// Nothing is sent: whose certificate it is does not matter here.
+		dialer = &tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true}} //nolint:gosec // see above
+	}
+	for {
+		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // keysFromEnvironment makes provider keys of the variables that are set, and

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -116,7 +115,8 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 		return r.refused(ctx, resp, shape)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case media == "text/html":
 		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
@@ -294,9 +294,10 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate = c
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
+	r.req.Chat.Release() // no other candidate will need the body
 	r.gatewayHeaders()
 	if len(r.dropped) > 0 {
-		r.w.Header()["X-Gateway-Dropped-Params"] = []string{strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")}
+		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", "))}
 	}
 }
 
@@ -306,15 +307,20 @@ const maxDropped = 20
 // gatewayHeaders tells the client who served it (specification 1.7).
 func (r *run) gatewayHeaders() {
 	header := r.w.Header()
-	header["X-Gateway-Attempts"] = []string{strconv.Itoa(r.result.Attempts)}
+	values := make([]string, 0, 4) // one home for all
+	set := func(name, value string) {
+		values = append(values, value)
+		header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	set("X-Gateway-Attempts", strconv.Itoa(r.result.Attempts))
 	tier := r.result.Tier
 	if c := r.result.Candidate; c != nil {
-		header["X-Gateway-Provider"] = []string{c.Provider.Code}
-		header["X-Gateway-Model"] = []string{headerText(c.Model.ID)}
+		set("X-Gateway-Provider", c.Provider.Code)
+		set("X-Gateway-Model", headerText(c.Model.ID))
 		tier = c.Tier
 	}
 	if tier != 0 {
-		header["X-Gateway-Tier"] = []string{tier.String()}
+		set("X-Gateway-Tier", tier.String())
 	}
 }
 

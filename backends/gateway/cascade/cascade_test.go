@@ -114,13 +114,13 @@ func TestFailover(t *testing.T) {
 		again bool
 	}{
 		{"500", refusal(500, "oops", "m"), "alpha:500:oops", true},
-		{"500, a web page", reply(500, "<html>", "Content-Type", "text/html"), "alpha:500:Internal Server Error", true},
+		{"500, a web page", reply(500, "<html>", "Content-Type", "text/html"), "alpha:500:internal_server_error", true},
 		{"503", refusal(503, "busy", "m"), "alpha:503:busy", true},
-		{"408", refusal(408, "", "m"), "alpha:408:Request Timeout", true},
+		{"408", refusal(408, "", "m"), "alpha:408:t", true},
 		{"429", refusal(429, "rate_limit_exceeded", "m"), "alpha:429:rate_limit_exceeded", false},
-		{"402", refusal(402, "", "m"), "alpha:402:Payment Required", false},
+		{"402", refusal(402, "", "m"), "alpha:402:t", false},
 		{"401", refusal(401, "invalid_api_key", "m"), "alpha:401:invalid_api_key", false},
-		{"403, region", refusal(403, "", "not in your region"), "alpha:403:Forbidden", true},
+		{"403, region", refusal(403, "", "not in your region"), "alpha:403:t", true},
 		{"404", refusal(404, "model_not_found", "m"), "alpha:404:model_not_found", false},
 		{"400, policy", refusal(400, "content_filter", "m"), "alpha:400:content_filter", true},
 		{"400", refusal(400, "", "m"), "alpha:400:invalid_value", true},
@@ -135,7 +135,7 @@ func TestFailover(t *testing.T) {
 		{"200, more than is read", reply(200, "", "Content-Length", fmt.Sprint(maxReply+1)), "alpha:0:broken_answer", true},
 		{"200, endless", endlessJSON, "alpha:0:broken_answer", true},
 		{"200, a broken gzip", reply(200, "\x1f\x8b", "Content-Encoding", "gzip"), "alpha:0:broken_answer", true},
-		{"204", reply(204, ""), "alpha:204:No Content", true},
+		{"204", reply(204, ""), "alpha:204:no_content", true},
 		{"dropped", drop, "alpha:0:connection_error", true},
 		{"dropped in the body", then(stream(`{"choices"`), drop), "alpha:0:connection_error", true},
 	} {
@@ -620,7 +620,7 @@ func TestProviderBackoff(t *testing.T) {
 	r.alpha.does(ok)
 	e := r.ask("keychain-low")
 	e.wants(t, "alpha/a-low", "hi")
-	if e.failedList() != "beta:500:t" && e.failedList() != "beta:500:Internal Server Error" {
+	if e.failedList() != "beta:500:t" && e.failedList() != "beta:500:internal_server_error" {
 		t.Errorf("failed: %s", e.failedList())
 	}
 	r.clock.advance(firstBackoff)
@@ -837,6 +837,24 @@ func TestAttemptsAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The last attempt allowed is not tried once more.
+func TestAttemptsAreBoundedInARetry(t *testing.T) {
+	t.Parallel()
+	models := make([]string, 0, maxAttempts+1)
+	for i := range maxAttempts + 1 {
+		models = append(models, fmt.Sprintf(`{"provider":"alpha","id":"m%d","tiers":["low"]}`, i))
+	}
+	r := newRig(t, setup{keys: []string{"alpha"}, models: strings.Join(models, ",")})
+	for range maxAttempts - 1 {
+		r.alpha.does(refusal(404, "", "m"))
+	}
+	r.alpha.does(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`))
+	if e := r.ask("keychain-low", `"temperature":1`); e.err == nil || e.Attempts != maxAttempts {
+		t.Errorf("%d attempts, %v", e.Attempts, e.raw)
+	}
+	r.alpha.idle(t)
 }
 
 func TestEstimatedUsage(t *testing.T) {

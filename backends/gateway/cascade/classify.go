@@ -103,10 +103,20 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	case f.code != "":
 	case f.class == client:
 		f.code = "invalid_value"
+	case e.Type != "":
+		f.code = e.Type
 	default:
-		f.code = http.StatusText(status)
+		f.code = statusCode(status)
 	}
 	return f
+}
+
+// statusCode is the code of an answer that names none.
+func statusCode(status int) string {
+	if name := http.StatusText(status); name != "" && status != http.StatusOK {
+		return strings.ToLower(strings.ReplaceAll(name, " ", "_"))
+	}
+	return "upstream_error"
 }
 
 // insideGood judges an error that came with status 200: some providers put

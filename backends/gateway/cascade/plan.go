@@ -36,15 +36,23 @@ var families = []struct {
 // prefixes that clients add (a date, [1m], anthropic/) do not matter, since the
 // family is looked for anywhere in the name.
 func ResolveTier(model string) (catalog.Tier, bool) {
-	for _, p := range PseudoModels {
-		if p.ID == model {
-			return p.Tier, true
-		}
+	if tier, ok := PseudoTier(model); ok {
+		return tier, true
 	}
 	lower := strings.ToLower(model)
 	for _, f := range families {
 		if strings.Contains(lower, f.part) {
 			return f.tier, true
+		}
+	}
+	return 0, false
+}
+
+// PseudoTier tells the tier of a pseudo-model.
+func PseudoTier(model string) (catalog.Tier, bool) {
+	for i := range PseudoModels {
+		if PseudoModels[i].ID == model {
+			return PseudoModels[i].Tier, true
 		}
 	}
 	return 0, false

@@ -138,7 +138,9 @@ func TestPlanPutsFailingProvidersLast(t *testing.T) {
 
 func TestPlanNeeds(t *testing.T) {
 	t.Parallel()
-	model := func(id, abilities string) string { return `{"provider":"alpha","id":"` + id + `","tiers":["low"],` + abilities + `}` }
+	model := func(id, abilities string) string {
+		return `{"provider":"alpha","id":"` + id + `","tiers":["low"],` + abilities + `}`
+	}
 	models := strings.Join([]string{
 		model("all", able),
 		model("text", `"context_window":1000`),

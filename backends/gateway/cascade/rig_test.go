@@ -444,7 +444,9 @@ type ended struct {
 const say = `"messages":[{"role":"user","content":"hello"}]`
 
 // ask sends a chat request without stream, more is further members.
-func (r *rig) ask(model string, more ...string) *ended { return r.send(r.t.Context(), model, false, more) }
+func (r *rig) ask(model string, more ...string) *ended {
+	return r.send(r.t.Context(), model, false, more)
+}
 
 // askStream is ask with a stream.
 func (r *rig) askStream(model string, more ...string) *ended {

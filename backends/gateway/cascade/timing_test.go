@@ -128,6 +128,7 @@ type diary struct {
 	// slow blocks the first write with that text.
 	slowAt string
 	slow   time.Duration
+	slept  chan struct{} // closed when it was
 }
 
 func newDiary() *diary { return &diary{start: time.Now(), header: http.Header{}} }
@@ -140,6 +141,7 @@ func (d *diary) Write(p []byte) (int, error) {
 	if d.slowAt != "" && strings.Contains(string(p), d.slowAt) {
 		d.slowAt = ""
 		time.Sleep(d.slow)
+		close(d.slept)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,7 +254,7 @@ func TestFirstContentTimeout(t *testing.T) {
 		}
 		timedRun(t, setup{}, "keychain-low", true, scripts, func(e *ended, _ *diary, _ time.Duration) {
 			e.wants(t, "beta/b-low", "from beta")
-			if e.failedList() != "alpha:429:Too Many Requests" {
+			if e.failedList() != "alpha:429:too_many_requests" {
 				t.Errorf("failed %s", e.failedList())
 			}
 		})
@@ -380,13 +382,17 @@ func TestSilence(t *testing.T) {
 // which the clock of a bubble does not see.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: 100 * time.Millisecond}})
-	r.alpha.does(stream(text("first"), text("second"), text("third"), finish, doneLine))
-	d := newDiary()
-	d.slowAt, d.slow = "second", 300*time.Millisecond
-	result, err := r.engine.Chat(t.Context(), d, r.request("keychain-low", true, nil))
-	if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
-		t.Errorf("%v, %+v\n%s", err, result, d.whole.String())
+	// More than is gathered in one write, and less.
+	for _, size := range []int{1, 2 * maxPending} {
+		r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: 100 * time.Millisecond}})
+		d := newDiary()
+		d.slowAt, d.slow, d.slept = "second", 300*time.Millisecond, make(chan struct{})
+		r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(http.ResponseWriter, *http.Request) { <-d.slept },
+			stream(text("third"), finish, doneLine)))
+		result, err := r.engine.Chat(t.Context(), d, r.request("keychain-low", true, nil))
+		if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
+			t.Errorf("%d bytes: %v, %+v", size, err, result)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
 func (s *Service) write(ctx context.Context, fn func(ctx context.Context, tx querier) error) error {
@@ -349,17 +350,53 @@ func tidy(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// insertUsage writes many rows by one statement: on SQLite each statement
-// costs more than the row in it.
+// insertUsage writes a batch by statements of many rows: each statement costs
+// more than the row in it, and to parse one of that size more than to run it, so
+// full ones are prepared once.
 func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record) error {
-	args := make([]any, 0, len(records)*usageWidth)
+	args := make([]any, 0, insertRows*usageWidth)
+	if len(records) >= 2*insertRows {
+		full, err := tx.PrepareContext(ctx, s.db.Rebind(insertUsageRows(insertRows)))
+		if err != nil {
+			return err
+		}
+		defer full.Close()
+		for ; len(records) >= insertRows; records = records[insertRows:] {
+			if args, err = usageArgs(args[:0], records[:insertRows]); err != nil {
+				return err
+			}
+			if _, err = full.ExecContext(ctx, args...); err != nil {
+				return err
+			}
+		}
+	}
+	for ; len(records) > 0; records = records[min(len(records), insertRows):] {
+		part := records[:min(len(records), insertRows)]
+		args, err := usageArgs(args[:0], part)
+		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, tx, insertUsageRows(len(part)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertUsageRows is the statement for n rows.
+func insertUsageRows(n int) string {
+	row := "(?" + strings.Repeat(",?", usageWidth-1) + ")"
+	return `INSERT INTO gateway_usage (` + usageColumns + `) VALUES ` + row + strings.Repeat(","+row, n-1)
+}
+
+func usageArgs(args []any, records []Record) ([]any, error) {
 	for i := range records {
 		r := &records[i]
 		failed := ""
 		if len(r.FailedAttempts) > 0 {
 			text, err := json.Marshal(r.FailedAttempts)
 			if err != nil {
-				return fmt.Errorf("encoding failed attempts: %w", err)
+				return nil, fmt.Errorf("encoding failed attempts: %w", err)
 			}
 			failed = string(text)
 		}
@@ -371,10 +408,7 @@ func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record)
 			flag(r.Stream), r.Status, tidy(r.Code), r.Attempts, failed, r.InputTokens, r.CachedTokens, r.OutputTokens, r.ReasoningTokens,
 			r.UsageSource, cost, r.Latency.Microseconds(), r.FirstToken.Microseconds())
 	}
-	row := "(?" + strings.Repeat(",?", usageWidth-1) + ")"
-	query := `INSERT INTO gateway_usage (` + usageColumns + `) VALUES ` + row + strings.Repeat(","+row, len(records)-1)
-	_, err := s.exec(ctx, tx, query, args...)
-	return err
+	return args, nil
 }
 
 func (s *Service) touchKeys(ctx context.Context, tx querier, used map[string]int64) error {

@@ -157,10 +157,8 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 
 func (l *UsageLog) write(ctx context.Context, batch []Record, used map[string]int64) error {
 	return l.service.write(ctx, func(ctx context.Context, tx querier) error {
-		for from := 0; from < len(batch); from += insertRows {
-			if err := l.service.insertUsage(ctx, tx, batch[from:min(from+insertRows, len(batch))]); err != nil {
-				return err
-			}
+		if err := l.service.insertUsage(ctx, tx, batch); err != nil {
+			return err
 		}
 		return l.service.touchKeys(ctx, tx, used)
 	})

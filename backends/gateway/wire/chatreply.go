@@ -89,6 +89,7 @@ type seen struct {
 	afterBrace int
 	texts      int  // non-empty texts of deltas
 	text       span // the last of them, quotes excluded
+	padding    span // of a text behind it that only hides its length
 	more       bool // content that is not text, or the end
 }
 
@@ -148,6 +149,13 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 			if kind == Object {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
+			}
+		case "obfuscation": // OpenAI's padding, of another length in each chunk
+			err = s.Skip()
+			if kind == String && got.texts > 0 && got.padding.to == 0 {
+				got.padding = span{from + 1, s.Offset() - 1}
+			} else {
+				got.more = true
 			}
 		case "error":
 			err = s.Skip()

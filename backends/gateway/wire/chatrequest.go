@@ -138,6 +138,14 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 	return r, nil
 }
 
+// Release gives the body's memory back; what routing knows of it stays. It may
+// be called again, but neither Shape nor Sends may be after it.
+func (r *ChatRequest) Release() {
+	lease := r.Lease
+	r.Body, r.fields, r.Lease = nil, nil, nil
+	lease.Give()
+}
+
 // keys finds the offsets of each field's key, which the scanner has passed:
 // between two fields there is nothing but white space and a comma.
 func (r *ChatRequest) keys() {

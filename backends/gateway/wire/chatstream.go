@@ -56,11 +56,9 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	if len(data) == 0 {
 		return dst, Progress{}, nil
 	}
-	if text, ok := c.last.match(data); ok {
-		c.form.TextBytes += int64(len(text))
-		dst = append(dst, c.last.outHead...)
-		dst = append(dst, text...)
-		return append(dst, c.last.outTail...), Progress{Proof: true}, nil
+	if out, size, ok := c.last.apply(dst, data); ok {
+		c.form.TextBytes += int64(size)
+		return out, Progress{Proof: true}, nil
 	}
 	if bytes.Equal(data, done) {
 		out, err := c.End(dst)
@@ -80,7 +78,7 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 		c.dropUsage(&got)
 	}
 	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
-		c.last.learn(data, got.text, c.form.edits)
+		c.last.learn(data, got.text, got.padding, c.form.edits)
 	} else {
 		c.last.forget()
 	}

@@ -23,3 +23,15 @@ func (e edits) apply(dst, src []byte) []byte {
 	}
 	return append(dst, src[at:]...)
 }
+
+// part appends src[from:to] with the replacements that lie within it.
+func (e edits) part(dst, src []byte, from, to int) []byte {
+	for _, x := range e {
+		if x.from >= from && x.to <= to {
+			dst = append(dst, src[from:x.from]...)
+			dst = append(dst, x.text...)
+			from = x.to
+		}
+	}
+	return append(dst, src[from:to]...)
+}

@@ -179,14 +179,17 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	}
 }
 
-// fit chooses the size of the empty buffer: a stream that filled it with its
-// last read gets a larger one, a quiet one gives that back, and what an event of
-// unusual size made grow is dropped.
+// fit chooses the size of the buffer for the next read: a stream that filled it
+// with its last read gets a larger one, a quiet one gives that back when it is
+// empty, and what an event of unusual size made grow is dropped then.
 func (e *EventReader) fit() {
 	switch {
 	case e.burst && len(e.buf) == startBuffer:
+		larger := *bursts.Get().(*[]byte)
+		copy(larger, e.buf[:e.end])
 		e.Release()
-		e.buf = *bursts.Get().(*[]byte)
+		e.buf = larger
+	case e.end > 0:
 	case !e.burst && len(e.buf) != startBuffer, len(e.buf) > burstBuffer:
 		e.Release()
 		e.buf = *buffers.Get().(*[]byte)
@@ -235,9 +238,7 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 		}
 		*keep = 0
 	}
-	if e.end == 0 {
-		e.fit()
-	}
+	e.fit()
 	if e.end == len(e.buf) {
 		if len(e.buf) >= MaxEvent {
 			e.err = ErrEventTooLarge

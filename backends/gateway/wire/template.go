@@ -3,53 +3,71 @@ package wire
 import "bytes"
 
 // template is what a chunk of a stream has in common with the chunk before it.
-// In a run of text chunks an upstream repeats every byte but the text, so a
-// chunk that begins and ends like the last one needs a look at its text only:
-// an order of magnitude less work than to read it all.
+// In a run of text chunks an upstream repeats every byte but the text (and, at
+// OpenAI, the padding), so a chunk that is framed like the last one needs a look
+// at its text only: an order of magnitude less work than to read it all.
 type template struct {
-	head, tail       []byte // the upstream's bytes around the text
-	outHead, outTail []byte // the client's
+	known   bool
+	padded  bool
+	head    []byte // the upstream's bytes before the text
+	middle  []byte // between text and padding; unused when not padded
+	tail    []byte // behind
+	outHead []byte // the same for the client
+	outMid  []byte
+	outTail []byte
 }
 
 // maxFrame bounds what a stream keeps of a chunk, in bytes; usual frames have a
 // few hundred.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk that was read in full and whose only content
-// is the text at the given place, quotes excluded. changes are those for the client.
-func (t *template) learn(data []byte, text span, changes edits) {
+// learn keeps the frame of a chunk that was read in full, whose only content is
+// the text at the given place, quotes excluded. padding is empty, or the place of
+// a text behind it that says nothing. changes are those for the client.
+func (t *template) learn(data []byte, text, padding span, changes edits) {
+	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
-	t.tail = append(t.tail[:0], data[text.to:]...)
-	t.outHead = append(t.outHead[:0], "data: "...)
-	at, i := 0, 0
-	for ; i < len(changes) && changes[i].to <= text.from; i++ {
-		t.outHead = append(t.outHead, data[at:changes[i].from]...)
-		t.outHead = append(t.outHead, changes[i].text...)
-		at = changes[i].to
+	t.outHead = changes.part(append(t.outHead[:0], "data: "...), data, 0, text.from)
+	rest := text.to
+	if t.padded {
+		t.middle = append(t.middle[:0], data[rest:padding.from]...)
+		t.outMid = changes.part(t.outMid[:0], data, rest, padding.from)
+		rest = padding.to
 	}
-	t.outHead = append(t.outHead, data[at:text.from]...)
-	t.outTail = t.outTail[:0]
-	at = text.to
-	for ; i < len(changes); i++ {
-		t.outTail = append(t.outTail, data[at:changes[i].from]...)
-		t.outTail = append(t.outTail, changes[i].text...)
-		at = changes[i].to
-	}
-	t.outTail = append(append(t.outTail, data[at:]...), "\n\n"...)
+	t.tail = append(t.tail[:0], data[rest:]...)
+	t.outTail = append(changes.part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
 }
 
 // forget makes nothing match.
-func (t *template) forget() { t.head = t.head[:0] }
+func (t *template) forget() { t.known = false }
 
-// match returns the text of a chunk that has the frame of the last one.
-func (t *template) match(data []byte) (text []byte, ok bool) {
-	if len(t.head) == 0 || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
-		return nil, false
+// apply appends the client's form of a chunk that is framed like the last one
+// and returns the size of its text; ok is false, and dst as it was, for another.
+func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
+	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
+		return dst, 0, false
 	}
 	s := Scanner{b: data, i: len(t.head) - 1} // head ends in the opening quote
 	text, _, err := s.string()
-	if err != nil || len(text) == 0 || len(data)-(s.i-1) != len(t.tail) {
-		return nil, false // tail begins with the closing quote
+	if err != nil || len(text) == 0 {
+		return dst, 0, false
 	}
-	return text, true
+	var padding []byte
+	if t.padded {
+		if !bytes.HasPrefix(data[s.i-1:], t.middle) { // it begins with the closing quote
+			return dst, 0, false
+		}
+		s.i += len(t.middle) - 2
+		if padding, _, err = s.string(); err != nil {
+			return dst, 0, false
+		}
+	}
+	if len(data)-(s.i-1) != len(t.tail) {
+		return dst, 0, false
+	}
+	out = append(append(dst, t.outHead...), text...)
+	if t.padded {
+		out = append(append(out, t.outMid...), padding...)
+	}
+	return append(out, t.outTail...), len(text), true
 }

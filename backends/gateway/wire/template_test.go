@@ -16,16 +16,22 @@ func TestTemplateGivesWhatTheLongWayGives(t *testing.T) {
 	chunk := func(text string) string {
 		return `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":` + text + `},"finish_reason":null}],"usage":null}`
 	}
+	pad := func(text, padding string) string {
+		return `{"id":"x","model":"up","choices":[{"delta":{"content":` + text + `}}],"obfuscation":` + padding + `,"created":1}`
+	}
 	runs := map[string][]string{
-		"texts":            {chunk(`"a"`), chunk(`"b"`), chunk(`"é\n\""`), chunk(`"\u0041"`)},
-		"empty text":       {chunk(`"a"`), chunk(`""`), chunk(`"b"`)},
-		"text that fakes":  {chunk(`"a"`), chunk(`"a"},"finish_reason":null}],"usage":null}`)},
-		"broken text":      {chunk(`"a"`), chunk("\"a\nb\""), chunk(`"\x"`)},
-		"other tail":       {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":null}`},
-		"other id":         {chunk(`"a"`), `{"id":"y","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":null}],"usage":null}`},
-		"short":            {chunk(`"a"`), `{"id":"x"}`, `{}`, chunk(`"b"`)},
-		"head without end": {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"`},
-		"overlap":          {`{"choices":[{"delta":{"content":"a"}}]}`, `{"choices":[{"delta":{"content":"}}]}`, `{"choices":[{"delta":{"content":""}}]}`},
+		"texts":             {chunk(`"a"`), chunk(`"b"`), chunk(`"é\n\""`), chunk(`"\u0041"`)},
+		"empty text":        {chunk(`"a"`), chunk(`""`), chunk(`"b"`)},
+		"text that fakes":   {chunk(`"a"`), chunk(`"a"},"finish_reason":null}],"usage":null}`)},
+		"broken text":       {chunk(`"a"`), chunk("\"a\nb\""), chunk(`"\x"`)},
+		"other tail":        {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":null}`},
+		"other id":          {chunk(`"a"`), `{"id":"y","created":1,"model":"up","choices":[{"delta":{"content":"b"},"finish_reason":null}],"usage":null}`},
+		"short":             {chunk(`"a"`), `{"id":"x"}`, `{}`, chunk(`"b"`)},
+		"head without end":  {chunk(`"a"`), `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":"`},
+		"padded":            {pad(`"a"`, `"xx"`), pad(`"b"`, `""`), pad(`"c"`, `"x\"y"`), pad(`""`, `"z"`), chunk(`"d"`), pad(`"e"`, `"q"`)},
+		"padding that lies": {pad(`"a"`, `"xx"`), pad(`"b"`, `"x","choices":[]`), pad(`"b"`, `1`), pad(`"b"`, "\"\n\"")},
+		"padding before":    {`{"obfuscation":"x","choices":[{"delta":{"content":"a"}}]}`, `{"obfuscation":"yy","choices":[{"delta":{"content":"b"}}]}`},
+		"overlap":           {`{"choices":[{"delta":{"content":"a"}}]}`, `{"choices":[{"delta":{"content":"}}]}`, `{"choices":[{"delta":{"content":""}}]}`},
 	}
 	for name, events := range runs {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +56,7 @@ func TestTemplateGivesWhatTheLongWayGives(t *testing.T) {
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"`, `a`, `"}}]}`, `b"c`)
 	f.Add(`{"id":"x","model":"m","choices":[{"delta":{"reasoning":"`, `a`, `"},"finish_reason":null}],"usage":null}`, `\u00e9`)
+	f.Add(`{"choices":[{"delta":{"content":"`, `a`, `"}}],"obfuscation":"zz"}`, `b`)
 	f.Fuzz(func(t *testing.T, head, first, tail, second string) {
 		fast, long := NewChatStream("m", true), NewChatStream("m", true)
 		fast.form.id, long.form.id = "x", "x"
