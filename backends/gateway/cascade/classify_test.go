@@ -93,7 +93,7 @@ func TestClassify(t *testing.T) {
 		},
 		{
 			"422, forbidden", 422, nil, `{"message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}}`,
-			want{class: fixable, fix: "stream_options", unknown: true, code: "invalid_model"},
+			want{class: fixable, fix: "stream_options", unknown: true, code: "unprocessable_entity"},
 		},
 		{
 			"400, a part of a parameter", 400, nil, `{"error":{"message":"Unknown parameter","param":"stream_options.include_usage"}}`,

@@ -39,8 +39,6 @@ func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
 	return names, run, err
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestPlanOrder(t *testing.T) {
 	t.Parallel()
 	local := keychain.CustomModel{Entry: "local/one", BaseURL: "http://127.0.0.1:9/v1", Model: "one", Tier: catalog.Medium}
@@ -55,7 +53,9 @@ func TestPlanOrder(t *testing.T) {
 		{"low stays low", setup{keys: all}, "keychain-low", catalog.Low, "alpha/a-low beta/b-low gamma/g-low"},
 		{"medium goes down", setup{keys: all}, "keychain-medium", catalog.Medium, "alpha/a-medium beta/b-medium gamma/g-medium alpha/a-low beta/b-low gamma/g-low"},
 		{
-			"high goes down twice", setup{keys: all}, "keychain-high", catalog.High,
+			"high goes down twice",
+			setup{keys: all},
+			"keychain-high", catalog.High,
 			"alpha/a-high beta/b-high gamma/g-high alpha/a-medium beta/b-medium gamma/g-medium alpha/a-low beta/b-low gamma/g-low",
 		},
 		{"a family", setup{keys: all}, "anthropic/claude-haiku-4-5-20251001", catalog.Low, "alpha/a-low beta/b-low gamma/g-low"},
@@ -63,29 +63,35 @@ func TestPlanOrder(t *testing.T) {
 		{"keys in any order", setup{keys: []string{"gamma", "alpha"}}, "keychain-low", catalog.Low, "alpha/a-low gamma/g-low"},
 		{"preferred", setup{keys: all, prefer: keychain.Preferences{PreferredProviders: []string{"gamma", "beta"}}}, "keychain-low", catalog.Low, "gamma/g-low beta/b-low alpha/a-low"},
 		{
-			"priority", setup{keys: all, change: map[string]keychain.ModelChange{"gamma/g-low": {Priority: ptr(int64(-1))}, "alpha/a-low": {Priority: ptr(int64(5))}}},
+			"priority",
+			setup{keys: all, change: map[string]keychain.ModelChange{"gamma/g-low": {Priority: new(int64(-1))}, "alpha/a-low": {Priority: new(int64(5))}}},
 			"keychain-low", catalog.Low, "gamma/g-low beta/b-low alpha/a-low",
 		},
 		{
-			"preference before priority", setup{
-				keys: all, change: map[string]keychain.ModelChange{"gamma/g-low": {Priority: ptr(int64(-9))}},
+			"preference before priority",
+			setup{
+				keys: all, change: map[string]keychain.ModelChange{"gamma/g-low": {Priority: new(int64(-9))}},
 				prefer: keychain.Preferences{PreferredProviders: []string{"beta"}},
 			},
 			"keychain-low", catalog.Low, "beta/b-low gamma/g-low alpha/a-low",
 		},
 		{"excluded provider", setup{keys: all, prefer: keychain.Preferences{ExcludedProviders: []string{"alpha"}}}, "keychain-low", catalog.Low, "beta/b-low gamma/g-low"},
 		{
-			"excluded model", setup{keys: all, prefer: keychain.Preferences{ExcludedModels: []string{"alpha/a-medium"}}}, "keychain-medium", catalog.Medium,
+			"excluded model",
+			setup{keys: all, prefer: keychain.Preferences{ExcludedModels: []string{"alpha/a-medium"}}},
+			"keychain-medium", catalog.Medium,
 			"beta/b-medium gamma/g-medium alpha/a-low beta/b-low gamma/g-low",
 		},
-		{"disabled", setup{keys: all, change: map[string]keychain.ModelChange{"beta/b-low": {Enabled: ptr(false)}}}, "keychain-low", catalog.Low, "alpha/a-low gamma/g-low"},
+		{"disabled", setup{keys: all, change: map[string]keychain.ModelChange{"beta/b-low": {Enabled: new(false)}}}, "keychain-low", catalog.Low, "alpha/a-low gamma/g-low"},
 		{"custom", setup{keys: []string{"alpha"}, custom: []keychain.CustomModel{local}}, "keychain-medium", catalog.Medium, "alpha/a-medium local/one alpha/a-low"},
 		{"custom alone", setup{custom: []keychain.CustomModel{local}}, "keychain-high", catalog.High, "local/one"},
 		{"custom, excluded", setup{keys: []string{"alpha"}, custom: []keychain.CustomModel{local}, prefer: keychain.Preferences{ExcludedProviders: []string{"custom"}}}, "keychain-medium", catalog.Medium, "alpha/a-medium alpha/a-low"},
 		{"one entry", setup{keys: all}, "beta/b-high", 0, "beta/b-high"},
 		{"one custom entry", setup{keys: all, custom: []keychain.CustomModel{local}}, "local/one", 0, "local/one"},
 		{
-			"one entry and its tier", setup{keys: all, options: Options{EntryFallback: true}}, "beta/b-medium", 0,
+			"one entry and its tier",
+			setup{keys: all, options: Options{EntryFallback: true}},
+			"beta/b-medium", 0,
 			"beta/b-medium alpha/a-medium gamma/g-medium alpha/a-low beta/b-low gamma/g-low",
 		},
 		{
@@ -192,14 +198,17 @@ func TestPlanErrors(t *testing.T) {
 	}{
 		{"no keys", setup{}, "keychain-low", "", 400, "no_provider_keys", []string{"provider-keys add"}},
 		{
-			"unknown", setup{keys: []string{"alpha"}}, "gpt-4o", "", 404, "model_not_found",
+			"unknown",
+			setup{keys: []string{"alpha"}},
+			"gpt-4o", "", 404, "model_not_found",
 			[]string{"gpt-4o", "keychain-low", "keychain-medium", "keychain-high", "alpha/a-low", "alpha/a-high"},
 		},
 		{"unknown, and a key in it", setup{keys: []string{"alpha"}}, "sk-abcdefghijklmnopqrst", "", 404, "model_not_found", []string{`"***"`}},
 		{"unknown, without keys", setup{}, "gpt-4o", "", 404, "model_not_found", []string{"keychain-low"}},
 		{"of a provider that is not connected", setup{keys: []string{"alpha"}}, "beta/b-low", "", 404, "model_not_found", nil},
 		{
-			"disabled entry", setup{keys: []string{"alpha"}, change: map[string]keychain.ModelChange{"alpha/a-low": {Enabled: ptr(false)}}},
+			"disabled entry",
+			setup{keys: []string{"alpha"}, change: map[string]keychain.ModelChange{"alpha/a-low": {Enabled: new(false)}}},
 			"alpha/a-low", "", 404, "model_not_found", nil,
 		},
 		{"all excluded", setup{keys: []string{"alpha"}, prefer: keychain.Preferences{ExcludedProviders: []string{"alpha"}}}, "keychain-high", "", 409, "no_models_available", []string{"excluded"}},
@@ -232,7 +241,7 @@ func TestPlanErrors(t *testing.T) {
 
 func TestNotFoundListIsBounded(t *testing.T) {
 	t.Parallel()
-	var models []string
+	models := make([]string, 0, 200)
 	for i := range 200 {
 		models = append(models, `{"provider":"alpha","id":"m`+strings.Repeat("x", i)+`","tiers":["low"]}`)
 	}

@@ -64,7 +64,7 @@ func runAll(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer db.Close() //nolint:errcheck // nothing is read from it any more
+	defer db.Close()
 	if err := db.Register(keychain.Schema()); err != nil {
 		panic(err)
 	}

@@ -21,6 +21,7 @@ const (
 // How long, and how much, is read behind [DONE] to reach the end of a body.
 const (
 	drainTime  = 50 * time.Millisecond
+	flushTime  = time.Millisecond
 	drainBytes = 4 << 10
 )
 
@@ -82,7 +83,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first 
 
 // maxPending is how much is gathered before it is handed to the client's
 // connection, should the upstream not pause before.
-const maxPending = 16 << 10
+const maxPending = 32 << 10
 
 // relay carries one stream from an upstream to the client. It is also the
 // reader of the upstream: before it blocks, it writes and flushes the events that
@@ -172,6 +173,9 @@ func (s *relay) writeLocked() error {
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended { // a late flush of drain: the writer is not ours any more
+		return nil
+	}
 	err := s.writeLocked()
 	if !s.dirty || err != nil {
 		return err
@@ -233,8 +237,8 @@ func (s *relay) account(chat *wire.ChatStream) {
 // done ends a stream that is complete.
 func (s *relay) done(chat *wire.ChatStream) *failure {
 	s.account(chat)
-	if s.flush() != nil {
-		s.run.result.Code = "client_closed_request"
+	if s.write() != nil {
+		return s.left(chat)
 	}
 	s.drain()
 	return nil
@@ -242,8 +246,11 @@ func (s *relay) done(chat *wire.ChatStream) *failure {
 
 // drain reads what is left of the body, which is nothing but its end: only then
 // the connection can serve the next request. It does not wait for long, since
-// the client's answer ends behind it.
+// the client's answer ends behind it; usually it does not wait at all, and the
+// last events and the end of the answer go out together.
 func (s *relay) drain() {
+	late := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the client's context tells of its leaving
+	defer late.Stop()
 	timer := time.AfterFunc(drainTime, func() { s.cancel(context.Canceled) })
 	defer timer.Stop()
 	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends does not matter any more

@@ -162,7 +162,7 @@ func (d *diary) Write(p []byte) (int, error) {
 }
 
 // timedRun runs one request on the clock of the bubble.
-func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *ended, d *diary, took time.Duration), more ...string) {
+func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *ended, d *diary, took time.Duration)) {
 	t.Helper()
 	transport := &scripted{t: t, scripts: scripts}
 	s.transport, s.now = transport, time.Now
@@ -170,7 +170,7 @@ func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[str
 		s.keys = []string{"alpha", "beta"}
 	}
 	r := newRig(t, s) // outside of the bubble: the database has goroutines of its own
-	request := r.request(model, streams, more)
+	request := r.request(model, streams, nil)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
 		result, err := r.engine.Chat(t.Context(), d, request)
@@ -301,7 +301,7 @@ func TestConnectTimeout(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	s := time.Second
-	var comments, drops []act
+	comments, drops := make([]act, 0, 20), make([]act, 0, 20)
 	for range 20 {
 		comments = append(comments, act{25 * s, ": alive\n\n"})
 		drops = append(drops, act{25 * s, " "})
@@ -326,23 +326,33 @@ func TestSilence(t *testing.T) {
 		code  string
 	}{
 		{
-			"cut after a minute", setup{}, []act{{0, text("a")}, {300 * s, text("never")}},
+			"cut after a minute",
+			setup{},
+			[]act{{0, text("a")}, {300 * s, text("never")}},
 			append(append([]string{"0s chunk"}, keepAlives(10, 50, 10)...), "1m0s error"), "upstream_stream_error",
 		},
 		{
-			"bytes start it anew", setup{}, []act{{0, text("a")}, {59 * s, text("b")}, {59 * s, finish}, {0, doneLine}},
+			"bytes start it anew",
+			setup{},
+			[]act{{0, text("a")}, {59 * s, text("b")}, {59 * s, finish}, {0, doneLine}},
 			append(append(append(append([]string{"0s chunk"}, keepAlives(10, 50, 10)...), "59s chunk"), keepAlives(69, 109, 10)...), "1m58s chunk", "1m58s done"), "",
 		},
 		{
-			"comments are a sign of life for five minutes", setup{}, append([]act{{0, text("a")}}, comments...),
+			"comments are a sign of life for five minutes",
+			setup{},
+			append([]act{{0, text("a")}}, comments...),
 			append(append([]string{"0s chunk"}, keepAlives(10, 290, 10)...), "5m0s error"), "upstream_stream_error",
 		},
 		{
-			"so are bytes of an event that does not end", setup{}, append([]act{{0, text("a")}, {0, "data: {"}}, drops...),
+			"so are bytes of an event that does not end",
+			setup{},
+			append([]act{{0, text("a")}, {0, "data: {"}}, drops...),
 			append(append([]string{"0s chunk"}, keepAlives(10, 290, 10)...), "5m0s error"), "upstream_stream_error",
 		},
 		{
-			"no keep-alive while content flows", setup{}, append(repeat(20, act{9 * s, text("a")}), act{0, finish}, act{0, doneLine}),
+			"no keep-alive while content flows",
+			setup{},
+			append(repeat(20, act{9 * s, text("a")}), act{0, finish}, act{0, doneLine}),
 			append(func() (list []string) {
 				for at := 9; at <= 180; at += 9 {
 					list = append(list, fmt.Sprintf("%s chunk", time.Duration(at)*s))
@@ -351,15 +361,23 @@ func TestSilence(t *testing.T) {
 			}(), "3m0s chunk", "3m0s done"), "",
 		},
 		{
-			"a short setting", setup{options: Options{Idle: 3 * s}}, []act{{0, text("a")}, {4 * s, text("never")}},
-			[]string{"0s chunk", "3s error"}, "upstream_stream_error",
+			"a short setting",
+			setup{options: Options{Idle: 3 * s}},
+			[]act{{0, text("a")}, {4 * s, text("never")}},
+			[]string{"0s chunk", "3s error"},
+			"upstream_stream_error",
 		},
 		{
-			"of the provider", setup{timeout: `{"idle":"25s"}`}, []act{{0, text("a")}, {26 * s, text("never")}},
-			[]string{"0s chunk", "10s keep-alive", "20s keep-alive", "25s error"}, "upstream_stream_error",
+			"of the provider",
+			setup{timeout: `{"idle":"25s"}`},
+			[]act{{0, text("a")}, {26 * s, text("never")}},
+			[]string{"0s chunk", "10s keep-alive", "20s keep-alive", "25s error"},
+			"upstream_stream_error",
 		},
 		{
-			"a whole answer whose end does not come", setup{}, []act{{0, text("a")}, {0, finish}, {300 * s, doneLine}},
+			"a whole answer whose end does not come",
+			setup{},
+			[]act{{0, text("a")}, {0, finish}, {300 * s, doneLine}},
 			append(append([]string{"0s chunk", "0s chunk"}, keepAlives(10, 50, 10)...), "1m0s done"), "",
 		},
 	} {

@@ -240,7 +240,7 @@ func TestShapedReaderStops(t *testing.T) {
 // nothing is read of it after that.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	r, err := ParseChat([]byte(`{"model":"m",` + hello + `,"user":"u"}`))
+	r, err := ParseChat([]byte(`{"model":"m",` + hello + `,"user":"` + strings.Repeat("u", smallBody) + `"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

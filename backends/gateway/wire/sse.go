@@ -55,7 +55,8 @@ type EventReader struct {
 
 // NewEventReader reads from r. Release it when done.
 func NewEventReader(r io.Reader) *EventReader {
-	return &EventReader{r: r, buf: *buffers.Get().(*[]byte)}
+	// Answers often begin with much at once, so the first read may be large.
+	return &EventReader{r: r, buf: *bursts.Get().(*[]byte), burst: true}
 }
 
 // Release gives the buffer back. The reader and its events must not be used

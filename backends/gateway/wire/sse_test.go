@@ -114,7 +114,7 @@ func TestEventReader(t *testing.T) {
 func TestEventReaderMovesItsBuffer(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	var want []string
+	want := make([]string, 0, 600)
 	for i := range 300 {
 		data := strings.Repeat("x", i*7%101) + fmt.Sprint(i)
 		fmt.Fprintf(&text, "event: e%d\r\ndata: %s\r\ndata: 2\r\n\r\n: c\n\n", i, data)
@@ -278,7 +278,7 @@ func plainEvents(text string) []string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	var got []string
 	var name string
-	var data []string
+	data, have := make([]string, 0, 4), false
 	lines := strings.Split(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -288,18 +288,18 @@ func plainEvents(text string) []string {
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "":
-			if data != nil {
+			if have {
 				got = append(got, name+"="+strings.Join(data, "\n"))
 			}
-			name, data = "", nil
+			name, data, have = "", data[:0], false
 		case field == "" && i < len(lines):
-			if data == nil && name == "" {
+			if !have && name == "" {
 				got = append(got, ":")
 			}
 		case field == "event":
 			name = value
 		case field == "data":
-			data = append(data, value)
+			data, have = append(data, value), true
 		}
 	}
 	return got
