@@ -7,6 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/dustin/go-humanize"
 )
 
 // The long form of every service, as one would write it by hand.
@@ -57,6 +58,9 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 			if !h.AllArgs(&size) {
 				return nil, h.ArgErr()
 			}
+			if n, err := humanize.ParseBytes(size); err != nil || n == 0 {
+				return nil, h.Errf("max_body: %q is not a size such as 16MB", size)
+			}
 			long = strings.Replace(long, "max_size 32MB", "max_size "+quote(size), 1)
 		case "cascade":
 			long = strings.Replace(long, "\tcascade\n", "\t"+write(h.NextSegment())+"\n", 1)
@@ -102,5 +106,8 @@ func write(tokens []caddyfile.Token) string {
 
 // quote makes one token of a text, whatever it holds.
 func quote(text string) string {
+	if !strings.Contains(text, "`") {
+		return "`" + text + "`"
+	}
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
@@ -591,4 +593,47 @@ func TestStreamsDoNotMix(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// The memory of a request is given back once, and no transport reads of it
+// after that, also when an upstream answers before it has read the request.
+func TestRequestMemory(t *testing.T) {
+	t.Parallel()
+	early := func(w http.ResponseWriter, r *http.Request) { // reads nothing of the body
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		answers("early")(w, r)
+	}
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		code  string
+	}{
+		"answered early": {early, ""},
+		"refused early":  {func(w http.ResponseWriter, r *http.Request) { refusal(500, "", "m")(w, r) }, "all_providers_failed"},
+		"dropped":        {drop, "all_providers_failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.serve)
+			t.Cleanup(server.Close)
+			r := newRig(t, setup{})
+			r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "local/x", BaseURL: server.URL, Model: "x", Tier: catalog.Low}}})
+			request := r.request("local/x", true, []string{`"pad":"` + strings.Repeat("x", 8<<20) + `"`})
+			memory := request.Chat.Body
+			given := make(chan struct{})
+			request.Chat.Lease = wire.NewLease(func() {
+				clear(memory) // a read at the same time is a race that the detector sees
+				close(given)  // a second time would panic
+			})
+			result, err := r.engine.Chat(t.Context(), httptest.NewRecorder(), request)
+			request.Chat.Release()
+			if result.Code != c.code || (err == nil) != (c.code == "") {
+				t.Errorf("%v, %+v", err, result)
+			}
+			select {
+			case <-given:
+			case <-time.After(10 * time.Second):
+				t.Error("the memory was never given back")
+			}
+		})
+	}
 }

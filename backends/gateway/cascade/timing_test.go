@@ -405,8 +405,12 @@ func TestSlowClient(t *testing.T) {
 		r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: 100 * time.Millisecond}})
 		d := newDiary()
 		d.slowAt, d.slow, d.slept = "second", 300*time.Millisecond, make(chan struct{})
-		r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(http.ResponseWriter, *http.Request) { <-d.slept },
-			stream(text("third"), finish, doneLine)))
+		r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(_ http.ResponseWriter, req *http.Request) {
+			select {
+			case <-d.slept:
+			case <-req.Context().Done():
+			}
+		}, stream(text("third"), finish, doneLine)))
 		result, err := r.engine.Chat(t.Context(), d, r.request("keychain-low", true, nil))
 		if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
 			t.Errorf("%d bytes: %v, %+v", size, err, result)
