@@ -23,7 +23,7 @@ const (
 )
 
 func runChild(ctx context.Context, p place, task string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"="+task, dialectVar+"="+p.dialect.String(), locationVar+"="+p.location)
 	cmd.Stderr = os.Stderr
 	return cmd

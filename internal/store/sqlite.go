@@ -158,7 +158,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 // touch makes the file, readable by its owner only, unless it exists. SQLite
 // gives the files beside it the same mode.
 func touch(file string) error {
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the file that was configured
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
