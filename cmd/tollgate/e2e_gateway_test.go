@@ -238,12 +238,16 @@ func TestGateway(t *testing.T) {
 		for path, part := range map[string]string{
 			"/health": `"status":"ok"`, "/providers": `"code":"openai"`, "/models": `"provider":"openai"`,
 		} {
-			a := get(t, c, g.base+path, "")
+			a := get(t, c, g.base+path, "", "Origin", "https://app.test")
 			if a.status != 200 || !strings.Contains(a.body, part) || !json.Valid([]byte(a.body)) || a.header.Get("Access-Control-Allow-Origin") != "*" {
 				t.Errorf("GET %s: %d %s", path, a.status, a.body)
 			}
 		}
-		get(t, c, g.base+"/v1/models", "").refused(t, 401, "invalid_api_key")
+		a := get(t, c, g.base+"/v1/models", "")
+		a.refused(t, 401, "invalid_api_key")
+		if cors := a.header.Get("Access-Control-Allow-Origin"); cors != "" {
+			t.Errorf("no browser asked, but the answer has Access-Control-Allow-Origin %q", cors)
+		}
 	})
 	t.Run("preflight", func(t *testing.T) {
 		t.Parallel()
