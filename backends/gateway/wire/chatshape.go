@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"slices"
+)
+
+// ChatShape is what one candidate wants changed in a request.
+type ChatShape struct {
+	// Model is the upstream's name of the model.
+	Model string
+	// Drop names fields that are left out.
+	Drop []string
+	// Rename maps a field's name to another.
+	Rename map[string]string
+	// MaxTokensField is the one name under which a token limit is sent; empty:
+	// as the client named it.
+	MaxTokensField string
+	// ToolChoiceRequired replaces tool_choice "required"; empty: unchanged.
+	ToolChoiceRequired string
+	// Developer keeps the role "developer"; otherwise it is sent as "system".
+	Developer bool
+	// StreamUsage asks for the usage of a stream, whatever the client asked.
+	StreamUsage bool
+}
+
+// Shape returns the body for one candidate: the client's bytes in the client's
+// order but for what shape names (specification 1.2, 14.3).
+func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
+	out := newShaped(r.Body, r.Lease)
+	if len(r.fields) == 0 {
+		return out.end(0)
+	}
+	limitSent, usageSent, previous, first := false, false, true, true
+	out.keep(0, r.fields[0].Key)
+	for i := range r.fields {
+		f := &r.fields[i]
+		name := string(f.Name)
+		rename := shape.Rename[name]
+		drop := slices.Contains(shape.Drop, name)
+		switch name {
+		case "max_tokens", "max_completion_tokens":
+			// Two limits under one name would be a duplicate: the one that counts
+			// stays, see MaxTokens; of two nulls the first.
+			if shape.MaxTokensField != "" {
+				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
+				rename = shape.MaxTokensField
+			}
+			limitSent = limitSent || !drop
+		case "stream_options":
+			if shape.StreamUsage && r.Stream {
+				drop, rename, usageSent = false, "", true
+			}
+		default:
+			// The client may have used the provider's name as well.
+			drop = drop || (rename != "" && rename != name && r.has(rename))
+		}
+		if drop {
+			out.Dropped = append(out.Dropped, name)
+			previous = false
+			continue
+		}
+		switch {
+		case i > 0 && previous:
+			out.keep(r.fields[i-1].End, f.Key)
+		case !first:
+			out.insert(",")
+		}
+		previous, first = true, false
+		if rename != "" && rename != name {
+			out.insertQuoted(rename)
+			out.keep(f.keyEnd, f.Value)
+		} else {
+			out.keep(f.Key, f.Value)
+		}
+		r.shapeValue(out, f, name, shape)
+	}
+	if r.Stream && shape.StreamUsage && !usageSent {
+		if !first {
+			out.insert(",")
+		}
+		out.insert(`"stream_options":` + usageOptions)
+	}
+	return out.end(r.fields[len(r.fields)-1].End)
+}
+
+// usageOptions are the stream_options of a client that gave none.
+const usageOptions = `{"include_usage":true}`
+
+func (r *ChatRequest) has(name string) bool {
+	return slices.ContainsFunc(r.fields, func(f Field) bool { return string(f.Name) == name })
+}
+
+func (r *ChatRequest) shapeValue(out *Shaped, f *Field, name string, shape *ChatShape) {
+	switch {
+	case name == "model" && shape.Model != r.Model:
+		out.insertQuoted(shape.Model)
+	case name == "tool_choice" && r.ToolChoiceRequired && shape.ToolChoiceRequired != "":
+		out.insertQuoted(shape.ToolChoiceRequired)
+	case name == "messages" && !shape.Developer:
+		from := f.Value
+		for _, role := range r.developers {
+			out.keep(from, role.from)
+			out.insert(`"system"`)
+			from = role.to
+		}
+		out.keep(from, f.End)
+	case name == "stream_options" && r.Stream && shape.StreamUsage && !r.IncludeUsage:
+		r.askUsage(out, f)
+	default:
+		out.keep(f.Value, f.End)
+	}
+}
+
+// askUsage writes the client's stream_options with include_usage switched on.
+func (r *ChatRequest) askUsage(out *Shaped, f *Field) {
+	switch {
+	case !r.usage.empty():
+		out.keep(f.Value, r.usage.from)
+		out.insert("true")
+		out.keep(r.usage.to, f.End)
+	case r.options:
+		out.keep(f.Value, f.Value+1)
+		out.insert(`"include_usage":true,`)
+		out.keep(f.Value+1, f.End)
+	default: // null or {}
+		out.insert(usageOptions)
+	}
+}
+
+// Sends reports whether the body that Shape makes has a field of that name.
+func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
+	if name == "stream_options" && r.Stream && shape.StreamUsage {
+		return true
+	}
+	for i := range r.fields {
+		own := string(r.fields[i].Name)
+		if slices.Contains(shape.Drop, own) {
+			continue
+		}
+		sent := own
+		if to := shape.Rename[own]; to != "" {
+			sent = to
+		}
+		if shape.MaxTokensField != "" && (own == "max_tokens" || own == "max_completion_tokens") {
+			sent = shape.MaxTokensField
+		}
+		if sent == name {
+			return true
+		}
+	}
+	return false
+}
