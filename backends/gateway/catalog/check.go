@@ -66,6 +66,9 @@ func checkProvider(p *Provider) error {
 	if err := checkList("wires", p.Wires, oneOf(wires)); err != nil {
 		return err
 	}
+	if p.PreferWire != WireChat && !slices.Contains(p.Wires, p.PreferWire) {
+		return fmt.Errorf("prefer_wire: %q is not among the wires", clip(p.PreferWire))
+	}
 	for wire, base := range p.WireBaseURLs {
 		if !slices.Contains(p.Wires, wire) {
 			return fmt.Errorf("wire_base_urls: %q is not among the wires", clip(wire))
@@ -95,6 +98,7 @@ func checkShape(s *Shape) error {
 		{"tool_choice_required", s.ToolChoiceRequired, []string{"", "any", "required", "auto"}},
 		{"empty_tool_content", s.EmptyToolContent, []string{ContentKeep, ContentNull, ContentOmit, ContentEmpty}},
 		{"effort_field", s.EffortField, []string{EffortFlat, EffortNested}},
+		{"reasoning_state", s.ReasoningState, []string{StateNone, StateThought, StateContent, StateDetails}},
 	} {
 		if !slices.Contains(word.known, word.value) {
 			return fmt.Errorf("shape.%s: unknown word %q", word.field, clip(word.value))

@@ -176,6 +176,9 @@ func parseProvider(raw []byte) (*Provider, error) {
 	if p.Shape.MaxTokensField == "" {
 		p.Shape.MaxTokensField = FieldMaxTokens
 	}
+	if p.PreferWire == "" {
+		p.PreferWire = WireChat
+	}
 	if p.Shape.EffortField == "" {
 		p.Shape.EffortField = EffortFlat
 	}

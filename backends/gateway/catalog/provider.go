@@ -42,6 +42,12 @@ type Provider struct {
 	Headers map[string]string `json:"headers"`
 	// Wires are the formats spoken beside chat.
 	Wires []string `json:"wires"`
+	// PreferWire is the format to use for clients of another format, where that
+	// loses less than chat. Default: WireChat.
+	PreferWire string `json:"prefer_wire"`
+	// NativeTools: the responses wire takes every type of tool. Others take
+	// functions only, so a request with more goes by chat.
+	NativeTools bool `json:"native_tools"`
 	// WireBaseURLs are the bases of wires that do not share BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`
 	// Shape is what has to be changed in a chat request for this provider.
@@ -116,6 +122,15 @@ const (
 	EffortNested = "reasoning.effort" // member of the object "reasoning"
 )
 
+// Where the chat format carries the state of a model's reasoning, which the
+// model must get back.
+const (
+	StateNone    = ""        // nowhere, or it is not needed
+	StateThought = "thought" // tool_calls[].extra_content.google.thought_signature
+	StateContent = "content" // reasoning_content of messages with tool calls
+	StateDetails = "details" // reasoning_details of messages
+)
+
 // Shape is what one provider needs changed in a chat request, as data: code
 // reads these fields and never asks which provider it talks to.
 type Shape struct {
@@ -169,6 +184,11 @@ type Shape struct {
 	// ThinkingSwitch: reasoning is turned off by thinking {"type":"disabled"},
 	// not by an effort.
 	ThinkingSwitch bool `json:"thinking_switch"`
+	// ReasoningState is how the chat format of this provider carries the state
+	// of a model's reasoning: one of the State constants.
+	ReasoningState string `json:"reasoning_state"`
+	// ThinkTags: a text that begins with <think> is reasoning up to </think>.
+	ThinkTags bool `json:"think_tags"`
 }
 
 // DefaultShape is for providers that the catalog does not know, such as a

@@ -50,7 +50,7 @@ type chatForm struct {
 
 	tools          []choiceTools
 	open, finished choiceSet
-	edits          edits
+	edits          Edits
 }
 
 // choiceTools numbers the tool calls of one choice by the order of their ids,
@@ -109,7 +109,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 	got.afterBrace = s.Offset() + 1
 	var hasID, hasObject, hasCreated, hasModel, hasChoices bool
 	insertAt := len(f.edits)
-	f.edits.replace(got.afterBrace, got.afterBrace, "") // room for missing members
+	f.edits.Replace(got.afterBrace, got.afterBrace, "") // room for missing members
 	previousEnd := got.afterBrace
 	got.empty = true
 	err := s.Object(func(key []byte) error {
@@ -130,13 +130,13 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 		case "model":
 			hasModel = true
 			if err = s.Skip(); err == nil {
-				f.edits.replace(from, s.Offset(), f.model)
+				f.edits.Replace(from, s.Offset(), f.model)
 			}
 		case "choices":
 			hasChoices = true
 			if kind != Array {
 				if err = s.Skip(); err == nil {
-					f.edits.replace(from, s.Offset(), "[]")
+					f.edits.Replace(from, s.Offset(), "[]")
 				}
 				break
 			}
@@ -193,7 +193,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 	if !hasChoices {
 		missing += `"choices":[],`
 	}
-	f.edits[insertAt].text = missing
+	f.edits[insertAt].Text = missing
 	return got, nil
 }
 
@@ -220,7 +220,7 @@ func (f *chatForm) scanID(s *Scanner, kind Kind, from int) error {
 		if err := s.Skip(); err != nil {
 			return err
 		}
-		f.edits.replace(from, s.Offset(), `"`+f.identity()+`"`)
+		f.edits.Replace(from, s.Offset(), `"`+f.identity()+`"`)
 		return nil
 	}
 	raw, _, err := s.Text()
@@ -228,7 +228,7 @@ func (f *chatForm) scanID(s *Scanner, kind Kind, from int) error {
 	case err != nil:
 		return err
 	case len(raw) == 0 || len(raw) > maxID || (f.id != "" && f.id != string(raw)):
-		f.edits.replace(from, s.Offset(), `"`+f.identity()+`"`)
+		f.edits.Replace(from, s.Offset(), `"`+f.identity()+`"`)
 	case f.id == "":
 		f.id = string(raw)
 	}
@@ -244,7 +244,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 	begin := *s
 	open := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.replace(open, open, "")
+	f.edits.Replace(open, open, "")
 	finishFrom, finishTo := 0, 0
 	finish := ""
 	empty := true
@@ -262,7 +262,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 			if ok {
 				index = n
 			} else {
-				f.edits.replace(from, s.Offset(), strconv.Itoa(position))
+				f.edits.Replace(from, s.Offset(), strconv.Itoa(position))
 			}
 			return nil
 		case f.delta:
@@ -291,7 +291,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 		return err
 	}
 	if !hasIndex && !empty {
-		f.edits[insertAt].text = `"index":` + strconv.Itoa(position) + `,`
+		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
 	}
 	f.open.add(index)
 	if finishTo == 0 {
@@ -339,12 +339,12 @@ func (s *Scanner) findIndex() (index int, ok bool) {
 // choice may name its finish_reason before its delta.
 func (f *chatForm) insertSorted(from, to int, text string) {
 	at := len(f.edits)
-	for at > 0 && f.edits[at-1].from > from {
+	for at > 0 && f.edits[at-1].From > from {
 		at--
 	}
-	f.edits = append(f.edits, edit{})
+	f.edits = append(f.edits, Edit{})
 	copy(f.edits[at+1:], f.edits[at:])
-	f.edits[at] = edit{from, to, text}
+	f.edits[at] = Edit{from, to, text}
 }
 
 // finishName is string(raw) without an allocation for the usual reasons.
@@ -418,7 +418,7 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 	}
 	open := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.replace(open, open, "")
+	f.edits.Replace(open, open, "")
 	empty, named := true, false
 	var id []byte
 	var index span // of its value
@@ -462,9 +462,9 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 	switch {
 	case f.delta != "delta" || indexed:
 	case index.empty():
-		f.edits[insertAt].text = `"index":` + strconv.Itoa(n) + `,`
+		f.edits[insertAt].Text = `"index":` + strconv.Itoa(n) + `,`
 	default:
-		f.edits.replace(index.from, index.to, strconv.Itoa(n))
+		f.edits.Replace(index.from, index.to, strconv.Itoa(n))
 	}
 	return nil
 }
@@ -527,7 +527,7 @@ func ReadChatReply(body []byte, asked string) (*ChatReply, error) {
 		return nil, ErrNoChoices
 	}
 	return &ChatReply{
-		Body:   f.edits.apply(make([]byte, 0, len(body)+128), body),
+		Body:   f.edits.Apply(make([]byte, 0, len(body)+128), body),
 		Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes,
 	}, nil
 }

@@ -84,7 +84,7 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	}
 	dst = append(dst, "data: "...)
 	from := len(dst)
-	dst = c.form.edits.apply(dst, data)
+	dst = c.form.edits.Apply(dst, data)
 	oneLine(dst[from:])
 	return append(dst, "\n\n"...), Progress{Proof: got.proof}, nil
 }

@@ -1,36 +1,31 @@
 package wire
 
-// edit replaces src[from:to] with text.
-type edit struct {
-	from, to int
-	text     string
+// Edit replaces src[From:To] with Text.
+type Edit struct {
+	From, To int
+	Text     string
 }
 
-// edits is a list of replacements in ascending, non-overlapping order.
-type edits []edit
+// Edits is a list of replacements in ascending, non-overlapping order.
+type Edits []Edit
 
-func (e *edits) replace(from, to int, text string) {
-	*e = append(*e, edit{from, to, text})
+// Replace adds a replacement.
+func (e *Edits) Replace(from, to int, text string) {
+	*e = append(*e, Edit{from, to, text})
 }
 
-// apply appends src with the replacements to dst.
-func (e edits) apply(dst, src []byte) []byte {
-	at := 0
+// Apply appends src with the replacements to dst.
+func (e Edits) Apply(dst, src []byte) []byte {
+	return e.Part(dst, src, 0, len(src))
+}
+
+// Part appends src[from:to] with the replacements that lie within it.
+func (e Edits) Part(dst, src []byte, from, to int) []byte {
 	for _, x := range e {
-		dst = append(dst, src[at:x.from]...)
-		dst = append(dst, x.text...)
-		at = x.to
-	}
-	return append(dst, src[at:]...)
-}
-
-// part appends src[from:to] with the replacements that lie within it.
-func (e edits) part(dst, src []byte, from, to int) []byte {
-	for _, x := range e {
-		if x.from >= from && x.to <= to {
-			dst = append(dst, src[from:x.from]...)
-			dst = append(dst, x.text...)
-			from = x.to
+		if x.From >= from && x.To <= to {
+			dst = append(dst, src[from:x.From]...)
+			dst = append(dst, x.Text...)
+			from = x.To
 		}
 	}
 	return append(dst, src[from:to]...)

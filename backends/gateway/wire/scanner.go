@@ -6,7 +6,6 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math/bits"
 )
@@ -163,7 +162,7 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 			err = s.Skip()
 		} else {
 			if escaped {
-				raw = []byte(unquote(raw))
+				raw = AppendUnquoted(nil, raw)
 			}
 			err = member(raw)
 		}
@@ -216,7 +215,7 @@ func (s *Scanner) Unquoted() (string, error) {
 		return "", err
 	}
 	if escaped {
-		return unquote(raw), nil
+		return string(AppendUnquoted(nil, raw)), nil
 	}
 	return string(raw), nil
 }
@@ -225,7 +224,7 @@ func (s *Scanner) Unquoted() (string, error) {
 func (s *Scanner) word() ([]byte, error) {
 	raw, escaped, err := s.Text()
 	if escaped && err == nil {
-		raw = []byte(unquote(raw))
+		raw = AppendUnquoted(nil, raw)
 	}
 	return raw, err
 }
@@ -426,33 +425,4 @@ func (s *Scanner) escape() error {
 		return nil
 	}
 	return s.fail("invalid escape")
-}
-
-// unquote resolves the escapes of a string that the scanner has validated.
-func unquote(raw []byte) string {
-	quoted := make([]byte, 0, len(raw)+2)
-	quoted = append(append(append(quoted, '"'), raw...), '"')
-	var text string
-	if json.Unmarshal(quoted, &text) != nil {
-		return string(raw) // unreachable: the scanner has validated it
-	}
-	return text
-}
-
-// AppendQuoted appends text as a JSON string.
-func AppendQuoted(dst []byte, text string) []byte {
-	plain := true
-	for i := range len(text) {
-		if c := text[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x80 {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		dst = append(dst, '"')
-		dst = append(dst, text...)
-		return append(dst, '"')
-	}
-	quoted, _ := json.Marshal(text) // a string always marshals
-	return append(dst, quoted...)
 }

@@ -24,18 +24,18 @@ const maxFrame = 4 << 10
 // learn keeps the frame of a chunk that was read in full, whose only content is
 // the text at the given place, quotes excluded. padding is empty, or the place of
 // a text behind it that says nothing. changes are those for the client.
-func (t *template) learn(data []byte, text, padding span, changes edits) {
+func (t *template) learn(data []byte, text, padding span, changes Edits) {
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
-	t.outHead = changes.part(append(t.outHead[:0], "data: "...), data, 0, text.from)
+	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, text.from)
 	rest := text.to
 	if t.padded {
 		t.middle = append(t.middle[:0], data[rest:padding.from]...)
-		t.outMid = changes.part(t.outMid[:0], data, rest, padding.from)
+		t.outMid = changes.Part(t.outMid[:0], data, rest, padding.from)
 		rest = padding.to
 	}
 	t.tail = append(t.tail[:0], data[rest:]...)
-	t.outTail = append(changes.part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
+	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
 }
 
 // forget makes nothing match.

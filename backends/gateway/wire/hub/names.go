@@ -1,0 +1,47 @@
+package hub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// maxName is the length of the longest name that all chat APIs take.
+const maxName = 64
+
+// LegalName is the name under which upstreams know a tool: the name itself when
+// it matches ^[A-Za-z0-9_-]{1,64}$, else its first 55 legal characters, "_" and 8
+// hexadecimal digits of its SHA-256 (specification 4.3). It depends on nothing
+// but the name, so history, tool_choice and tools agree.
+func LegalName(name string) string {
+	if legal(name) {
+		return name
+	}
+	out := make([]byte, 0, maxName)
+	for i := 0; i < len(name) && len(out) < 55; i++ {
+		if legalByte(name[i]) {
+			out = append(out, name[i])
+		}
+	}
+	sum := sha256.Sum256([]byte(name))
+	return string(hex.AppendEncode(append(out, '_'), sum[:4]))
+}
+
+// LegalID reports whether an upstream's id of a tool call can be used as it is
+// (specification 1.6).
+func LegalID(id string) bool { return legal(id) }
+
+func legal(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	for i := range len(name) {
+		if !legalByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func legalByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}

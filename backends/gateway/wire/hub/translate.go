@@ -1,0 +1,59 @@
+package hub
+
+import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+
+// Translate carries answers from one format to another.
+func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }
+
+type translation struct {
+	from  Reader
+	to    Writer
+	usage wire.Usage
+	bytes int64
+}
+
+func (t *translation) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
+	step, err := t.from.Event(name, data)
+	return t.write(dst, step, err)
+}
+
+func (t *translation) End(dst []byte) ([]byte, error) {
+	step, err := t.from.End()
+	dst, _, err = t.write(dst, step, err)
+	return dst, err
+}
+
+func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Progress, error) {
+	if err != nil {
+		return dst, wire.Progress{}, err
+	}
+	t.count(step.Deltas)
+	if len(step.Deltas) > 0 {
+		dst = t.to.Stream(dst, step.Deltas)
+	}
+	return dst, wire.Progress{Proof: step.Proof, Done: step.Done}, nil
+}
+
+func (t *translation) Whole(body []byte) ([]byte, error) {
+	deltas, err := t.from.Whole(body)
+	if err != nil {
+		return nil, err
+	}
+	t.count(deltas)
+	return t.to.Whole(deltas)
+}
+
+func (t *translation) count(deltas []Delta) {
+	for i := range deltas {
+		d := &deltas[i]
+		t.bytes += int64(len(d.Text))
+		if d.Kind == DeltaEnd {
+			t.usage = d.End.Usage
+		}
+	}
+}
+
+func (t *translation) Fail(dst []byte, f Failure) []byte { return t.to.Fail(dst, f) }
+func (t *translation) KeepAlive(dst []byte) []byte       { return t.to.KeepAlive(dst) }
+func (t *translation) Usage() wire.Usage                 { return t.usage }
+func (t *translation) TextBytes() int64                  { return t.bytes }

@@ -1,0 +1,34 @@
+package wire
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzQuote holds quoting to encoding/json, both ways.
+func FuzzQuote(f *testing.F) {
+	for _, seed := range []string{
+		"", "plain", "a\"b\\c/d", "line\nfeed\r\t\b\f\x00\x1f\x7f", "grüße 日本 🙂", "\xff broken \xf0\x9f", `\ud83d\ude42`, `\ud83d x`, `\ud83d\u0041`, "<&>\u2028",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		quoted := AppendQuoted(nil, text)
+		var back string
+		if err := json.Unmarshal(quoted, &back); err != nil || back != string([]rune(text)) {
+			t.Fatalf("%q became %s, read as %q (%v)", text, quoted, back, err)
+		}
+		s := NewScanner([]byte(`"` + text + `"`))
+		raw, _, err := s.Text()
+		if err != nil || s.End() != nil {
+			return // no JSON string
+		}
+		var want string
+		if json.Unmarshal([]byte(`"`+text+`"`), &want) != nil {
+			t.Fatalf("the scanner takes %q", text)
+		}
+		if got := string([]rune(string(AppendUnquoted(nil, raw)))); got != want {
+			t.Fatalf("%q reads as %q, want %q", text, got, want)
+		}
+	})
+}
