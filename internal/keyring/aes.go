@@ -35,6 +35,7 @@ const (
 type AES struct {
 	current *masterKey
 	keys    map[[idSize]byte]*masterKey
+	order   []*masterKey
 }
 
 type masterKey struct {
@@ -69,6 +70,7 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 			a.current = k
 		}
 		a.keys[k.id] = k
+		a.order = append(a.order, k)
 	}
 	return a, nil
 }
@@ -115,6 +117,19 @@ func (a *AES) Open(_ context.Context, sealed string, associated []byte) ([]byte,
 		return nil, ErrOpen
 	}
 	return plaintext, nil
+}
+
+// Derive implements Keyring, by HKDF-SHA-256.
+func (a *AES) Derive(_ context.Context, label string) ([][]byte, error) {
+	keys := make([][]byte, 0, len(a.order))
+	for _, k := range a.order {
+		key, err := hkdf.Key(sha256.New, k.secret, nil, "tollgate derived "+label, 32)
+		if err != nil {
+			return nil, fmt.Errorf("deriving a key: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // Current implements Keyring.

@@ -335,3 +335,33 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+func TestDerive(t *testing.T) {
+	t.Parallel()
+	one, two := bytes.Repeat([]byte{1}, MasterKeySize), bytes.Repeat([]byte{2}, MasterKeySize)
+	derive := func(label string, masters ...[]byte) [][]byte {
+		t.Helper()
+		ring, err := NewAES(masters...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := ring.Derive(t.Context(), label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	a := derive("a", one)
+	if len(a) != 1 || len(a[0]) != 32 || bytes.Equal(a[0], one) {
+		t.Fatalf("derived %x", a)
+	}
+	if b := derive("b", one); bytes.Equal(a[0], b[0]) {
+		t.Error("two labels have one key")
+	}
+	if both := derive("a", two, one); len(both) != 2 || !bytes.Equal(both[1], a[0]) || bytes.Equal(both[0], a[0]) {
+		t.Errorf("with two master keys: %x", both)
+	}
+	if twice := derive("a", one, one); len(twice) != 1 {
+		t.Errorf("one master key given twice has %d keys", len(twice))
+	}
+}

@@ -22,6 +22,9 @@ type Keyring interface {
 	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
 	// Open decrypts what Seal returned; the error wraps ErrOpen when it cannot.
 	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
+	// Derive returns keys of 32 bytes for one purpose, the label: first the one
+	// of the newest key, then those of the others.
+	Derive(ctx context.Context, label string) ([][]byte, error)
 	// Current reports whether sealed was made with the newest key; false asks
 	// for it to be sealed again (rotation).
 	Current(sealed string) bool

@@ -1,0 +1,77 @@
+package hub
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+const (
+	tokenPrefix = "kcs1."
+	// maxToken is the size of the longest token; clients send each of them again
+	// with every turn.
+	maxToken = 64 << 10
+)
+
+// Sealer makes tokens of reasoning state that clients carry to their next turn
+// (specification 11.3): "kcs1." + base64url(nonce | AES-256-GCM(JSON)). A token
+// opens for the user it was made for only, and cannot be changed.
+//
+// Nonces are random, which is safe for 2^32 tokens a key.
+type Sealer struct{ keys []cipher.AEAD }
+
+// NewSealer makes a sealer of keys of 32 bytes: it seals with the first and
+// opens with any.
+func NewSealer(keys ...[]byte) (*Sealer, error) {
+	s := &Sealer{}
+	for _, key := range keys {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, fmt.Errorf("making a sealer of reasoning state: %w", err)
+		}
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return nil, fmt.Errorf("making a sealer of reasoning state: %w", err)
+		}
+		s.keys = append(s.keys, aead)
+	}
+	if len(s.keys) == 0 {
+		return nil, fmt.Errorf("making a sealer of reasoning state: there is no key")
+	}
+	return s, nil
+}
+
+// Seal makes a token; empty: the state is too large for one.
+func (s *Sealer) Seal(user string, state State) string {
+	text, err := json.Marshal(state)
+	if err != nil || len(tokenPrefix)+base64.RawURLEncoding.EncodedLen(len(text)+s.keys[0].Overhead()) > maxToken {
+		return ""
+	}
+	sealed := s.keys[0].Seal(nil, nil, text, []byte(user))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// Open opens a token. What is none of ours, was changed or belongs to another user
+// is not told apart: it is foreign.
+func (s *Sealer) Open(user, token string) (State, bool) {
+	text, ours := strings.CutPrefix(token, tokenPrefix)
+	if !ours || len(token) > maxToken {
+		return State{}, false
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return State{}, false
+	}
+	for _, aead := range s.keys {
+		plain, err := aead.Open(nil, nil, sealed, []byte(user))
+		if err != nil {
+			continue
+		}
+		var state State
+		return state, json.Unmarshal(plain, &state) == nil
+	}
+	return State{}, false
+}

@@ -1,0 +1,109 @@
+package hub
+
+import (
+	"encoding/base64"
+	"image"
+	_ "image/gif" // sizes of pictures
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What a prompt costs beside its text (specification 15.1), in tokens.
+const (
+	perMessage   = 4
+	perTool      = 12
+	perImage     = 1100 // of unknown size
+	mostPerImage = 1600
+	perFile      = 1500 // at least
+	bytesPerFile = 1500
+	perAudio     = 500
+)
+
+// CountTokens estimates the tokens of a prompt. It needs no tables, so it is the same
+// for all models: about 3.6 bytes a token for text and code, one character a token for
+// Chinese, Japanese and Korean, 2.5 digits a token.
+func CountTokens(r *Request) int64 {
+	var c counter
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		c.tokens += perMessage
+		for j := range m.Parts {
+			c.part(&m.Parts[j])
+		}
+		for _, call := range m.Calls {
+			c.text(call.Name)
+			c.text(call.Arguments)
+		}
+		for _, reasoning := range m.Reasoning {
+			c.text(reasoning.Text)
+		}
+	}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		c.tokens += perTool
+		c.text(t.Name)
+		c.text(t.Description)
+		c.text(t.Parameters)
+	}
+	if r.Output != nil {
+		c.text(r.Output.Schema)
+	}
+	return c.tokens + (c.latin*10+35)/36 + (c.digits*2+4)/5
+}
+
+type counter struct{ tokens, latin, digits int64 }
+
+func (c *counter) text(s string) {
+	for i := 0; i < len(s); {
+		b := s[i]
+		switch {
+		case '0' <= b && b <= '9':
+			c.digits++
+			i++
+		case b < utf8.RuneSelf:
+			c.latin++
+			i++
+		default:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+				c.tokens++
+			} else {
+				c.latin += int64(size)
+			}
+			i += size
+		}
+	}
+}
+
+func (c *counter) part(p *Part) {
+	switch p.Kind {
+	case PartText, PartRefusal:
+		c.text(p.Text)
+	case PartImage:
+		c.tokens += imageTokens(p.URL)
+	case PartFile:
+		c.tokens += max(perFile, int64(len(p.URL))*3/4/bytesPerFile)
+	case PartAudio:
+		c.tokens += perAudio
+	case PartOther:
+		c.text(p.Raw)
+	}
+}
+
+// imageTokens reads the size of a picture from a data URL.
+func imageTokens(url string) int64 {
+	_, data, isData := strings.Cut(url, ";base64,")
+	if !isData || !strings.HasPrefix(url, "data:") {
+		return perImage
+	}
+	const head = 64 << 10 // the size stands near the beginning
+	config, _, err := image.DecodeConfig(io.LimitReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)), head))
+	if err != nil || config.Width <= 0 || config.Height <= 0 || config.Width > 1<<16 || config.Height > 1<<16 {
+		return perImage
+	}
+	return min(mostPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
+}
