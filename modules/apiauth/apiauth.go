@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -16,6 +17,9 @@ import (
 func init() {
 	caddy.RegisterModule(Handler{})
 }
+
+// userPrefix begins the placeholders of the user.
+const userPrefix = "http.auth.user."
 
 // Handler lets a request pass only with a good credential. What a credential
 // is, its one provider decides: any module of http.authentication.providers.
@@ -62,10 +66,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	user, ok, err := h.provider.Authenticate(w, r)
-	if err == nil && !ok {
-		err = apierror.New(http.StatusUnauthorized, "invalid_api_key", "this request needs a valid credential")
-	}
+	placeholders, err := h.authenticate(w, r)
 	if err != nil {
 		status := http.StatusUnauthorized
 		if refusal, known := apierror.From(err); known {
@@ -77,18 +78,42 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return caddyhttp.Error(status, err)
 	}
 	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	repl.Map(func(key string) (any, bool) {
-		const prefix = "http.auth.user."
-		if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
+	repl.Map(placeholders)
+	return next.ServeHTTP(w, r)
+}
+
+// authenticate returns the placeholders of the user.
+func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (caddy.ReplacerFunc, error) {
+	if ours, ok := h.provider.(*GatewayKey); ok { // which knows its user without a table of metadata
+		identity, err := ours.identify(r)
+		if err != nil {
+			return nil, err
+		}
+		return func(key string) (any, bool) {
+			if name, found := strings.CutPrefix(key, userPrefix); found {
+				return userValue(identity, name)
+			}
+			return nil, false
+		}, nil
+	}
+	user, ok, err := h.provider.Authenticate(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key", "this request needs a valid credential")
+	}
+	return func(key string) (any, bool) {
+		name, found := strings.CutPrefix(key, userPrefix)
+		if !found {
 			return nil, false
 		}
-		if key[len(prefix):] == "id" {
+		if name == "id" {
 			return user.ID, true
 		}
-		value, ok := user.Metadata[key[len(prefix):]]
-		return value, ok
-	})
-	return next.ServeHTTP(w, r)
+		value, known := user.Metadata[name]
+		return value, known
+	}, nil
 }
 
 // Interface guards

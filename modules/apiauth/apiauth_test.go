@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -33,6 +34,7 @@ type site struct {
 	handler *Handler
 	app     *tollgate.App
 	service *keychain.Service
+	ctx     caddy.Context
 }
 
 // provision makes a site without starting the app.
@@ -56,7 +58,7 @@ func provision(tb testing.TB, database string) *site {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &site{handler: loaded.(*Handler), app: app.(*tollgate.App)}
+	s := &site{handler: loaded.(*Handler), app: app.(*tollgate.App), ctx: ctx}
 	tb.Cleanup(func() { _ = s.app.Cleanup() })
 	return s
 }
@@ -214,6 +216,15 @@ func TestPlaceholders(t *testing.T) {
 		if got := repl.ReplaceAll(text, ""); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+		// As one of the providers of Caddy's own handler.
+		r, w, repl := request(http.Header{"X-Api-Key": {key.Key}})
+		directive := caddyauth.Authentication{Providers: map[string]caddyauth.Authenticator{"gateway_key": s.handler.provider}}
+		if err := directive.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
+			t.Fatal(err)
+		}
+		if got := repl.ReplaceAll(text, ""); got != want {
+			t.Errorf("behind authentication: %s, want %s", got, want)
+		}
 	}
 	// A revoked key is refused at once.
 	if err := s.service.RevokeKey(t.Context(), "alice", open.ID); err != nil {
@@ -221,6 +232,46 @@ func TestPlaceholders(t *testing.T) {
 	}
 	if r, _, _, err := s.ask(http.Header{"X-Api-Key": {open.Key}}); r != nil || err == nil {
 		t.Error("a revoked key passes")
+	}
+}
+
+// provider stands for another module's.
+type provider struct {
+	user caddyauth.User
+	good bool
+	err  error
+}
+
+func (p provider) Authenticate(http.ResponseWriter, *http.Request) (caddyauth.User, bool, error) {
+	return p.user, p.good, p.err
+}
+
+func TestOtherProviders(t *testing.T) {
+	const text = "{http.auth.user.id}|{http.auth.user.team}|{http.auth.user.nothing}|{http.auth.user.}|{http.auth.other}"
+	bob := caddyauth.User{ID: "bob", Metadata: map[string]string{"team": "blue", "id": "not bob"}}
+	for name, test := range map[string]struct {
+		provider provider
+		status   int // 0: it passes
+		want     string
+	}{
+		"good":        {provider{user: bob, good: true}, 0, "bob|blue|||"},
+		"no metadata": {provider{user: caddyauth.User{ID: "eve"}, good: true}, 0, "eve||||"},
+		"refused":     {provider{user: bob}, 401, "||||"},
+		"error":       {provider{good: true, err: errors.New("broken")}, 401, "||||"},
+		"unavailable": {provider{err: apierror.New(503, "overloaded", "later")}, 503, "||||"},
+	} {
+		s := &site{handler: &Handler{provider: test.provider}}
+		passed, repl, w, err := s.ask(http.Header{})
+		var status caddyhttp.HandlerError
+		if errors.As(err, &status); status.StatusCode != test.status || (passed != nil) != (test.status == 0) {
+			t.Errorf("%s: passed %t, error %v", name, passed != nil, err)
+		}
+		if got := w.Header().Get("WWW-Authenticate") == "Bearer"; got != (test.status == 401) {
+			t.Errorf("%s: header %v", name, w.Header())
+		}
+		if got := repl.ReplaceAll(text, ""); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
 	}
 }
 

@@ -55,29 +55,57 @@ func (g *GatewayKey) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Authenticate implements caddyauth.Authenticator.
+// Authenticate implements caddyauth.Authenticator, for Caddy's own directives.
 func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	identity, err := g.identify(r)
+	if err != nil {
+		return caddyauth.User{}, false, err
+	}
+	return caddyauth.User{ID: identity.UserID, Metadata: map[string]string{
+		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": rateLimit(identity),
+	}}, true, nil
+}
+
+// identify finds whose key was sent and notes it for the handlers behind.
+func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	key := credential(r.Header)
 	if key == "" {
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_api_key",
+		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
 	}
 	gateway, err := g.app.Gateway()
 	if err != nil {
-		return caddyauth.User{}, false, err
+		return nil, err
 	}
 	identity, err := gateway.Keychain.Authenticate(r.Context(), key)
 	if err != nil {
-		return caddyauth.User{}, false, tollgate.Unavailable(err)
+		return nil, tollgate.Unavailable(err)
 	}
 	caddyhttp.SetVar(r.Context(), identityVar, identity)
-	limit := ""
-	if identity.RateLimitPerMinute != nil {
-		limit = strconv.FormatInt(*identity.RateLimitPerMinute, 10)
+	return identity, nil
+}
+
+// userValue is the placeholder {http.auth.user.<name>} of who sent a key.
+func userValue(identity *keychain.Identity, name string) (any, bool) {
+	switch name {
+	case "id":
+		return identity.UserID, true
+	case "key_id":
+		return identity.KeyID, true
+	case "key_label":
+		return identity.Label, true
+	case "rate_limit_per_minute":
+		return rateLimit(identity), true
 	}
-	return caddyauth.User{ID: identity.UserID, Metadata: map[string]string{
-		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": limit,
-	}}, true, nil
+	return nil, false
+}
+
+// rateLimit is empty where there is none.
+func rateLimit(identity *keychain.Identity) string {
+	if identity.RateLimitPerMinute == nil {
+		return ""
+	}
+	return strconv.FormatInt(*identity.RateLimitPerMinute, 10)
 }
 
 // Identity is who sent a request that passed api_auth gateway_key.

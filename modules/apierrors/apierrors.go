@@ -151,10 +151,13 @@ func (h *Handler) Validate() error {
 // ServeHTTP runs the next handlers and answers the error they return, unless
 // their response has begun.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	id := identify(r)
-	caddyhttp.SetVar(r.Context(), FormatVar, h.formatVar)
-	r.Header.Set(requestIDHeader, id) // upstreams see ours, not the client's
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	id := identify(r.Context(), vars)
+	if vars != nil {
+		vars[FormatVar] = h.formatVar
+	}
 	rw := newResponseWriter(w, id, h.format.requestIDHeader)
+	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
 
 	// Handlers below may rewrite the request in place.
 	head := r.Method == http.MethodHead

@@ -1,18 +1,18 @@
 package apierrors
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"net/http"
 	"sync"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 const (
 	requestIDHeader = "X-Request-Id"
 	requestIDPrefix = "req_"
+	requestIDLength = len(requestIDPrefix) + requestIDWords*lettersPerWord
 	requestIDWords  = 3 // 64 random bits each
 	lettersPerWord  = 8 // 62^8 fits 2^64 some 84,000 times, so no letter is favoured noticeably
 	base62          = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -20,51 +20,61 @@ const (
 
 // identify returns the id of the request, made now unless an outer handler has
 // made one.
-func identify(r *http.Request) string {
-	ctx := r.Context()
-	if id := RequestID(ctx); id != "" {
+func identify(ctx context.Context, vars map[string]any) string {
+	if id, _ := vars[RequestIDVar].(string); id != "" {
 		return id
 	}
 	id := newRequestID()
-	boxed := any(id) // once for both tables
-	caddyhttp.SetVar(ctx, RequestIDVar, boxed)
+	boxed := any(id) // once for the variable and the placeholder
+	if vars != nil {
+		vars[RequestIDVar] = boxed
+	}
 	if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		repl.Set(requestIDPlaceholder, boxed)
+		// Not Set: it would be the first entry of a table that most requests do without.
+		repl.Map(func(key string) (any, bool) { return boxed, key == requestIDPlaceholder })
 	}
 	return id
 }
 
 // newRequestID returns "req_" and 24 random letters of base 62.
 func newRequestID() string {
-	src := randomness.Get().(*randomBlock)
-	var id [len(requestIDPrefix) + requestIDWords*lettersPerWord]byte
-	copy(id[:], requestIDPrefix)
-	for i := len(requestIDPrefix); i < len(id); i += lettersPerWord {
-		word := src.next()
-		for j := range lettersPerWord {
-			id[i+j] = base62[word%62]
+	block := requestIDs.Get().(*idBlock)
+	id := block.next()
+	requestIDs.Put(block)
+	return id
+}
+
+// requestIDs spreads the cost of one read from the system and of one text over
+// the ids of a block, without a lock between processors.
+var requestIDs = sync.Pool{New: func() any { return new(idBlock) }}
+
+// idsPerBlock also bounds what one id that is kept holds on to: its block.
+const idsPerBlock = 32
+
+// idBlock is ids that nobody has yet, one after the other.
+type idBlock struct{ ids string }
+
+func (b *idBlock) next() (id string) {
+	if b.ids == "" {
+		b.ids = makeIDs()
+	}
+	id, b.ids = b.ids[:requestIDLength], b.ids[requestIDLength:]
+	return id
+}
+
+func makeIDs() string {
+	var random [idsPerBlock * requestIDWords * 8]byte
+	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	ids := make([]byte, 0, idsPerBlock*requestIDLength)
+	for i := 0; i < len(random); i += 8 {
+		if i%(requestIDWords*8) == 0 {
+			ids = append(ids, requestIDPrefix...)
+		}
+		word := binary.LittleEndian.Uint64(random[i:])
+		for range lettersPerWord {
+			ids = append(ids, base62[word%62])
 			word /= 62
 		}
 	}
-	randomness.Put(src)
-	return string(id[:])
-}
-
-// randomness spreads the cost of one read from the system over 32 ids, without
-// a lock between processors.
-var randomness = sync.Pool{New: func() any { return new(randomBlock) }}
-
-type randomBlock struct {
-	bytes [32 * requestIDWords * 8]byte
-	left  int // bytes not used yet, at the end
-}
-
-func (b *randomBlock) next() uint64 {
-	if b.left == 0 {
-		_, _ = rand.Read(b.bytes[:]) // never fails: it ends the process instead
-		b.left = len(b.bytes)
-	}
-	word := binary.LittleEndian.Uint64(b.bytes[len(b.bytes)-b.left:])
-	b.left -= 8
-	return word
+	return string(ids)
 }

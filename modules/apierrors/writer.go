@@ -15,7 +15,7 @@ import (
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
-	id    [2]string // the values of the two headers, here to save allocations
+	id    [3]string // the values of the two headers and of the request's, here to save allocations
 	both  bool      // the header Request-Id too
 	began bool
 }
@@ -23,7 +23,7 @@ type responseWriter struct {
 func newResponseWriter(w http.ResponseWriter, id string, both bool) *responseWriter {
 	return &responseWriter{
 		ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w},
-		id:                    [2]string{id, id},
+		id:                    [3]string{id, id, id},
 		both:                  both,
 	}
 }
@@ -32,7 +32,7 @@ func (w *responseWriter) stamp() {
 	header := w.Header()
 	header[requestIDHeader] = w.id[:1:1]
 	if w.both {
-		header["Request-Id"] = w.id[1:]
+		header["Request-Id"] = w.id[1:2:2]
 	}
 }
 

@@ -156,7 +156,7 @@ func (n *node) sql(tb testing.TB, query string, args ...any) {
 func (n *node) dump(tb testing.TB) string {
 	tb.Helper()
 	var b strings.Builder
-	for _, table := range []string{"gateway_users", "gateway_keys", "gateway_provider_keys", "gateway_models", "gateway_preferences", "gateway_usage"} {
+	for _, table := range []string{"gateway_users", "gateway_keys", "gateway_provider_keys", "gateway_models", "gateway_preferences", "gateway_usage_records"} {
 		err := n.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) error {
 			rows, err := r.QueryContext(ctx, "SELECT * FROM "+table) //nolint:gosec // G202: the names above
 			if err != nil {

@@ -175,8 +175,3 @@ func (l *UsageLog) Close(ctx context.Context) error {
 	}
 	return err
 }
-
-func parseTier(text string) catalog.Tier {
-	tier, _ := catalog.ParseTier(text)
-	return tier
-}

@@ -341,11 +341,21 @@ func BenchmarkUsageAdd(b *testing.B) {
 	}
 }
 
+// typicalRecord is that of a stream that went well.
+func typicalRecord() Record {
+	return Record{
+		At: start, RequestID: "req_0123456789abcdefghijklmn", UserID: "alice", KeyID: "gk_0123456789abcdef", Surface: "chat_completions",
+		AskedModel: "keychain-high", Tier: catalog.High, Provider: "alpha", Model: "large-2026-01-01", Stream: true, Status: 200, Attempts: 1,
+		InputTokens: 1234, CachedTokens: 1024, OutputTokens: 567, ReasoningTokens: 321, UsageSource: "exact",
+		CostMicroUSD: 4321, CostKnown: true, Latency: 1234567 * time.Microsecond, FirstToken: 345678 * time.Microsecond,
+	}
+}
+
 func BenchmarkUsageFlush(b *testing.B) {
 	n := place{location: b.TempDir() + "/test.db"}.start(b)
 	log := quietLog(n)
 	log.logger = zap.NewNop()
-	r := record(0)
+	r := typicalRecord()
 	b.ReportAllocs()
 	for b.Loop() {
 		for range batchRows {
