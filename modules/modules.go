@@ -17,6 +17,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	_ "github.com/tollgate-gateway/tollgate/modules/tollgate"
+	_ "github.com/tollgate-gateway/tollgate/modules/translate"
 )
 
 // A directive can be placed only against one of Caddy's own, so the order among
@@ -28,6 +29,6 @@ func init() {
 		}
 	}
 	before("request_body", "api_errors")
-	before("basic_auth", "api_auth", "budget")
+	before("basic_auth", "api_auth", "budget", "translate")
 	before("reverse_proxy", "keychain", "cascade", "scripted_model", "tollgate")
 }

@@ -1,4 +1,6 @@
-package cascade
+// Package body reads the bodies of model requests: once, bounded, and
+// decompressed.
+package body
 
 import (
 	"compress/gzip"
@@ -16,13 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxBody is the largest body in bytes, after decompression: the 32 MB of the
+// Max is the largest body in bytes, after decompression: the 32 MB of the
 // model APIs. The request_body directive may set a smaller one.
-const maxBody = 32_000_000
+const Max = 32_000_000
 
-// readBody reads the body once, decompressing gzip and zstd. The memory of a
-// large one is used again when the lease ends; nil: there is none.
-func readBody(r *http.Request) ([]byte, *wire.Lease, error) {
+// Read reads the body once, decompressing gzip and zstd. The memory of a
+// large one is used again when the lease ends; nil: there is none. Its errors have
+// the status for the client: 400, 413 or 415.
+func Read(r *http.Request) ([]byte, *wire.Lease, error) {
 	if size := r.ContentLength; size > leaseFrom && size <= leaseTo && r.Header["Content-Encoding"] == nil {
 		return readLeased(r.Body, int(size))
 	}
@@ -31,7 +34,7 @@ func readBody(r *http.Request) ([]byte, *wire.Lease, error) {
 }
 
 func readOwn(r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxBody {
+	if r.ContentLength > Max {
 		return nil, tooLarge()
 	}
 	var source io.Reader = r.Body
@@ -45,7 +48,7 @@ func readOwn(r *http.Request) ([]byte, error) {
 		}
 		source, size = reader, -1
 	case "zstd":
-		reader, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody), zstd.WithDecoderMaxWindow(8<<20))
+		reader, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(8<<20))
 		if err != nil {
 			return nil, unreadable(err)
 		}
@@ -58,11 +61,11 @@ func readOwn(r *http.Request) ([]byte, error) {
 		// Room is made as the body comes, a length alone is only a promise.
 		return readSized(source, size)
 	}
-	body, err := io.ReadAll(io.LimitReader(source, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(source, Max+1))
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if len(body) > maxBody {
+	if len(body) > Max {
 		return nil, tooLarge()
 	}
 	return body, nil
@@ -125,4 +128,8 @@ func unreadable(err error) error {
 	e := apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")
 	e.Cause = err
 	return caddyhttp.Error(http.StatusBadRequest, e)
+}
+
+func refuse(status int, code, message string) error {
+	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
 }

@@ -16,10 +16,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/translate"
 )
 
 func init() {
@@ -33,6 +38,9 @@ func init() {
 // Routes:
 //
 //	POST /v1/chat/completions   a chat completion, streamed or not
+//	POST /v1/messages           behind `translate messages`
+//	POST /v1/responses          behind `translate responses`
+//	POST /v1/messages/count_tokens
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them
 //	GET  /, HEAD /              200, a connection probe
@@ -125,12 +133,25 @@ func (h *Handler) Validate() error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	if client, format, ok := translate.Take(r); ok {
+		return h.answer(w, client, format)
+	}
 	path := r.URL.Path
-	if path == "/v1/chat/completions" {
+	switch path {
+	case "/v1/chat/completions":
 		if r.Method != http.MethodPost {
 			return methodNotAllowed(w, r, "POST")
 		}
-		return h.chat(w, r)
+		return h.answer(w, r, hub.Chat)
+	case "/v1/messages/count_tokens":
+		if r.Method != http.MethodPost {
+			return methodNotAllowed(w, r, "POST")
+		}
+		return h.count(w, r)
+	case "/v1/messages", "/v1/responses":
+		if r.Method != http.MethodPost {
+			return methodNotAllowed(w, r, "POST")
+		}
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
@@ -148,6 +169,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 			return methodNotAllowed(w, r, "GET, HEAD")
 		}
 		return probe(w, r)
+	case strings.HasPrefix(path, "/v1/responses/"):
+		return refuse(http.StatusNotFound, "unsupported_endpoint", "responses are not stored here: send the whole input with each request")
 	case strings.HasPrefix(path, "/v1/v1/"):
 		return refuse(http.StatusNotFound, "not_found",
 			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
@@ -174,43 +197,43 @@ func probe(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// chat answers POST /v1/chat/completions.
-func (h *Handler) chat(w http.ResponseWriter, r *http.Request) error {
+// answer answers a request of any format.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()
-	identity, ok := apiauth.Identity(r)
-	if !ok {
-		return refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
-	}
-	gateway, err := h.app.Gateway()
-	if err != nil {
-		return caddyhttp.Error(http.StatusServiceUnavailable, err)
-	}
-	body, lease, err := readBody(r)
+	gateway, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
-	chat, err := wire.ParseChat(body)
+	text, lease, err := body.Read(r)
 	if err != nil {
+		return err
+	}
+	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID}
+	switch format {
+	case hub.Chat:
+		if ask.Chat, err = wire.ParseChat(text); err == nil {
+			ask.Chat.Lease = lease
+			lease = nil
+			defer ask.Chat.Release()
+		}
+	case hub.Messages:
+		ask.Header = vendorHeaders(r)
+		ask.Hub, err = messages.Read(text, readOptions(r, gateway, identity))
+	case hub.Responses:
+		ask.Hub, err = responses.Read(text, readOptions(r, gateway, identity))
+	}
+	if ask.Hub == nil {
 		lease.Give()
+	} // else the request keeps the bytes
+	if err != nil {
 		return statusError(err)
 	}
-	chat.Lease = lease
-	defer chat.Release()
-	account, err := gateway.Keychain.Account(r.Context(), identity.UserID)
-	if err != nil {
+	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(tollgate.Unavailable(err))
 	}
-	engine := cascade.Engine{
-		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
-		Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
-	}
-	id := apierrors.RequestID(r.Context())
-	if id == "" { // used without api_errors
-		id = wire.NewID("req_")
-	}
-	result, err := engine.Chat(r.Context(), w, &cascade.Request{ID: id, Chat: chat, Account: account})
-	record := newRecord(id, identity, chat, result, started)
+	result, err := h.engine(gateway).Answer(r.Context(), w, ask)
+	record := newRecord(ask, identity, result, started)
 	gateway.Usage.Add(record)
 	observeRequest(&record)
 	publish(r, &record)
@@ -218,6 +241,80 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) error {
 		return statusError(err)
 	}
 	return nil
+}
+
+// client is who sent the request.
+func (h *Handler) client(r *http.Request) (*tollgate.Gateway, *keychain.Identity, error) {
+	identity, ok := apiauth.Identity(r)
+	if !ok {
+		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
+	}
+	gateway, err := h.app.Gateway()
+	if err != nil {
+		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
+	}
+	return gateway, identity, nil
+}
+
+func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
+	return &cascade.Engine{
+		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
+		Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
+	}
+}
+
+func requestID(r *http.Request) string {
+	if id := apierrors.RequestID(r.Context()); id != "" {
+		return id
+	}
+	return wire.NewID("req_") // used without api_errors
+}
+
+func readOptions(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) hub.ReadOptions {
+	return hub.ReadOptions{
+		Version: r.Header.Get("Anthropic-Version"),
+		Open:    func(token string) (hub.State, bool) { return gateway.Sealer.Open(identity.UserID, token) },
+	}
+}
+
+// vendorHeaders are what a provider that speaks the messages format gets to know
+// of a client's.
+func vendorHeaders(r *http.Request) map[string]string {
+	header := make(map[string]string, 2)
+	for _, name := range []string{"Anthropic-Version", "Anthropic-Beta"} {
+		if values := r.Header.Values(name); len(values) > 0 {
+			header[name] = strings.Join(values, ",")
+		}
+	}
+	return header
+}
+
+// count answers POST /v1/messages/count_tokens.
+func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
+	defer h.app.Acquire()()
+	gateway, identity, err := h.client(r)
+	if err != nil {
+		return err
+	}
+	text, lease, err := body.Read(r)
+	if err != nil {
+		return err
+	}
+	defer lease.Give()
+	ask := &cascade.Request{
+		ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, Header: vendorHeaders(r),
+	}
+	if ask.Hub, err = messages.ReadCount(text, readOptions(r, gateway, identity)); err != nil {
+		return statusError(err)
+	}
+	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return statusError(tollgate.Unavailable(err))
+	}
+	tokens, err := h.engine(gateway).CountTokens(r.Context(), ask)
+	if err != nil {
+		return statusError(err)
+	}
+	return translate.WriteCount(w, tokens)
 }
 
 // statusError gives Caddy the status of an error that api_errors will render.
@@ -229,10 +326,16 @@ func statusError(err error) error {
 }
 
 // newRecord is what the usage log keeps of a request.
-func newRecord(id string, identity *keychain.Identity, chat *wire.ChatRequest, result *cascade.Result, started time.Time) keychain.Record {
+func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascade.Result, started time.Time) keychain.Record {
+	surface, model, stream := "chat_completions", "", false
+	if ask.Chat != nil {
+		model, stream = ask.Chat.Model, ask.Chat.Stream
+	} else {
+		surface, model, stream = string(ask.Hub.Format), ask.Hub.Model, ask.Hub.Stream
+	}
 	record := keychain.Record{
-		At: started, RequestID: id, UserID: identity.UserID, KeyID: identity.KeyID, Surface: "chat_completions",
-		AskedModel: chat.Model, Tier: result.Tier, Stream: chat.Stream, Status: result.Status, Code: result.Code,
+		At: started, RequestID: ask.ID, UserID: identity.UserID, KeyID: identity.KeyID, Surface: surface,
+		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
 		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
@@ -240,8 +343,8 @@ func newRecord(id string, identity *keychain.Identity, chat *wire.ChatRequest, r
 	if result.Estimated {
 		record.UsageSource = "estimated"
 	}
-	if _, known := cascade.PseudoTier(chat.Model); !known && (result.Candidate == nil || result.Candidate.Entry != chat.Model) {
-		record.AskedModel = wire.Mask(chat.Model, 200) // whatever a client sent: it may be a key
+	if _, known := cascade.PseudoTier(model); !known && (result.Candidate == nil || result.Candidate.Entry != model) {
+		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
 	}
 	if c := result.Candidate; c != nil {
 		u := result.Usage

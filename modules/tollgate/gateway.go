@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -32,6 +33,8 @@ type Gateway struct {
 	Keychain *keychain.Service
 	Usage    *keychain.UsageLog
 	Memory   *cascade.Memory
+	// Sealer makes the tokens in which clients carry reasoning state.
+	Sealer *hub.Sealer
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
 
@@ -43,7 +46,16 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 	if err != nil {
 		return nil, err
 	}
+	keys, err := ring.Derive(context.Background(), "reasoning state")
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := hub.NewSealer(keys...)
+	if err != nil {
+		return nil, err
+	}
 	return &Gateway{
+		Sealer:    sealer,
 		Keychain:  service,
 		Usage:     keychain.NewUsageLog(service, logger),
 		Memory:    cascade.NewMemory(time.Now),

@@ -15,6 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Bounds of what is read from an upstream.
@@ -37,7 +39,6 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	r.result.Attempts++
 	r.late, r.secret = 0, key.Secret
 	started := r.Now()
-	shape := r.shape(c, fix)
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	timeouts := c.Provider.Timeouts.Or(catalog.Timeouts{FirstContent: r.Options.FirstContent, Idle: r.Options.Idle})
@@ -45,12 +46,12 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	if first == 0 { // an entry of no tier
 		first = timeouts.FirstContent.High
 	}
-	if !r.req.Chat.Stream {
+	if !r.stream {
 		first *= 10
 	}
 	timer := time.AfterFunc(first, func() { cancel(errFirstContent) })
 	defer timer.Stop()
-	f := r.send(ctx, cancel, timer, c, key, shape, timeouts)
+	f := r.send(ctx, cancel, timer, c, key, fix, timeouts)
 	took := r.Now().Sub(started)
 	seen := Attempt{Provider: c.Provider.Code, Tier: c.Tier, Outcome: "ok", FirstToken: r.result.FirstToken}
 	switch {
@@ -71,12 +72,12 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 }
 
 // shape is what a candidate wants changed in the request (specification 14.3).
-func (r *run) shape(c *keychain.Candidate, fix string) *wire.ChatShape {
+func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 	s := &c.Provider.Shape
-	shape := &wire.ChatShape{
+	shape := &shape{ChatShape: wire.ChatShape{
 		Model: c.Model.ID, Drop: s.Drop, Rename: s.Rename, MaxTokensField: s.MaxTokensField,
 		ToolChoiceRequired: s.ToolChoiceRequired, StreamUsage: s.StreamUsage, Developer: s.DeveloperRole,
-	}
+	}}
 	if c.Model.Reasoning && len(s.DropForReasoning) > 0 {
 		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
 	}
@@ -91,9 +92,13 @@ func (r *run) shape(c *keychain.Candidate, fix string) *wire.ChatShape {
 
 // send makes one HTTP exchange.
 func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key keychain.Key,
-	shape *wire.ChatShape, timeouts catalog.Timeouts,
+	fix string, timeouts catalog.Timeouts,
 ) *failure {
-	request, err := r.request(ctx, c, key, shape)
+	x, err := r.exchange(c, r.shape(c, fix))
+	if err != nil {
+		return unfit(err)
+	}
+	request, err := r.request(ctx, c, key, x)
 	if err != nil {
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
 	}
@@ -112,7 +117,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return r.refused(ctx, resp, shape)
+		return r.refused(ctx, resp, x)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -120,26 +125,25 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	switch {
 	case media == "text/html":
 		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
-	case r.req.Chat.Stream && media != "application/json":
-		return r.stream(ctx, cancel, timer, c, resp, timeouts.Idle)
+	case r.stream && media != "application/json":
+		return r.relay(ctx, cancel, timer, c, resp, x, timeouts.Idle)
 	default:
-		return r.reply(ctx, c, resp, shape)
+		return r.whole(ctx, c, resp, x)
 	}
 }
 
 // request builds the upstream request. Nothing of the client's headers goes
 // along: they are the gateway's business.
-func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.Key, shape *wire.ChatShape) (*http.Request, error) {
-	target, err := url.Parse(c.Provider.ChatURL())
+func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.Key, x *exchange) (*http.Request, error) {
+	target, err := url.Parse(x.url)
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
-	body := r.req.Chat.Shape(shape)
-	r.dropped = body.Dropped
+	r.dropped = x.dropped
 	header := make(http.Header, 8)
 	header["Content-Type"] = contentType
 	header["Accept"] = accept
-	if r.req.Chat.Stream {
+	if r.stream {
 		header["Accept"] = acceptStream
 	}
 	header["User-Agent"] = userAgent
@@ -147,6 +151,9 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	// died with a connection which the upstream had closed while it was idle.
 	header["X-Idempotency-Key"] = nil
 	for name, value := range c.Provider.Headers {
+		header.Set(name, value)
+	}
+	for name, value := range x.header {
 		header.Set(name, value)
 	}
 	if key.Secret != "" {
@@ -159,8 +166,8 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	request := (&http.Request{
 		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body.Reader(), ContentLength: body.Len(),
-		GetBody: func() (io.ReadCloser, error) { return body.Reader(), nil },
+		Body: x.body(), ContentLength: x.size,
+		GetBody: func() (io.ReadCloser, error) { return x.body(), nil },
 	}).WithContext(ctx)
 	return request, nil
 }
@@ -204,6 +211,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		f.code, f.message = "incomplete_answer", wire.ErrNoFinish.Error()
 	case errors.Is(err, wire.ErrNoChoices):
 		f.code, f.message = "empty_answer", wire.ErrNoChoices.Error()
+	case errors.Is(err, hub.ErrArguments):
+		f.code, f.message = "invalid_tool_arguments", hub.ErrArguments.Error()
 	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
 		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
 	}
@@ -211,7 +220,7 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 }
 
 // refused judges an answer whose status is not 200.
-func (r *run) refused(ctx context.Context, resp *http.Response, shape *wire.ChatShape) *failure {
+func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
 		return r.broken(ctx, err)
@@ -223,8 +232,23 @@ func (r *run) refused(ctx context.Context, resp *http.Response, shape *wire.Chat
 		}
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
-	has := func(param string) bool { return r.req.Chat.Sends(shape, param) }
-	return classify(resp.StatusCode, resp.Header, e, has, r.Now())
+	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
+	if x.format != hub.Chat && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !strings.Contains(strings.ToLower(e.Message), "model") {
+		f.class, f.fix, f.unknown = fixable, fixFormat, true
+	}
+	return f
+}
+
+// unfit is the failure of a candidate for which the request cannot be written.
+func unfit(err error) *failure {
+	f := &failure{class: skip, code: "cannot_carry", message: err.Error()}
+	if e, ok := apierror.From(err); ok {
+		f.message, f.param = e.Message, e.Param
+		if e.Code != "" {
+			f.code = e.Code
+		}
+	}
+	return f
 }
 
 // cooldownInAdvance leaves a model alone through a key whose limit this very
@@ -241,30 +265,29 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.
 	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, most))
 }
 
-// reply passes a whole answer on.
-func (r *run) reply(ctx context.Context, c *keychain.Candidate, resp *http.Response, shape *wire.ChatShape) *failure {
+// whole passes an answer on that is not streamed.
+func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
 	body, err := readAll(resp)
 	if err != nil {
 		return r.broken(ctx, err)
 	}
-	answer, err := wire.ReadChatReply(body, r.req.Chat.Model)
-	if err == nil && r.req.Chat.Stream {
+	answer, err := x.pass.Whole(body)
+	if err == nil && r.stream {
 		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
-			has := func(param string) bool { return r.req.Chat.Sends(shape, param) }
-			return classify(resp.StatusCode, resp.Header, e, has, r.Now())
+			return classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
 		}
 		return r.broken(ctx, err)
 	}
 	r.commit(c)
-	r.result.Usage, r.result.textBytes = answer.Usage, answer.TextBytes
+	r.result.Usage, r.result.textBytes = x.pass.Usage(), x.pass.TextBytes()
 	header := r.w.Header()
 	header["Content-Type"] = contentType
-	header["Content-Length"] = []string{strconv.Itoa(len(answer.Body))}
+	header["Content-Length"] = []string{strconv.Itoa(len(answer))}
 	r.w.WriteHeader(http.StatusOK)
-	if _, err := r.w.Write(answer.Body); err != nil {
+	if _, err := r.w.Write(answer); err != nil {
 		r.result.Code = "client_closed_request"
 	}
 	return nil
@@ -294,7 +317,9 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate = c
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
-	r.req.Chat.Release() // no other candidate will need the body
+	if r.req.Chat != nil {
+		r.req.Chat.Release() // no other candidate will need the body
+	}
 	r.gatewayHeaders()
 	if len(r.dropped) > 0 {
 		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", "))}

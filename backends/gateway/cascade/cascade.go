@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -84,9 +85,20 @@ type Attempt struct {
 
 // Request is one request that is to be answered.
 type Request struct {
-	ID      string
+	ID string
+	// Chat is the request of a chat client, Hub that of any other: one of them.
+	// Hub is filled for a chat client when a candidate needs it.
 	Chat    *wire.ChatRequest
+	Hub     *hub.Request
 	Account *keychain.Account
+	// Header goes along to a candidate that speaks the messages format with a
+	// client that speaks it too; nil: none.
+	Header map[string]string
+	// EffortMode says how output_config.effort chooses the tier.
+	EffortMode keychain.EffortMode
+	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
+	Sealer *hub.Sealer
+	User   string
 }
 
 // Result is what became of a request; it goes to the usage log.
@@ -109,6 +121,10 @@ type run struct {
 	ctx    context.Context
 	w      http.ResponseWriter
 	req    *Request
+	model  string // asked for
+	stream bool
+	needs  wire.Needs
+	text   int64 // bytes of the prompt
 	start  time.Time
 	result Result
 
@@ -126,11 +142,11 @@ type run struct {
 // maxAttempts bounds the tries of one request.
 const maxAttempts = 32
 
-// Chat answers a chat-completions request. When it returns an error nothing
+// Answer answers a request. When it returns an error nothing
 // has been written and the error is an *apierror.Error, or the context's when
 // the client left. The result is never nil.
-func (e *Engine) Chat(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
-	r := &run{Engine: e, ctx: ctx, w: w, req: req, start: e.Now()}
+func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
+	r := e.run(ctx, w, req)
 	plan, err := r.plan()
 	if err == nil {
 		err = r.try(plan)
@@ -148,6 +164,25 @@ func (e *Engine) Chat(ctx context.Context, w http.ResponseWriter, req *Request) 
 	}
 	r.settleUsage()
 	return &r.result, err
+}
+
+func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
+	r := &run{Engine: e, ctx: ctx, w: w, req: req, start: e.Now()}
+	if c := req.Chat; c != nil {
+		r.model, r.stream, r.needs, r.text = c.Model, c.Stream, c.Needs, c.TextBytes
+	} else {
+		h := req.Hub
+		r.model, r.stream, r.needs, r.text = h.Model, h.Stream, h.Needs, h.TextBytes
+	}
+	return r
+}
+
+// format is the client's.
+func (r *run) format() hub.Format {
+	if r.req.Chat != nil {
+		return hub.Chat
+	}
+	return r.req.Hub.Format
 }
 
 // try goes through the candidates until one has answered.
@@ -340,7 +375,7 @@ func (r *run) settleUsage() {
 		return
 	}
 	r.result.Estimated = true
-	r.result.Usage.Prompt = estimate(r.req.Chat.TextBytes)
+	r.result.Usage.Prompt = estimate(r.text)
 	r.result.Usage.Completion = estimate(r.result.textBytes)
 }
 

@@ -713,7 +713,12 @@ func TestParametersAreLearned(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+			set := setup{keys: []string{"alpha", "beta"}}
+			if strings.Contains(c.more, "effort") { // sent only to models that know it
+				set.models = `{"provider":"alpha","id":"a-low","tiers":["low"],"reasoning":true,"reasoning_efforts":["low"],` + able + `},` +
+					`{"provider":"alpha","id":"a-medium","tiers":["medium"],"reasoning":true,"reasoning_efforts":["low"],` + able + `}`
+			}
+			r := newRig(t, set)
 			u := map[byte]*upstream{'a': r.alpha, 'b': r.beta}[c.model[0]]
 			good := ok
 			if c.streams {

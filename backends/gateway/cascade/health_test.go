@@ -229,14 +229,14 @@ func TestLearned(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	l := NewLearned(c.now)
-	shape := func() *wire.ChatShape {
-		s := &wire.ChatShape{Drop: []string{"user"}, MaxTokensField: catalog.FieldMaxCompletionTokens, StreamUsage: true}
+	learned := func() *shape {
+		s := &shape{ChatShape: wire.ChatShape{Drop: []string{"user"}, MaxTokensField: catalog.FieldMaxCompletionTokens, StreamUsage: true}}
 		l.apply("p", "m", s)
 		return s
 	}
 	is := func(what, drop, limit string, usage bool) {
 		t.Helper()
-		s := shape()
+		s := learned()
 		if fmt.Sprint(s.Drop) != drop || s.MaxTokensField != limit || s.StreamUsage != usage {
 			t.Errorf("%s: %+v", what, *s)
 		}
@@ -260,6 +260,14 @@ func TestLearned(t *testing.T) {
 	is("after that", "[user]", "max_completion_tokens", true)
 	l.add("p", "m", "top_p")
 	is("learned anew", "[user top_p]", "max_completion_tokens", true)
+	if learned().onlyChat {
+		t.Error("the chat format was chosen for no reason")
+	}
+	l.add("p", "m", fixFormat)
+	is("a format", "[user top_p]", "max_completion_tokens", true)
+	if !learned().onlyChat {
+		t.Error("that only chat works was not learned")
+	}
 	for i := range maxLearned + 10 {
 		l.add("p", fmt.Sprint(i), "x")
 	}

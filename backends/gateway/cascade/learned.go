@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // learnedFor is how long a refused parameter is remembered, and how many
@@ -24,10 +23,15 @@ type Learned struct {
 	now func() time.Time
 }
 
+// fixFormat stands for the format in place of a parameter: a provider that does
+// not know the address of its native format, such as a proxy, is asked by chat.
+const fixFormat = "format"
+
 type fixes struct {
 	until time.Time
 	drop  []string
 	limit string // the name of the token limit that works
+	chat  bool   // only the chat format works
 }
 
 // with adds what to do about a refused parameter: another name for a token
@@ -38,6 +42,8 @@ func (f *fixes) with(param string) {
 		f.limit = catalog.FieldMaxTokens
 	case catalog.FieldMaxTokens:
 		f.limit = catalog.FieldMaxCompletionTokens
+	case fixFormat:
+		f.chat = true
 	default:
 		if !slices.Contains(f.drop, param) {
 			f.drop = append(f.drop, param)
@@ -45,7 +51,8 @@ func (f *fixes) with(param string) {
 	}
 }
 
-func (f *fixes) apply(shape *wire.ChatShape) {
+func (f *fixes) apply(shape *shape) {
+	shape.onlyChat = shape.onlyChat || f.chat
 	if len(f.drop) > 0 {
 		shape.Drop = slices.Concat(shape.Drop, f.drop)
 		if slices.Contains(f.drop, "stream_options") {
@@ -71,7 +78,7 @@ func (l *Learned) add(provider, model, param string) {
 	old := l.fix[s]
 	f := &fixes{until: now.Add(learnedFor)}
 	if old != nil && old.until.After(now) {
-		f.drop, f.limit = slices.Clone(old.drop), old.limit
+		f.drop, f.limit, f.chat = slices.Clone(old.drop), old.limit, old.chat
 	} else if len(l.fix) >= maxLearned {
 		clear(l.fix) // it is learned again by one refused request each
 	}
@@ -80,7 +87,7 @@ func (l *Learned) add(provider, model, param string) {
 }
 
 // apply changes a shape by what was learned of the model.
-func (l *Learned) apply(provider, model string, shape *wire.ChatShape) {
+func (l *Learned) apply(provider, model string, shape *shape) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.fix) == 0 {

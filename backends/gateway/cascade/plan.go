@@ -7,6 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -64,7 +66,7 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 func (r *run) plan() ([]*keychain.Candidate, error) {
 	cat := r.Catalog()
 	routing := r.req.Account.Routing(cat)
-	model := r.req.Chat.Model
+	model := r.model
 	entry, isEntry := routing.Entry(model)
 	var tier catalog.Tier
 	switch t, ok := ResolveTier(model); {
@@ -72,7 +74,7 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		r.result.Tier = 0
 		tier = entry.Tier
 	case ok:
-		tier, isEntry = t, false
+		tier, isEntry = r.byEffort(t), false
 	case r.Options.DefaultTier != 0:
 		tier, isEntry = r.Options.DefaultTier, false
 	default:
@@ -101,6 +103,44 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		return nil, out.none()
 	}
 	return out.list, nil
+}
+
+// byEffort is the tier of a messages request whose output_config.effort has a
+// say in it (specification 2.5). A tier that was asked for by its name stays.
+func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
+	if r.format() != hub.Messages || isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
+		return tier
+	}
+	var asked catalog.Tier
+	switch messages.OutputEffort(r.req.Hub) {
+	case "low":
+		asked = catalog.Low
+	case "medium":
+		asked = catalog.Medium
+	case "high", "xhigh", "max":
+		asked = catalog.High
+	default:
+		return tier
+	}
+	if r.req.EffortMode == keychain.EffortMax {
+		return max(tier, asked)
+	}
+	return asked
+}
+
+// remoteImage reports whether an image of the request is only an address.
+func (r *run) remoteImage() bool {
+	if r.req.Chat != nil {
+		return r.req.Chat.Traits&wire.TraitRemoteImage != 0
+	}
+	for i := range r.req.Hub.Messages {
+		for _, p := range r.req.Hub.Messages[i].Parts {
+			if p.Kind == hub.PartImage && !strings.HasPrefix(p.URL, "data:") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func isPseudo(model string) bool { return strings.HasPrefix(model, "keychain-") }
@@ -166,18 +206,23 @@ func (f *filter) has(c *keychain.Candidate) bool {
 	return false
 }
 
-const lackWindow = "a context window that is large enough"
+const (
+	lackWindow  = "a context window that is large enough"
+	lackFiles   = "file input"
+	lackPrefill = "continuing an assistant message (assistant prefill)"
+)
 
 // lacks names what a candidate is missing to carry the request; empty: nothing.
 func (f *filter) lacks(c *keychain.Candidate) string {
-	chat, m := f.run.req.Chat, c.Model
-	needs := chat.Needs
+	m, needs := c.Model, f.run.needs
 	switch {
 	case needs == 0:
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
+	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.remoteImage():
+		return "images that are not in the request itself"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
-		return "file input"
+		return lackFiles
 	case needs&wire.NeedAudio != 0 && !m.Accepts(catalog.ModalityAudio):
 		return "audio input"
 	case needs&wire.NeedTools != 0 && !m.Tools:
@@ -185,11 +230,11 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	case needs&wire.NeedJSONSchema != 0 && !m.JSONSchema:
 		return "json_schema output"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
-		return "continuing an assistant message"
+		return lackPrefill
 	}
 	// Six bytes a token is more than any usual text has: a prompt that is too
 	// long even so cannot fit, and one that might fit is tried.
-	if m.ContextWindow > 0 && chat.TextBytes/6 > int64(m.ContextWindow) {
+	if m.ContextWindow > 0 && f.run.text/6 > int64(m.ContextWindow) {
 		return lackWindow
 	}
 	return ""
@@ -204,5 +249,9 @@ func (f *filter) none() error {
 	if f.seen > 0 {
 		message = "no model is available for this request: no candidate of the tier and below offers " + f.missing
 	}
-	return &apierror.Error{Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true}
+	status := http.StatusConflict
+	if f.run.format() == hub.Messages && (f.missing == lackFiles || f.missing == lackPrefill) {
+		status = http.StatusBadRequest // specification 4.2
+	}
+	return &apierror.Error{Status: status, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true}
 }

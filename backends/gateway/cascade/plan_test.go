@@ -30,7 +30,7 @@ func TestResolveTier(t *testing.T) {
 // planned is the order of candidates, or the error.
 func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
 	r.t.Helper()
-	run := &run{Engine: r.engine, ctx: r.t.Context(), w: httptest.NewRecorder(), req: r.request(model, false, more), start: r.clock.now()}
+	run := r.engine.run(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
 	candidates, err := run.plan()
 	names := make([]string, 0, len(candidates))
 	for _, c := range candidates {

@@ -471,7 +471,7 @@ func (r *rig) request(model string, streams bool, more []string) *Request {
 func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {
 	r.t.Helper()
 	w := httptest.NewRecorder()
-	result, err := r.engine.Chat(ctx, w, r.request(model, streams, more))
+	result, err := r.engine.Answer(ctx, w, r.request(model, streams, more))
 	e := &ended{Result: result, raw: err, body: w.Body.String(), header: w.Header()}
 	e.err, _ = apierror.From(err)
 	if err != nil && e.body != "" {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // Times of a stream (specification 2.7, 12.4).
@@ -28,20 +30,17 @@ const (
 // maxUncommitted bounds what is held back before the commit point.
 const maxUncommitted = 1 << 20
 
-var keepAlive = []byte(": keep-alive\n\n")
-
 // out pools the buffers in which events are gathered.
 var out = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
-// stream passes a stream on, event by event.
-func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
-	resp *http.Response, idle time.Duration,
+// relay passes a stream on, event by event.
+func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
+	resp *http.Response, x *exchange, idle time.Duration,
 ) *failure {
-	s := &relay{run: r, candidate: c, cancel: cancel, idle: idle, rc: http.NewResponseController(r.w)}
+	s := &relay{run: r, pass: x.pass, candidate: c, cancel: cancel, idle: idle, rc: http.NewResponseController(r.w)}
 	s.body = resp.Body
 	events := wire.NewEventReader(s)
 	defer events.Release()
-	chat := wire.NewChatStream(r.req.Chat.Model, r.req.Chat.IncludeUsage)
 	defer s.stopWatch()
 	for {
 		event, err := events.Next()
@@ -51,14 +50,14 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first 
 		var progress wire.Progress
 		switch {
 		case err != nil && errors.Is(err, io.EOF):
-			s.pending, err = chat.End(s.pending)
+			s.pending, err = s.pass.End(s.pending)
 			progress.Done = true
 		case err != nil || event.Comment:
 		default:
-			s.pending, progress, err = chat.Event(s.pending, event.Data)
+			s.pending, progress, err = s.pass.Event(s.pending, event.Name, event.Data)
 		}
 		if err != nil {
-			return s.failed(ctx, resp, chat, err)
+			return s.failed(ctx, resp, err)
 		}
 		if !s.committed {
 			if !progress.Proof && !progress.Done {
@@ -71,11 +70,11 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, first 
 			s.commit()
 		}
 		if progress.Done {
-			return s.done(chat)
+			return s.done()
 		}
 		if len(s.pending) >= maxPending {
 			if err := s.write(); err != nil {
-				return s.left(chat)
+				return s.left()
 			}
 		}
 	}
@@ -91,12 +90,14 @@ const maxPending = 32 << 10
 // write.
 type relay struct {
 	run       *run
+	pass      hub.Pass
 	candidate *keychain.Candidate
 	body      io.Reader
 	cancel    context.CancelCauseFunc
 	idle      time.Duration
 	rc        *http.ResponseController
 	committed bool
+	sign      []byte // of life, for the time behind the commit point
 	pending   []byte // events for the client
 	gone      bool   // the client does not take any more
 
@@ -129,6 +130,7 @@ func (s *relay) Read(p []byte) (int, error) {
 // commit sends the head of the answer and starts the watch over silence.
 func (s *relay) commit() {
 	s.committed = true
+	s.sign = s.pass.KeepAlive(nil)
 	s.run.commit(s.candidate)
 	header := s.run.w.Header()
 	header["Content-Type"] = eventStream
@@ -212,7 +214,7 @@ func (s *relay) onSilence() {
 	}
 	if now.Sub(s.lastWrite) >= keepAliveEvery {
 		s.lastWrite = now
-		if _, err := s.run.w.Write(keepAlive); err == nil {
+		if _, err := s.run.w.Write(s.sign); err == nil {
 			_ = s.rc.Flush() // a client that left is noticed by the request's context
 		}
 	}
@@ -230,15 +232,15 @@ func (s *relay) stopWatch() {
 	}
 }
 
-func (s *relay) account(chat *wire.ChatStream) {
-	s.run.result.Usage, s.run.result.textBytes = chat.Usage(), chat.TextBytes()
+func (s *relay) account() {
+	s.run.result.Usage, s.run.result.textBytes = s.pass.Usage(), s.pass.TextBytes()
 }
 
 // done ends a stream that is complete.
-func (s *relay) done(chat *wire.ChatStream) *failure {
-	s.account(chat)
+func (s *relay) done() *failure {
+	s.account()
 	if s.write() != nil {
-		return s.left(chat)
+		return s.left()
 	}
 	s.drain()
 	return nil
@@ -257,8 +259,8 @@ func (s *relay) drain() {
 }
 
 // left ends a stream whose client has gone.
-func (s *relay) left(chat *wire.ChatStream) *failure {
-	s.account(chat)
+func (s *relay) left() *failure {
+	s.account()
 	s.run.result.Code = "client_closed_request"
 	s.cancel(context.Canceled)
 	return nil
@@ -266,7 +268,7 @@ func (s *relay) left(chat *wire.ChatStream) *failure {
 
 // failed ends a stream that broke: before the commit point the next candidate
 // gets a chance, behind it the client is told in the stream (specification 12.4).
-func (s *relay) failed(ctx context.Context, resp *http.Response, chat *wire.ChatStream, err error) *failure {
+func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
 	f := s.run.broken(ctx, err)
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {
 		f = classify(http.StatusOK, resp.Header, e, func(string) bool { return false }, s.run.Now())
@@ -275,22 +277,48 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, chat *wire.Chat
 		f.status = resp.StatusCode
 		return f
 	}
-	s.account(chat)
+	s.account()
 	if f.class == gone || s.gone {
-		return s.left(chat)
+		return s.left()
 	}
 	if f.code == connectionError || f.class == timedOut {
 		// The answer was whole, only the end of the stream is missing.
-		if s.pending, err = chat.End(s.pending); err == nil {
-			return s.done(chat)
+		if s.pending, err = s.pass.End(s.pending); err == nil {
+			return s.done()
 		}
 	}
 	f.redact(s.run.secret)
 	s.run.late = f.class
 	s.run.result.Code = "upstream_stream_error"
-	s.pending = append(s.pending, `data: {"error":{"message":`...)
-	s.pending = wire.AppendQuoted(s.pending, "the upstream's stream broke: "+f.message)
-	s.pending = append(s.pending, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
+	s.pending = s.pass.Fail(s.pending, hub.Failure{
+		Code: failureCode(f), Type: failureType(f), Message: "the upstream's stream broke: " + f.message, RequestID: s.run.req.ID,
+	})
 	_ = s.flush() // nobody is left to be told
 	return nil
+}
+
+// failureType is what the messages format calls a failure in a stream.
+func failureType(f *failure) string {
+	switch {
+	case f.class == rateLimited:
+		return "rate_limit_error"
+	case f.class == timedOut:
+		return "timeout_error"
+	case f.reason == ReasonOverloaded || strings.Contains(f.code, "overloaded"):
+		return "overloaded_error"
+	}
+	return "api_error"
+}
+
+// failureCode is the code that clients tell failures in a stream apart by.
+func failureCode(f *failure) string {
+	switch {
+	case f.class == rateLimited:
+		return "rate_limit_exceeded"
+	case f.class == noCredit:
+		return "insufficient_quota"
+	case f.class == tooLong:
+		return "context_length_exceeded"
+	}
+	return "upstream_stream_error"
 }

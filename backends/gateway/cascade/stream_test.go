@@ -314,7 +314,7 @@ func (r *rig) serve() *front {
 			r.t.Error(err)
 			return
 		}
-		result, err := r.engine.Chat(req.Context(), w, &Request{ID: "req_1", Chat: chat, Account: r.account})
+		result, err := r.engine.Answer(req.Context(), w, &Request{ID: "req_1", Chat: chat, Account: r.account})
 		f.results <- &ended{Result: result, raw: err}
 	}))
 	r.t.Cleanup(f.Close)
@@ -473,7 +473,7 @@ func TestBrokenClient(t *testing.T) {
 			r := newRig(t, setup{keys: []string{"alpha"}})
 			r.alpha.does(then(stream(role, text("begun")), r.alpha.hang))
 			w.ResponseWriter = httptest.NewRecorder()
-			result, err := r.engine.Chat(t.Context(), w, r.request("keychain-low", true, nil))
+			result, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", true, nil))
 			if err != nil || result.Code != "client_closed_request" || result.Status != 200 {
 				t.Errorf("%v, %+v", err, result)
 			}
@@ -488,7 +488,7 @@ func TestBrokenClient(t *testing.T) {
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	r.alpha.does(reply(200, completion("hi")))
 	w := &brokenWriter{ResponseWriter: httptest.NewRecorder(), failWrite: true}
-	if result, err := r.engine.Chat(t.Context(), w, r.request("keychain-low", false, nil)); err != nil || result.Code != "client_closed_request" {
+	if result, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", false, nil)); err != nil || result.Code != "client_closed_request" {
 		t.Errorf("reply: %v, %+v", err, result)
 	}
 }
@@ -624,7 +624,7 @@ func TestRequestMemory(t *testing.T) {
 				clear(memory) // a read at the same time is a race that the detector sees
 				close(given)  // a second time would panic
 			})
-			result, err := r.engine.Chat(t.Context(), httptest.NewRecorder(), request)
+			result, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 			request.Chat.Release()
 			if result.Code != c.code || (err == nil) != (c.code == "") {
 				t.Errorf("%v, %+v", err, result)

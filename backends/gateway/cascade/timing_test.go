@@ -173,7 +173,7 @@ func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[str
 	request := r.request(model, streams, nil)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
-		result, err := r.engine.Chat(t.Context(), d, request)
+		result, err := r.engine.Answer(t.Context(), d, request)
 		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
 		e.err, _ = apierror.From(err)
 		check(e, d, time.Since(d.start))
@@ -411,7 +411,7 @@ func TestSlowClient(t *testing.T) {
 			case <-req.Context().Done():
 			}
 		}, stream(text("third"), finish, doneLine)))
-		result, err := r.engine.Chat(t.Context(), d, r.request("keychain-low", true, nil))
+		result, err := r.engine.Answer(t.Context(), d, r.request("keychain-low", true, nil))
 		if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
 			t.Errorf("%d bytes: %v, %+v", size, err, result)
 		}
@@ -454,7 +454,7 @@ func TestRequestDeadline(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
 				d := newDiary()
-				result, err := r.engine.Chat(ctx, d, request)
+				result, err := r.engine.Answer(ctx, d, request)
 				if time.Since(d.start) != 5*time.Second || result.Status != c.status || result.Code != "client_closed_request" || (err == nil) != (c.status == 200) {
 					t.Errorf("%v after %s, %+v", err, time.Since(d.start), result)
 				}

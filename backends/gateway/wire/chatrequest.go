@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +26,22 @@ const (
 	NeedChoices
 )
 
+// Traits are what in a request some candidates cannot take as it stands.
+type Traits uint8
+
+// The traits.
+const (
+	// TraitCalls: tool calls stand in the history.
+	TraitCalls Traits = 1 << iota
+	// TraitLateSystem: a system message stands behind another turn.
+	TraitLateSystem
+	// TraitRepeats: two turns of one role follow each other, or the first is not
+	// the user's.
+	TraitRepeats
+	// TraitRemoteImage: an image is no data URL.
+	TraitRemoteImage
+)
+
 // Field is a top-level member of a request body.
 type Field struct {
 	Name   []byte
@@ -46,6 +63,9 @@ type ChatRequest struct {
 	// MaxTokens is max_completion_tokens or else max_tokens; 0: not given.
 	MaxTokens int64
 	Needs     Needs
+	Traits    Traits
+	// Effort is reasoning_effort; empty: not given.
+	Effort string
 	// ToolChoiceRequired: tool_choice is the string "required".
 	ToolChoiceRequired bool
 	// TextBytes is the size of the text and the tools in the prompt.
@@ -107,6 +127,8 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 			err = r.maxTokens(&s, string(key), f.Kind)
 		case "n":
 			err = r.choices(&s, f.Kind)
+		case "reasoning_effort":
+			err = r.effort(&s, f.Kind)
 		case "tools":
 			err = r.tools(&s, f.Kind)
 		case "tool_choice":
@@ -283,6 +305,18 @@ func (r *ChatRequest) choices(s *Scanner, kind Kind) error {
 	return nil
 }
 
+func (r *ChatRequest) effort(s *Scanner, kind Kind) error {
+	if kind == Null {
+		return s.Skip()
+	}
+	if kind != String {
+		return wrongKind(s, "reasoning_effort", "a string", kind)
+	}
+	raw, err := s.word()
+	r.Effort = string(raw)
+	return err
+}
+
 func (r *ChatRequest) tools(s *Scanner, kind Kind) error {
 	if kind == Null {
 		return s.Skip()
@@ -335,11 +369,22 @@ func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
 	if kind != Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
-	count, last := 0, ""
+	count, last, turn := 0, "", ""
 	err := s.Array(func(i int) error {
 		count++
 		var err error
 		last, err = r.message(s, i)
+		switch last {
+		case "system", "developer":
+			if turn != "" {
+				r.Traits |= TraitLateSystem
+			}
+		default:
+			if last == turn && last != "tool" || turn == "" && last != "user" {
+				r.Traits |= TraitRepeats
+			}
+			turn = last
+		}
 		return err
 	})
 	if err != nil {
@@ -402,6 +447,9 @@ func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
 			if kind != Array && kind != Null {
 				return wrongKind(s, path(".tool_calls"), "an array", kind)
 			}
+			if kind == Array {
+				r.Traits |= TraitCalls
+			}
 			return s.Skip()
 		default:
 			return s.Skip()
@@ -433,8 +481,11 @@ func (r *ChatRequest) part(s *Scanner, i, j int) error {
 		return wrongKind(s, fmt.Sprintf("messages[%d].content[%d]", i, j), "an object", k)
 	}
 	return s.Object(func(key []byte) error {
-		if string(key) == "text" {
+		switch string(key) {
+		case "text":
 			return r.count(s)
+		case "image_url":
+			return r.image(s)
 		}
 		if string(key) != "type" || s.Kind() != String {
 			return s.Skip()
@@ -450,6 +501,26 @@ func (r *ChatRequest) part(s *Scanner, i, j int) error {
 		}
 		return err
 	})
+}
+
+// image passes the value of image_url: {"url": …}, or the URL itself.
+func (r *ChatRequest) image(s *Scanner) error {
+	if s.Kind() == Object {
+		return s.Object(func(key []byte) error {
+			if string(key) == "url" {
+				return r.image(s)
+			}
+			return s.Skip()
+		})
+	}
+	if s.Kind() != String {
+		return s.Skip()
+	}
+	raw, _, err := s.Text()
+	if !bytes.HasPrefix(raw, []byte("data:")) {
+		r.Traits |= TraitRemoteImage
+	}
+	return err
 }
 
 // count passes a value that is part of the prompt's text.

@@ -14,6 +14,10 @@ const MaxEvent = 8 << 20
 // ErrEventTooLarge is the error of an event above MaxEvent.
 var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 
+// ErrWait is returned by a reader under an EventReader that has nothing to read
+// yet. Next returns it, and may be called again when there is more.
+var ErrWait = errors.New("nothing to read yet")
+
 // startBuffer is what an idle stream holds, burstBuffer what a busy one reads
 // with. Larger events grow the buffer for the time they need it.
 const (
@@ -83,12 +87,19 @@ func (e *EventReader) Next() (Event, error) {
 		e.joined = nil
 	}
 	e.joined = e.joined[:0]
+	began := e.began
 	keep := e.start // everything from here on belongs to the event being read
 	for {
 		line, err := e.line(&keep, &name, &data)
 		if err != nil {
 			if errors.Is(err, io.EOF) && have {
 				return e.event(name, data), nil
+			}
+			if errors.Is(err, ErrWait) { // the event is read again from its start
+				if e.start > keep {
+					e.skipLF = false
+				}
+				e.start, e.scan, e.err, e.began = keep, keep, nil, began
 			}
 			return event, err
 		}
@@ -169,7 +180,7 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 		}
 		e.scan = e.end
 		if e.err != nil {
-			if e.start < e.end { // a last line without an end
+			if e.start < e.end && !errors.Is(e.err, ErrWait) { // a last line without an end
 				line := e.first(span{e.start, e.end})
 				e.start = e.end
 				return line, nil

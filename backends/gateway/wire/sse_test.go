@@ -325,3 +325,43 @@ func FuzzEventReader(f *testing.F) {
 		}
 	})
 }
+
+// drip gives one byte at a time, with nothing to read between two of them.
+type drip struct {
+	text  string
+	ready bool
+}
+
+func (d *drip) Read(p []byte) (int, error) {
+	if len(d.text) == 0 {
+		return 0, io.EOF
+	}
+	if d.ready = !d.ready; !d.ready {
+		return 0, ErrWait
+	}
+	p[0], d.text = d.text[0], d.text[1:]
+	return 1, nil
+}
+
+func TestEventReaderWaits(t *testing.T) {
+	t.Parallel()
+	const text = "\ufeffdata: a\r\ndata:b\r\n\r\n: comment\n\revent: x\rdata: c\r\r\n\ndata: d"
+	read := func(r io.Reader) (events []string) {
+		e := NewEventReader(r)
+		defer e.Release()
+		for {
+			event, err := e.Next()
+			switch {
+			case errors.Is(err, ErrWait):
+				continue
+			case err != nil:
+				return append(events, err.Error())
+			}
+			events = append(events, fmt.Sprintf("%s %q %t", event.Name, event.Data, event.Comment))
+		}
+	}
+	want, got := read(strings.NewReader(text)), read(&drip{text: text})
+	if fmt.Sprint(got) != fmt.Sprint(want) || len(want) != 5 {
+		t.Errorf("byte by byte it read\n%v\nat once\n%v", got, want)
+	}
+}

@@ -136,7 +136,7 @@ type Part struct {
 	Text string
 	// URL of an image, https or data; of a file its data URL or https URL.
 	URL string
-	// Detail of an image; Name of a file; format ("wav", "mp3") of audio.
+	// Detail of an image; of a file its name; of audio its format ("wav", "mp3").
 	Detail string
 	// Data is the base64 of audio.
 	Data string

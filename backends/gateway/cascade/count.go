@@ -1,0 +1,65 @@
+package cascade
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// countTime is how long a provider may take to count.
+const countTime = 2 * time.Second
+
+// CountTokens counts the tokens of a messages request (specification 15.1): the
+// first candidate does when it speaks the messages format and nothing keeps it
+// from it, else they are estimated. Errors are those of Answer's plan.
+func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	r := e.run(ctx, nil, req)
+	plan, err := r.plan()
+	if err != nil {
+		return 0, err
+	}
+	if tokens, ok := r.count(plan[0]); ok {
+		return tokens, nil
+	}
+	return hub.CountTokens(req.Hub), nil
+}
+
+// count asks a candidate; its failures are no concern of the next requests.
+func (r *run) count(c *keychain.Candidate) (tokens int64, ok bool) {
+	s := r.shape(c, "")
+	if c.Custom || r.wire(c, s) != hub.Messages || len(c.Keys) == 0 {
+		return 0, false
+	}
+	key := c.Keys[0]
+	if until, _ := r.Memory.Health.blocked(providerScope(c), key.ID, c.Model.ID); !until.IsZero() {
+		return 0, false
+	}
+	x, err := r.exchange(c, s)
+	if err != nil {
+		return 0, false
+	}
+	x.url += "/count_tokens"
+	request, err := r.request(r.ctx, c, key, x)
+	if err != nil {
+		return 0, false
+	}
+	resp, err := r.Providers.RoundTrip(request)
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil || resp.StatusCode != http.StatusOK || !gjson.ValidBytes(answer) {
+		return 0, false
+	}
+	n := gjson.GetBytes(answer, "input_tokens")
+	return n.Int(), n.Type == gjson.Number && n.Int() > 0
+}

@@ -1,0 +1,207 @@
+package cascade
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+)
+
+// exchange is the request in the form of one candidate, and the way of its
+// answer to the client.
+type exchange struct {
+	url     string
+	format  hub.Format
+	header  map[string]string
+	size    int64
+	body    func() io.ReadCloser
+	dropped []string
+	pass    hub.Pass
+	// sends reports whether the body has a top-level parameter.
+	sends func(param string) bool
+}
+
+// shape is what a candidate wants changed.
+type shape struct {
+	wire.ChatShape
+	// onlyChat: the candidate does not speak the other formats after all.
+	onlyChat bool
+}
+
+// exchange prepares the request for a candidate. An error means that it cannot
+// carry the request.
+func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
+	format := r.wire(c, s)
+	if format == hub.Chat && r.req.Chat != nil && r.unchanged(c) {
+		return r.identity(c, s), nil
+	}
+	h, err := r.hub()
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{format: format}
+	target := &hub.Target{Provider: c.Provider, Model: c.Model, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
+	reply := r.reply(c)
+	own := h.Format == format && format != hub.Chat
+	var written hub.Written
+	switch {
+	case own && format == hub.Messages:
+		written, err = messages.Edit(h, target, r.req.open)
+		x.pass = messages.NewPass(h, reply)
+	case own:
+		written, err = responses.Edit(h, target, r.req.open)
+		x.pass = responses.NewPass(h, reply)
+	case format == hub.Messages:
+		written, err = messages.Write(h, target)
+		x.pass = hub.Translate(messages.NewReader(), newWriter(h, reply))
+	case format == hub.Responses:
+		written, err = responses.Write(h, target)
+		x.pass = hub.Translate(responses.NewReader(), newWriter(h, reply))
+	default:
+		written, err = chat.Write(h, target)
+		x.pass = hub.Translate(chat.NewReader(stateForm(c.Provider), c.Provider.Shape.ThinkTags), newWriter(h, reply))
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.url = c.Provider.ChatURL()
+	if h.Needs&wire.NeedPrefill != 0 {
+		x.url = c.Provider.PrefillURL()
+	}
+	if format != hub.Chat {
+		x.url, _ = c.Provider.WireURL(string(format))
+	}
+	x.header = written.Header
+	if own && format == hub.Messages {
+		x.header = r.req.Header
+	}
+	x.size = int64(len(written.Body))
+	x.body = func() io.ReadCloser { return io.NopCloser(bytes.NewReader(written.Body)) }
+	x.dropped = slices.Concat(h.Dropped, written.Dropped)
+	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, param).Exists() }
+	return x, nil
+}
+
+// identity is the exchange of a chat client with a chat upstream that takes the
+// client's bytes but for small changes.
+func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
+	body := r.req.Chat.Shape(&s.ChatShape)
+	return &exchange{
+		url: c.Provider.ChatURL(), format: hub.Chat, size: body.Len(), body: body.Reader, dropped: body.Dropped,
+		pass:  chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage),
+		sends: func(param string) bool { return r.req.Chat.Sends(&s.ChatShape, param) },
+	}
+}
+
+// wire is the format in which a candidate is asked: the client's own where both
+// speak it, else the one that loses least.
+func (r *run) wire(c *keychain.Candidate, s *shape) hub.Format {
+	p := c.Provider
+	switch {
+	case s.onlyChat:
+		return hub.Chat
+	case r.format() != hub.Chat && slices.Contains(p.Wires, string(r.format())):
+		if r.req.Hub.Format == hub.Responses && !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
+			return hub.Chat
+		}
+		return r.format()
+	case p.PreferWire != "":
+		return hub.Format(p.PreferWire)
+	}
+	return hub.Chat
+}
+
+// unchanged reports whether a chat upstream takes a chat client's messages as
+// they stand.
+func (r *run) unchanged(c *keychain.Candidate) bool {
+	ask, s := r.req.Chat, &c.Provider.Shape
+	calls := ask.Traits&wire.TraitCalls != 0
+	switch {
+	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep || s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
+		s.SystemFirst && ask.Traits&wire.TraitLateSystem != 0,
+		s.Alternation && ask.Traits&wire.TraitRepeats != 0,
+		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
+		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
+		return false
+	}
+	return ask.Effort == "" || c.Custom || (s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
+}
+
+// efforts are those that a candidate knows.
+func efforts(c *keychain.Candidate) []string {
+	switch {
+	case !c.Model.Reasoning:
+		return nil
+	case c.Model.ReasoningEfforts != nil:
+		return c.Model.ReasoningEfforts
+	}
+	return c.Provider.Shape.ReasoningEfforts
+}
+
+// hub is the request in the common form.
+func (r *run) hub() (*hub.Request, error) {
+	if r.req.Hub == nil {
+		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open})
+		if err != nil {
+			return nil, fmt.Errorf("reading the request: %w", err)
+		}
+		r.req.Hub = h
+	}
+	return r.req.Hub, nil
+}
+
+// reply is what the client's writer needs to know when c answers.
+func (r *run) reply(c *keychain.Candidate) hub.Reply {
+	reply := hub.Reply{Created: r.start}
+	if r.format() == hub.Messages && r.stream {
+		reply.InputTokens = hub.CountTokens(r.req.Hub)
+	}
+	if r.req.Sealer != nil {
+		reply.Seal = func(s hub.State) string {
+			s.Provider, s.Family = c.Provider.Code, c.Model.Family
+			return r.req.Sealer.Seal(r.req.User, s)
+		}
+	}
+	return reply
+}
+
+// open opens a token of the client.
+func (r *Request) open(token string) (hub.State, bool) {
+	if r.Sealer == nil {
+		return hub.State{}, false
+	}
+	return r.Sealer.Open(r.User, token)
+}
+
+// newWriter writes in the client's format.
+func newWriter(h *hub.Request, reply hub.Reply) hub.Writer {
+	switch h.Format {
+	case hub.Messages:
+		return messages.NewWriter(h, reply)
+	case hub.Responses:
+		return responses.NewWriter(h, reply)
+	case hub.Chat:
+	}
+	return chat.NewWriter(h, reply)
+}
+
+// stateForm is the form in which a provider's chat answers carry reasoning state.
+func stateForm(p *catalog.Provider) hub.Form {
+	switch p.Shape.ReasoningState {
+	case catalog.StateThought:
+		return hub.FormThought
+	case catalog.StateDetails:
+		return hub.FormDetails
+	}
+	return ""
+}

@@ -1,0 +1,162 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// arranged are the request's messages in the order and roles that the provider
+// takes. The request's own are not changed.
+func (w *body) arranged() []hub.Message {
+	messages := w.request.Messages
+	if line := w.outputLine(); line != "" {
+		at := leading(messages)
+		messages = slices.Insert(slices.Clip(messages), at, systemMessage(line))
+	}
+	if w.shape.SystemFirst {
+		messages = systemFirst(messages)
+	}
+	if w.shape.Alternation {
+		messages = alternating(slices.DeleteFunc(slices.Clone(messages), func(m hub.Message) bool { return w.hollow(&m) }))
+	}
+	return messages
+}
+
+func systemMessage(line string) hub.Message {
+	return hub.Message{Role: hub.System, Parts: []hub.Part{{Kind: hub.PartText, Text: line}}}
+}
+
+func isSystem(m *hub.Message) bool { return m.Role == hub.System || m.Role == hub.Developer }
+
+// leading counts the system messages that stand before all others.
+func leading(messages []hub.Message) int {
+	for i := range messages {
+		if !isSystem(&messages[i]) {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+// systemFirst merges the leading system messages into one. A later one becomes
+// a reminder from the user where it stands: moving it would change what it is
+// about and break the prompt cache (specification 4.2).
+func systemFirst(messages []hub.Message) []hub.Message {
+	n := leading(messages)
+	out := make([]hub.Message, 0, len(messages))
+	if n > 0 {
+		first := hub.Message{Role: hub.System, Extra: messages[0].Extra}
+		for i := range messages[:n] {
+			first.Parts = appendText(first.Parts, "\n\n", messages[i].Parts)
+		}
+		out = append(out, first)
+	}
+	for i := range messages[n:] {
+		m := messages[n+i]
+		if isSystem(&m) {
+			reminder := appendText(nil, "\n\n", m.Parts)
+			for j := range reminder {
+				reminder[j].Text = "<system-reminder>\n" + reminder[j].Text + "\n</system-reminder>"
+			}
+			m = hub.Message{Role: hub.User, Parts: reminder, Extra: m.Extra}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// appendText adds the texts of parts to the one text in dst; what is no text in
+// a system message is nothing that a provider of this kind takes.
+func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
+	for i := range parts {
+		switch {
+		case !isText(&parts[i]) || parts[i].Text == "":
+		case len(dst) == 0:
+			dst = append(dst, hub.Part{Kind: hub.PartText, Text: parts[i].Text})
+		default:
+			dst[0].Text += joint + parts[i].Text
+		}
+	}
+	return dst
+}
+
+// Texts that fill gaps in a conversation.
+const (
+	noResult = "[no result]"
+	goOn     = "Continue."
+)
+
+// alternating makes turns of user and assistant alternate, the user's first, and
+// gives each call of a turn that is over a result.
+func alternating(messages []hub.Message) []hub.Message {
+	out := make([]hub.Message, 0, len(messages)+2)
+	for i := 0; i < len(messages); i++ {
+		m := messages[i]
+		n := len(out)
+		switch {
+		case m.Role == hub.Assistant && (n == 0 || isSystem(&out[n-1])):
+			out = append(out, hub.Message{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: goOn}}}, m)
+		case n > 0 && m.Role == out[n-1].Role && (m.Role == hub.User || m.Role == hub.Assistant):
+			merge(&out[n-1], &m)
+		default:
+			out = append(out, m)
+		}
+		if len(out[len(out)-1].Calls) > 0 {
+			results := resultsAt(messages[i+1:])
+			more := i+1+len(results) < len(messages)
+			out = appendResults(out, results, more)
+			i += len(results)
+		}
+	}
+	return out
+}
+
+// merge adds a message to the one before it. Texts that meet become one: some
+// providers of this kind take strings only.
+func merge(into, m *hub.Message) {
+	into.Parts = slices.Clone(into.Parts)
+	more := m.Parts
+	if n := len(into.Parts); n > 0 && len(more) > 0 && isText(&into.Parts[n-1]) && isText(&more[0]) {
+		into.Parts[n-1].Text += "\n\n" + more[0].Text
+		more = more[1:]
+	}
+	into.Parts = append(into.Parts, more...)
+	into.Calls = slices.Concat(into.Calls, m.Calls)
+	into.Reasoning = slices.Concat(into.Reasoning, m.Reasoning)
+	for _, p := range m.Extra {
+		if !hasParam(into.Extra, p.Name) {
+			into.Extra = append(slices.Clip(into.Extra), p)
+		}
+	}
+}
+
+// resultsAt are the tool results that messages begin with.
+func resultsAt(messages []hub.Message) []hub.Message {
+	for i := range messages {
+		if messages[i].Role != hub.ToolResult {
+			return messages[:i]
+		}
+	}
+	return messages
+}
+
+// appendResults adds the results of the last message's calls in their order. more:
+// the conversation goes on behind them.
+func appendResults(out, results []hub.Message, more bool) []hub.Message {
+	if len(results) == 0 && !more {
+		return out
+	}
+	for _, call := range out[len(out)-1].Calls {
+		at := slices.IndexFunc(results, func(m hub.Message) bool { return m.CallID == call.ID })
+		if at >= 0 {
+			out = append(out, results[at])
+			continue
+		}
+		out = append(out, hub.Message{
+			Role: hub.ToolResult, CallID: call.ID,
+			Parts: []hub.Part{{Kind: hub.PartText, Text: noResult}},
+		})
+	}
+	return out
+}

@@ -1,0 +1,287 @@
+package chat
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// calls are the tool calls of one answer.
+type calls struct {
+	list  []*call
+	begun int  // how many were given out
+	held  int  // bytes of arguments that wait for a name
+	chunk int  // numbers the chunks with calls
+	whole bool // each entry is a call of its own
+}
+
+// call is one tool call.
+type call struct {
+	index     int    // the upstream's; unindexed: none
+	id        string // the upstream's, cut at maxID; empty: not known
+	out       string // what it is called outside
+	name      string
+	number    int // hub.Delta.Call; notBegun before that
+	chunk     int // the last one that named it
+	signature []byte
+	held      []byte // arguments before the name is known
+	// size and sum are those of the arguments so far, to know them again.
+	size int
+	sum  maphash.Hash
+}
+
+const (
+	notBegun  = -1
+	unindexed = -2
+)
+
+var seed = maphash.MakeSeed()
+
+// call takes one entry of tool_calls.
+func (r *reader) call(p *callPiece) error {
+	c := r.calls.find(p)
+	if c == nil {
+		if len(r.calls.list) == maxCalls {
+			return broken("the answer has too many tool calls")
+		}
+		c = r.calls.open(p)
+	}
+	if c.id == "" {
+		c.id = string(p.id[:min(len(p.id), maxID)])
+	}
+	if len(p.name) > maxName {
+		return broken("the name of a tool call is too long")
+	}
+	if len(p.name) > 0 {
+		c.chunk = r.calls.chunk
+		if c.name == "" {
+			c.name = string(p.name)
+		}
+	}
+	if r.state == hub.FormThought && len(p.signature) > 0 {
+		if c.number != notBegun {
+			r.thought(p.signature)
+		} else if len(p.signature) <= maxState {
+			c.signature = bytes.Clone(p.signature)
+		}
+	}
+	arguments := c.rest(p.text())
+	c.note(arguments)
+	if c.number == notBegun {
+		if c.name == "" {
+			return r.calls.hold(c, arguments)
+		}
+		r.begins(c)
+	}
+	if len(arguments) > 0 {
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: arguments})
+	}
+	return nil
+}
+
+// begins gives out the call and what was held of it.
+func (r *reader) begins(c *call) {
+	r.flushDetails()
+	r.thought(c.signature)
+	c.number, c.out = r.calls.begun, r.legalID(c.id)
+	r.calls.begun++
+	r.proof = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.number, ID: c.out, Name: c.name})
+	if len(c.held) > 0 {
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: c.held})
+	}
+	r.calls.held -= len(c.held)
+	c.signature, c.held = nil, nil
+}
+
+// legalID is the upstream's id, or another where that cannot be used
+// (specification 1.6).
+func (r *reader) legalID(id string) string {
+	if hub.LegalID(id) && !r.calls.used(id) {
+		return id
+	}
+	return r.newID("call_")
+}
+
+func (c *calls) used(id string) bool {
+	for _, known := range c.list {
+		if known.out == id {
+			return true
+		}
+	}
+	return false
+}
+
+// settle ends the calls.
+func (r *reader) settle() error {
+	for _, c := range r.calls.list {
+		switch {
+		case c.number == notBegun && c.size > 0:
+			return broken("a tool call has no name")
+		case c.number != notBegun && c.size == 0:
+			r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: noArguments})
+		}
+	}
+	return nil
+}
+
+var noArguments = []byte("{}")
+
+// find is the call that an entry goes on with; nil: it begins one.
+func (c *calls) find(p *callPiece) *call {
+	if c.whole || len(c.list) == 0 {
+		return nil
+	}
+	last := c.list[len(c.list)-1]
+	switch {
+	case p.indexed:
+		known := c.last(func(k *call) bool { return k.index == p.index })
+		if known == nil && len(p.id) > 0 {
+			known = c.last(func(k *call) bool { return k.index == unindexed && k.is(p.id) })
+		}
+		if known != nil && c.another(known, p) {
+			return nil
+		}
+		return known
+	case len(p.id) > 0:
+		if known := c.last(func(k *call) bool { return k.is(p.id) }); known != nil {
+			return known
+		}
+		if last.id == "" && len(p.name) == 0 { // its id comes late
+			return last
+		}
+		return nil
+	case len(p.name) == 0 || last.name == "":
+		return last
+	}
+	return nil
+}
+
+// last finds the latest call that fits; it is usually the last of all.
+func (c *calls) last(fits func(*call) bool) *call {
+	for i := len(c.list) - 1; i >= 0; i-- {
+		if fits(c.list[i]) {
+			return c.list[i]
+		}
+	}
+	return nil
+}
+
+// another reports whether an entry begins a call of its own though its index is
+// known: some upstreams give every call the index 0.
+func (c *calls) another(known *call, p *callPiece) bool {
+	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.is(p.id)) {
+		return false
+	}
+	if known.chunk == c.chunk {
+		return true
+	}
+	otherID := len(p.id) > 0 && known.id != ""
+	otherName := known.name != string(p.name)
+	restarts := known.size > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
+	return otherID && otherName || restarts && (otherID || otherName)
+}
+
+func (c *calls) open(p *callPiece) *call {
+	n := &call{index: unindexed, number: notBegun}
+	if p.indexed {
+		n.index = p.index
+	}
+	n.sum.SetSeed(seed)
+	c.list = append(c.list, n)
+	return n
+}
+
+// hold keeps arguments until the name is known.
+func (c *calls) hold(k *call, arguments []byte) error {
+	if c.held += len(arguments); c.held > maxHeld {
+		return broken("the arguments of tool calls without a name are too long")
+	}
+	k.held = append(k.held, arguments...)
+	return nil
+}
+
+func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
+
+func (c *call) note(arguments []byte) {
+	c.size += len(arguments)
+	_, _ = c.sum.Write(arguments) // never fails
+}
+
+// rest is what is new in arguments that may repeat all that came before.
+func (c *call) rest(arguments []byte) []byte {
+	if c.size == 0 || len(arguments) < c.size || maphash.Bytes(seed, arguments[:c.size]) != c.sum.Sum64() ||
+		objectMayFollow(wire.AppendUnquoted(nil, whole(arguments[:c.size]))) {
+		return arguments
+	}
+	return arguments[c.size:]
+}
+
+// whole cuts an escape off that is not finished.
+func whole(text []byte) []byte {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		from := i
+		if i++; i < len(text) && text[i] == 'u' {
+			i += 4
+		}
+		if i >= len(text) {
+			return text[:from]
+		}
+	}
+	return text
+}
+
+// objectMayFollow reports whether an object may stand behind the beginning of
+// some JSON. Where it may not, what looks like a repetition is one.
+func objectMayFollow(text []byte) bool {
+	var (
+		open       []byte
+		last       byte
+		quoted     bool
+		characters = bytes.TrimLeft(text, " \t\r\n")
+	)
+	if !bytes.HasPrefix(characters, []byte("{")) {
+		return true // no object to begin with
+	}
+	for i := 0; i < len(characters); i++ {
+		b := characters[i]
+		switch {
+		case quoted && b == '\\':
+			i++
+			continue
+		case b == '"':
+			quoted = !quoted
+		case quoted, b == ' ', b == '\t', b == '\r', b == '\n':
+			continue
+		case b == '{', b == '[':
+			open = append(open, b)
+		case (b == '}' || b == ']') && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+		last = b
+	}
+	switch {
+	case quoted:
+		return false
+	case last == ',':
+		return len(open) > 0 && open[len(open)-1] == '['
+	}
+	return last == ':' || last == '['
+}
+
+// text is the arguments as the inside of a JSON string. An object without
+// members says nothing yet.
+func (p *callPiece) text() []byte {
+	if !p.object {
+		return p.arguments
+	}
+	if len(bytes.TrimSpace(p.arguments[1:len(p.arguments)-1])) == 0 {
+		return nil
+	}
+	return wire.AppendEscaped(nil, p.arguments)
+}

@@ -1,0 +1,350 @@
+package chat
+
+import (
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// chunk is what one body of an upstream holds of its first choice. All bytes
+// are those of the body; texts are the insides of JSON strings, still escaped.
+type chunk struct {
+	data                        []byte
+	pieces                      []piece
+	reasoningContent, reasoning []byte
+	refusal                     []byte
+	details                     []byte // the JSON array reasoning_details
+	logprobs                    []byte // the JSON array logprobs.content
+	signature                   []byte // Gemini's, of the message
+	padding                     []byte // OpenAI's, of another length in each chunk
+	calls                       []callPiece
+	finish                      finish
+	failure                     []byte // a body with an error; nil: none
+	choice                      bool   // the first choice was there
+	usage                       bool   // a usage object was there
+}
+
+// piece is a piece of content.
+type piece struct {
+	text     []byte
+	thinking bool
+}
+
+// callPiece is one entry of tool_calls.
+type callPiece struct {
+	index     int
+	indexed   bool
+	id, name  []byte // unescaped
+	arguments []byte
+	object    bool   // arguments is the JSON text of an object, not the inside of a string
+	signature []byte // Gemini's
+}
+
+func (c *chunk) reset(data []byte) {
+	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
+}
+
+// scan reads the body; usage is set when it holds one that counts.
+func (c *chunk) scan(member string, usage *wire.Usage) error {
+	s := wire.NewScanner(c.data)
+	switch s.Kind() {
+	case wire.Object:
+	case wire.Array: // Gemini's errors come in a list
+		c.failure = c.data
+		return nil
+	default:
+		return broken("the answer is not a JSON object")
+	}
+	err := s.Object(func(key []byte) error {
+		kind := s.Kind()
+		switch string(key) {
+		case "choices":
+			if kind == wire.Array {
+				return s.Array(func(i int) error { return c.scanChoice(&s, i, member) })
+			}
+		case "usage":
+			c.usage = kind == wire.Object
+			return scanUsage(&s, usage)
+		case "error":
+			if kind != wire.Null {
+				c.failure = c.data
+			}
+		case "obfuscation":
+			var err error
+			c.padding, err = c.text(&s, kind)
+			return err
+		case "object":
+			if text, err := c.text(&s, kind); string(text) == "error" || err != nil {
+				c.failure = c.data
+				return err
+			}
+			return nil
+		}
+		return s.Skip()
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return errors.Join(wire.ErrBroken, err)
+	}
+	return nil
+}
+
+// text passes a value; it is nil when that is no string.
+func (c *chunk) text(s *wire.Scanner, kind wire.Kind) ([]byte, error) {
+	if kind != wire.String {
+		return nil, s.Skip()
+	}
+	raw, _, err := s.Text()
+	return raw, err
+}
+
+// raw passes a value of any kind.
+func (c *chunk) raw(s *wire.Scanner) ([]byte, error) {
+	from := s.Offset()
+	err := s.Skip()
+	return c.data[from:s.Offset()], err
+}
+
+// scanChoice keeps the choice with index 0 and passes all others.
+func (c *chunk) scanChoice(s *wire.Scanner, position int, member string) error {
+	if c.choice || s.Kind() != wire.Object {
+		return s.Skip()
+	}
+	before := *c
+	from, index, failed := s.Offset(), position, false
+	err := s.Object(func(key []byte) error {
+		kind := s.Kind()
+		switch string(key) {
+		case "index":
+			n, ok, err := number(s, kind)
+			if ok {
+				index = n
+			}
+			return err
+		case member:
+			if kind == wire.Object {
+				return c.scanContent(s)
+			}
+		case "finish_reason":
+			reason, err := c.text(s, kind)
+			c.finish.reason = finishName(reason)
+			return err
+		case "matched_stop", "stop_reason":
+			sequence, err := c.text(s, kind)
+			if n := len(sequence); n > 0 && n <= maxStop {
+				c.finish.sequence = string(wire.AppendUnquoted(nil, sequence))
+			}
+			return err
+		case "logprobs":
+			if kind == wire.Object {
+				return c.scanLogprobs(s)
+			}
+		case "error":
+			failed = kind != wire.Null
+		}
+		return s.Skip()
+	})
+	if err != nil {
+		return err
+	}
+	if index != 0 {
+		*c = before
+		return nil
+	}
+	c.choice = true
+	if failed {
+		c.failure = c.data[from:s.Offset()]
+	}
+	return nil
+}
+
+func (c *chunk) scanLogprobs(s *wire.Scanner) error {
+	return s.Object(func(key []byte) (err error) {
+		if string(key) == "content" && s.Kind() == wire.Array {
+			c.logprobs, err = c.raw(s)
+			return err
+		}
+		return s.Skip()
+	})
+}
+
+// scanContent passes the delta or message of a choice.
+func (c *chunk) scanContent(s *wire.Scanner) error {
+	return s.Object(func(key []byte) (err error) {
+		kind := s.Kind()
+		switch string(key) {
+		case "content":
+			if kind == wire.Array {
+				return c.scanParts(s, false)
+			}
+			text, err := c.text(s, kind)
+			if len(text) > 0 {
+				c.pieces = append(c.pieces, piece{text: text})
+			}
+			return err
+		case "reasoning_content":
+			c.reasoningContent, err = c.text(s, kind)
+			return err
+		case "reasoning":
+			c.reasoning, err = c.text(s, kind)
+			return err
+		case "refusal":
+			c.refusal, err = c.text(s, kind)
+			return err
+		case "reasoning_details":
+			if kind == wire.Array {
+				c.details, err = c.raw(s)
+				return err
+			}
+		case "extra_content":
+			c.signature, err = c.scanSignature(s, kind)
+			return err
+		case "tool_calls":
+			if kind == wire.Array {
+				return s.Array(func(int) error { return c.scanCall(s) })
+			}
+		case "function_call": // the form before tool_calls
+			if kind == wire.Object {
+				p := callPiece{index: -1, indexed: true}
+				err = c.scanFunction(s, &p)
+				c.calls = append(c.calls, p)
+				return err
+			}
+		}
+		return s.Skip()
+	})
+}
+
+// scanParts passes content parts: {"type":"text","text":…}, and
+// {"type":"thinking","thinking":text or parts} of Mistral's.
+func (c *chunk) scanParts(s *wire.Scanner, thinking bool) error {
+	return s.Array(func(int) error {
+		kind := s.Kind()
+		if kind == wire.String {
+			return c.scanPiece(s, thinking)
+		}
+		if kind != wire.Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			kind := s.Kind()
+			switch {
+			case kind == wire.Array && string(key) == "thinking" && !thinking:
+				return c.scanParts(s, true)
+			case kind == wire.String && string(key) == "thinking":
+				return c.scanPiece(s, true)
+			case kind == wire.String && string(key) == "text":
+				return c.scanPiece(s, thinking)
+			case kind == wire.String && string(key) == "refusal":
+				text, _, err := s.Text()
+				c.refusal = text
+				return err
+			}
+			return s.Skip()
+		})
+	})
+}
+
+func (c *chunk) scanPiece(s *wire.Scanner, thinking bool) error {
+	text, _, err := s.Text()
+	if len(text) > 0 {
+		c.pieces = append(c.pieces, piece{text, thinking})
+	}
+	return err
+}
+
+func (c *chunk) scanCall(s *wire.Scanner) error {
+	if s.Kind() != wire.Object {
+		return s.Skip()
+	}
+	var p callPiece
+	empty := true
+	err := s.Object(func(key []byte) (err error) {
+		empty = false
+		kind := s.Kind()
+		switch string(key) {
+		case "index":
+			p.index, p.indexed, err = number(s, kind)
+			return err
+		case "id":
+			p.id, err = c.word(s, kind)
+			return err
+		case "function":
+			if kind == wire.Object {
+				return c.scanFunction(s, &p)
+			}
+		case "extra_content":
+			p.signature, err = c.scanSignature(s, kind)
+			return err
+		}
+		return s.Skip()
+	})
+	if !empty {
+		c.calls = append(c.calls, p)
+	}
+	return err
+}
+
+func (c *chunk) scanFunction(s *wire.Scanner, p *callPiece) error {
+	return s.Object(func(key []byte) (err error) {
+		kind := s.Kind()
+		switch string(key) {
+		case "name":
+			p.name, err = c.word(s, kind)
+			return err
+		case "arguments":
+			switch kind {
+			case wire.Object:
+				p.object = true
+				p.arguments, err = c.raw(s)
+			default:
+				p.arguments, err = c.text(s, kind)
+			}
+			return err
+		}
+		return s.Skip()
+	})
+}
+
+// scanSignature passes extra_content and finds google.thought_signature in it.
+func (c *chunk) scanSignature(s *wire.Scanner, kind wire.Kind) (signature []byte, err error) {
+	if kind != wire.Object {
+		return nil, s.Skip()
+	}
+	err = s.Object(func(key []byte) error {
+		if string(key) != "google" || s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) (err error) {
+			if string(key) != "thought_signature" {
+				return s.Skip()
+			}
+			signature, err = c.text(s, s.Kind())
+			return err
+		})
+	})
+	return signature, err
+}
+
+// word is text with its escapes resolved.
+func (c *chunk) word(s *wire.Scanner, kind wire.Kind) ([]byte, error) {
+	if kind != wire.String {
+		return nil, s.Skip()
+	}
+	raw, escaped, err := s.Text()
+	if escaped && err == nil {
+		raw = wire.AppendUnquoted(nil, raw)
+	}
+	return raw, err
+}
+
+// number passes an index; ok is false when it is none that counts from 0.
+func number(s *wire.Scanner, kind wire.Kind) (index int, ok bool, err error) {
+	if kind != wire.Number {
+		return 0, false, s.Skip()
+	}
+	n, ok, err := s.Int()
+	return int(n), ok && n >= 0, err
+}

@@ -1,0 +1,166 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// details gathers reasoning_details (OpenRouter), which a stream sends in
+// fragments: entries that follow each other with the same type and index are one.
+type details struct {
+	list []detail
+	size int
+	over bool // there was too much, half of it would be refused
+}
+
+type detail struct {
+	kind, index string // JSON text
+	members     []member
+	textName    string
+	text        []byte // of the member that grows, escaped
+}
+
+type member struct{ name, value string }
+
+// maxDetail bounds the members of an entry; known ones have six.
+const maxDetail = 32
+
+// add takes a reasoning_details array that the scanner has passed.
+func (d *details) add(array []byte) {
+	s := wire.NewScanner(array)
+	err := s.Array(func(int) error {
+		if d.over || s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		var entry detail
+		err := s.Object(func(key []byte) error {
+			kind, from := s.Kind(), s.Offset()
+			err := s.Skip()
+			value := array[from:s.Offset()]
+			name := string(key)
+			switch {
+			case err != nil:
+			case len(entry.members) == maxDetail:
+				d.over = true
+			case kind == wire.String && (name == "text" || name == "summary") && entry.textName == "":
+				entry.textName, entry.text = name, bytes.Clone(value[1:len(value)-1])
+			default:
+				entry.members = append(entry.members, member{name, string(value)})
+			}
+			return err
+		})
+		entry.kind, entry.index = entry.member("type"), entry.member("index")
+		d.join(&entry)
+		return err
+	})
+	if d.size > maxState || err != nil {
+		d.over = true
+	}
+	if d.over {
+		d.list = nil
+	}
+}
+
+// join adds an entry to the last one or behind it.
+func (d *details) join(entry *detail) {
+	d.size += len(entry.text)
+	if n := len(d.list); n > 0 && entry.textName != "" && d.list[n-1].fits(entry) {
+		d.size += d.list[n-1].merge(entry)
+		return
+	}
+	for _, m := range entry.members {
+		d.size += len(m.name) + len(m.value) + len(`"":,`)
+	}
+	d.size += len(`{"summary":""},`)
+	d.list = append(d.list, *entry)
+}
+
+func (d *detail) member(name string) string {
+	for _, m := range d.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return ""
+}
+
+func (d *detail) fits(entry *detail) bool {
+	return d.kind == entry.kind && d.index == entry.index && d.textName == entry.textName
+}
+
+// merge takes the text of a later fragment, and what the earlier ones lacked
+// (the signature comes last), and returns by how much the members grew.
+func (d *detail) merge(entry *detail) (grown int) {
+	d.text = append(d.text, entry.text...)
+next:
+	for _, m := range entry.members {
+		for i := range d.members {
+			if d.members[i].name == m.name {
+				if d.members[i].value == "null" {
+					grown += len(m.value)
+					d.members[i].value = m.value
+				}
+				continue next
+			}
+		}
+		grown += len(m.name) + len(m.value) + len(`"":,`)
+		d.members = append(d.members, m)
+	}
+	return grown
+}
+
+// take returns the JSON array and begins anew; empty: there is nothing.
+func (d *details) take() string {
+	if len(d.list) == 0 {
+		return ""
+	}
+	out := make([]byte, 0, d.size+2)
+	out = append(out, '[')
+	for i := range d.list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = d.list[i].append(out)
+	}
+	d.list, d.size = nil, 0
+	return string(append(out, ']'))
+}
+
+func (d *detail) append(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, m := range d.members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendQuoted(dst, m.name), ':')
+		dst = append(dst, m.value...)
+	}
+	if d.textName != "" {
+		if len(d.members) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendQuoted(dst, d.textName), ':', '"')
+		dst = append(append(dst, d.text...), '"')
+	}
+	return append(dst, '}')
+}
+
+// eachDetail calls text with each readable text of a reasoning_details array
+// that the scanner has passed.
+func eachDetail(array []byte, text func([]byte)) {
+	s := wire.NewScanner(array)
+	_ = s.Array(func(int) error {
+		if s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			if s.Kind() != wire.String || (string(key) != "text" && string(key) != "summary") {
+				return s.Skip()
+			}
+			raw, _, err := s.Text()
+			text(raw)
+			return err
+		})
+	})
+}

@@ -1,0 +1,88 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// frame is what a chunk has in common with the one before it: in a run of text
+// an upstream repeats every byte but the text (and, at OpenAI, the padding), so
+// a chunk in the same frame needs a look at its text only.
+type frame struct {
+	kind   hub.DeltaKind // of the text; 0: nothing learned
+	padded bool
+	head   []byte // up to and with the opening quote of the text
+	middle []byte // between text and padding, quotes included
+	tail   []byte // from the last closing quote on
+}
+
+// maxFrame bounds what is kept of a chunk, in bytes; usual frames have a few
+// hundred.
+const maxFrame = 4 << 10
+
+// learn keeps the frame of a chunk that held one text and nothing else.
+func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
+	kind, text := c.only()
+	padded := len(c.padding) > 0
+	if f.kind = 0; kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
+		return
+	}
+	from := cap(data) - cap(text) // text is a part of data
+	rest := from + len(text)
+	f.head = append(f.head[:0], data[:from]...)
+	f.middle = f.middle[:0]
+	if padded {
+		padding := cap(data) - cap(c.padding)
+		if padding < rest {
+			return
+		}
+		f.middle = append(f.middle, data[rest:padding]...)
+		rest = padding + len(c.padding)
+	}
+	f.tail = append(f.tail[:0], data[rest:]...)
+	f.kind, f.padded = kind, padded
+}
+
+// match returns the text of a chunk that has the frame of the last one.
+func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
+	if f.kind == 0 || !bytes.HasPrefix(data, f.head) {
+		return 0, nil, false
+	}
+	text, rest, ok := quoted(data[len(f.head)-1:])
+	if ok && f.padded {
+		if !bytes.HasPrefix(rest, f.middle) {
+			return 0, nil, false
+		}
+		_, rest, ok = quoted(rest[len(f.middle)-1:])
+	}
+	return f.kind, text, ok && bytes.Equal(rest, f.tail)
+}
+
+// quoted takes a JSON string off the beginning of data; rest begins with its
+// closing quote.
+func quoted(data []byte) (text, rest []byte, ok bool) {
+	s := wire.NewScanner(data)
+	text, _, err := s.Text()
+	if err != nil {
+		return nil, nil, false
+	}
+	return text, data[s.Offset()-1:], true
+}
+
+// only is the one text of a chunk that holds nothing else; kind 0: there is more.
+func (c *chunk) only() (kind hub.DeltaKind, text []byte) {
+	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
+		return 0, nil
+	}
+	switch texts := len(c.reasoningContent) + len(c.reasoning); {
+	case len(c.pieces) == 1 && texts == 0 && !c.pieces[0].thinking:
+		return hub.DeltaText, c.pieces[0].text
+	case len(c.pieces) == 0 && len(c.reasoning) == 0 && texts > 0:
+		return hub.DeltaReasoning, c.reasoningContent
+	case len(c.pieces) == 0 && len(c.reasoningContent) == 0 && texts > 0:
+		return hub.DeltaReasoning, c.reasoning
+	}
+	return 0, nil
+}

@@ -1,0 +1,239 @@
+package chat
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// Read reads a chat-completions request. It is for candidates that need more
+// than wire.ChatRequest.Shape does. What it does not know of the top level stays
+// in Params for the upstream to judge.
+func Read(body []byte, _ hub.ReadOptions) (*hub.Request, error) {
+	if err := wire.CheckObject(body); err != nil {
+		return nil, err
+	}
+	r := &request{Request: &hub.Request{Format: hub.Chat, Body: body, Answer: hub.Answer{Reasoning: true}}}
+	if err := r.read(gjson.ParseBytes(body)); err != nil {
+		return nil, refusal(err)
+	}
+	return r.Request, nil
+}
+
+// request is a request that is being read.
+type request struct {
+	*hub.Request
+	choice gjson.Result
+	legacy int64 // max_tokens
+}
+
+func (r *request) read(root gjson.Result) error {
+	sawMessages := false
+	err := each(root, func(key string, value gjson.Result) (err error) {
+		switch key {
+		case "model":
+			r.Model, err = name("model", value)
+			if len(r.Model) > 512 {
+				err = bad("model", "must have at most 512 bytes, it has %d", len(r.Model))
+			}
+		case "messages":
+			sawMessages = true
+			err = r.messages(value)
+		case "stream":
+			var stream string
+			stream, err = truth("stream", value)
+			r.Stream = stream == "true"
+		case "stream_options":
+			err = r.streamOptions(value)
+		case "max_completion_tokens":
+			r.MaxTokens, err = limit(key, value)
+		case "max_tokens":
+			r.legacy, err = limit(key, value)
+		case "tools":
+			err = r.readTools(value)
+		case "tool_choice":
+			r.choice = value
+		case "functions", "function_call":
+			if value.Type != gjson.Null {
+				err = unsupported(key, "is the form before tools: send tools and tool_choice")
+			}
+		case "response_format":
+			err = r.responseFormat(value)
+		case "reasoning_effort":
+			err = r.effort(value)
+		case "stop":
+			err = r.stop(value)
+		default:
+			err = r.param(key, value)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.Model == "":
+		return missing("model")
+	case !sawMessages:
+		return missing("messages")
+	}
+	if r.MaxTokens == 0 {
+		r.MaxTokens = r.legacy
+	}
+	return r.toolChoice()
+}
+
+func (r *request) streamOptions(value gjson.Result) error {
+	if value.Type == gjson.Null {
+		return nil
+	}
+	if !value.IsObject() {
+		return wrongType("stream_options", "an object", value)
+	}
+	return each(value, func(key string, value gjson.Result) error {
+		if key != "include_usage" {
+			r.Drop("stream_options." + wire.Mask(key, 100))
+			return nil
+		}
+		usage, err := truth("stream_options.include_usage", value)
+		r.IncludeUsage = usage == "true"
+		return err
+	})
+}
+
+func limit(path string, value gjson.Result) (int64, error) {
+	switch value.Type {
+	case gjson.Null:
+		return 0, nil
+	case gjson.Number:
+		if n, err := strconv.ParseInt(value.Raw, 10, 64); err == nil && n > 0 {
+			return n, nil
+		}
+		return 0, bad(path, "must be an integer of at least 1")
+	default:
+		return 0, wrongType(path, "an integer", value)
+	}
+}
+
+func (r *request) effort(value gjson.Result) error {
+	word, err := text("reasoning_effort", value)
+	r.Effort = hub.Effort(word)
+	if err == nil && word != "" && !slices.Contains(hub.Efforts[:], r.Effort) {
+		return bad("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quote(word))
+	}
+	return err
+}
+
+// maxStops bounds the list; upstreams take four.
+const maxStops = 64
+
+func (r *request) stop(value gjson.Result) error {
+	if !value.IsArray() {
+		word, err := text("stop", value)
+		if word != "" {
+			r.Stop = []string{word}
+		}
+		return err
+	}
+	return elements(value, func(i int, value gjson.Result) error {
+		switch {
+		case value.Type != gjson.String:
+			return within(wrongType("", "a string", value), "stop[%d]", i)
+		case i == maxStops:
+			return bad("stop", "must have at most %d strings", maxStops)
+		case value.Str != "":
+			r.Stop = append(r.Stop, value.Str)
+		}
+		return nil
+	})
+}
+
+// param keeps a parameter that passes without being understood, but for its type.
+func (r *request) param(key string, value gjson.Result) error {
+	if value.Type == gjson.Null {
+		return nil
+	}
+	switch key {
+	case "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty", "top_logprobs":
+		if value.Type != gjson.Number {
+			return wrongType(key, "a number", value)
+		}
+	case "parallel_tool_calls", "store", "logprobs":
+		if !value.IsBool() {
+			return wrongType(key, "a boolean", value)
+		}
+		r.Answer.Logprobs = r.Answer.Logprobs || key == "logprobs" && value.Bool()
+	case "user", "prompt_cache_key", "safety_identifier", "service_tier", "verbosity":
+		if value.Type != gjson.String {
+			return wrongType(key, "a string", value)
+		}
+	case "metadata", "logit_bias":
+		if !value.IsObject() {
+			return wrongType(key, "an object", value)
+		}
+	case "n":
+		n, err := limit("n", value)
+		if err == nil && n > 128 {
+			err = bad("n", "must be an integer from 1 to 128")
+		}
+		if err != nil {
+			return err
+		}
+		if n > 1 {
+			r.Needs |= wire.NeedChoices
+		}
+	}
+	r.Params = append(r.Params, hub.Param{Name: key, Value: value.Raw})
+	return nil
+}
+
+func (r *request) responseFormat(value gjson.Result) error {
+	const path = "response_format"
+	if value.Type == gjson.Null {
+		return nil
+	}
+	if !value.IsObject() {
+		return wrongType(path, "an object", value)
+	}
+	kind, err := name(path+".type", value.Get("type"))
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "text":
+		return nil
+	case "json_object":
+		r.Output = &hub.Output{Kind: kind}
+		return nil
+	case "json_schema":
+	default:
+		return bad(path+".type", "must be text, json_object or json_schema, it is %s", quote(kind))
+	}
+	format := value.Get("json_schema")
+	if !format.IsObject() {
+		return wrongType(path+".json_schema", "an object", format)
+	}
+	r.Needs |= wire.NeedJSONSchema
+	r.Output = &hub.Output{Kind: kind}
+	err = each(format, func(key string, value gjson.Result) (err error) {
+		switch key {
+		case "name":
+			r.Output.Name, err = text(key, value)
+		case "description":
+			r.Output.Description, err = text(key, value)
+		case "schema":
+			r.Output.Schema, err = object(key, value)
+		case "strict":
+			r.Output.Strict, err = truth(key, value)
+		}
+		return err
+	})
+	if r.Output.Name == "" {
+		r.Output.Name = "output"
+	}
+	r.TextBytes += int64(len(r.Output.Schema))
+	return within(err, path+".json_schema")
+}

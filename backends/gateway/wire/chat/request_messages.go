@@ -1,0 +1,388 @@
+package chat
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// maxMembers bounds the members of a message or call that only chat knows.
+const maxMembers = 64
+
+// answered is an assistant message and the results of its calls.
+type answered struct {
+	message hub.Message
+	results []*hub.Message // by call; nil: none yet
+	images  []hub.Part     // of the results
+}
+
+// owner is the call that an id belongs to.
+type owner struct{ turn, call int }
+
+func (r *request) messages(value gjson.Result) error {
+	if !value.IsArray() {
+		return wrongType("messages", "an array", value)
+	}
+	var turns []answered
+	owners := make(map[string]owner)
+	count := 0
+	err := elements(value, func(i int, value gjson.Result) error {
+		count++
+		m, err := r.message(value)
+		if err == nil {
+			turns, err = turn(turns, owners, m)
+		}
+		return within(err, "messages[%d]", i)
+	})
+	if err != nil {
+		return err
+	}
+	if count == 0 {
+		return bad("messages", "must have at least one message")
+	}
+	if len(turns) == 0 {
+		return bad("messages", "must have at least one message with content")
+	}
+	r.Messages = make([]hub.Message, 0, count)
+	for i := range turns {
+		t := &turns[i]
+		r.Messages = append(r.Messages, t.message)
+		for _, result := range t.results {
+			if result != nil {
+				r.Messages = append(r.Messages, *result)
+			}
+		}
+		if len(t.images) > 0 {
+			r.Messages = append(r.Messages, hub.Message{Role: hub.User, Parts: t.images})
+		}
+	}
+	if r.Messages[len(r.Messages)-1].Role == hub.Assistant {
+		r.Needs |= wire.NeedPrefill
+	}
+	return nil
+}
+
+// turn adds a message: tool results go behind the message with their call, in
+// the order of the calls, whatever order they came in.
+func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
+	if m.Role != hub.ToolResult {
+		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !speaks(m) {
+			return turns, nil
+		}
+		for i := range m.Calls {
+			owners[m.Calls[i].ID] = owner{len(turns), i}
+		}
+		return append(turns, answered{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
+	}
+	at, ok := owners[m.CallID]
+	if !ok {
+		return nil, bad("tool_call_id", "%s is no tool call of an assistant message before it", quote(m.CallID))
+	}
+	t := &turns[at.turn]
+	if t.results[at.call] != nil {
+		return nil, bad("tool_call_id", "%s has a result already", quote(m.CallID))
+	}
+	t.results[at.call] = m
+	// Most chat APIs take only text in results: images follow them (specification 4.2).
+	kept := m.Parts[:0]
+	for _, p := range m.Parts {
+		if p.Kind == hub.PartImage {
+			t.images = append(t.images, p)
+			p = hub.Part{Kind: hub.PartText, Text: imageBelow}
+		}
+		kept = append(kept, p)
+	}
+	m.Parts = kept
+	return turns, nil
+}
+
+const imageBelow = "[image attached below]"
+
+func (r *request) message(value gjson.Result) (*hub.Message, error) {
+	if !value.IsObject() {
+		return nil, wrongType("", "an object", value)
+	}
+	m := &hub.Message{}
+	var err error
+	if m.Role, err = role(value.Get("role")); err != nil {
+		return nil, err
+	}
+	seen := 0
+	err = each(value, func(key string, value gjson.Result) (err error) {
+		bit := 0
+		switch key {
+		case "role":
+			bit = 1
+		case "content":
+			bit = 2
+			err = r.content(m, value)
+		case "refusal":
+			bit = 4
+			var refusal string
+			refusal, err = text(key, value)
+			r.addText(m, hub.PartRefusal, refusal)
+		case "tool_calls":
+			bit = 8
+			err = r.toolCalls(m, value)
+		case "tool_call_id":
+			bit = 16
+			m.CallID, err = text(key, value)
+		case "function_call":
+			if value.Type != gjson.Null {
+				err = unsupported(key, "is the form before tools: send tool_calls")
+			}
+		default:
+			if len(m.Extra) == maxMembers {
+				return bad("", "has more than %d fields", maxMembers)
+			}
+			m.Extra = append(m.Extra, hub.Param{Name: key, Value: value.Raw})
+		}
+		if seen&bit != 0 {
+			return bad(key, "is given twice")
+		}
+		seen |= bit
+		return err
+	})
+	if err == nil && m.Role == hub.ToolResult && m.CallID == "" {
+		err = missing("tool_call_id")
+	}
+	return m, err
+}
+
+func role(value gjson.Result) (hub.Role, error) {
+	word, err := name("role", value)
+	if err != nil {
+		return 0, err
+	}
+	for known := hub.System; known <= hub.ToolResult; known++ {
+		if known.String() == word {
+			return known, nil
+		}
+	}
+	if word == "function" {
+		return 0, unsupported("role", "function is the form before tools: send role tool with tool_call_id")
+	}
+	return 0, bad("role", "must be one of system, developer, user, assistant, tool, it is %s", quote(word))
+}
+
+func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
+	if text != "" {
+		m.Parts = append(m.Parts, hub.Part{Kind: kind, Text: text})
+		r.TextBytes += int64(len(text))
+	}
+}
+
+func (r *request) content(m *hub.Message, value gjson.Result) error {
+	if value.IsArray() {
+		return elements(value, func(i int, value gjson.Result) error {
+			return within(r.part(m, value), "content[%d]", i)
+		})
+	}
+	if value.Type != gjson.String && value.Type != gjson.Null {
+		return wrongType("content", "a string or an array", value)
+	}
+	r.addText(m, hub.PartText, value.Str)
+	return nil
+}
+
+func (r *request) part(m *hub.Message, value gjson.Result) error {
+	if value.Type == gjson.String { // tolerated, as some upstreams do
+		r.addText(m, hub.PartText, value.Str)
+		return nil
+	}
+	if !value.IsObject() {
+		return wrongType("", "an object", value)
+	}
+	kind, err := name("type", value.Get("type"))
+	if err != nil {
+		return err
+	}
+	part := hub.Part{Kind: hub.PartOther}
+	switch kind {
+	case "text":
+		part.Kind = hub.PartText
+		part.Text, err = text("text", value.Get("text"))
+	case "refusal":
+		part.Kind = hub.PartRefusal
+		part.Text, err = text("refusal", value.Get("refusal"))
+	case "image_url":
+		r.Needs |= wire.NeedImage
+		part.Kind = hub.PartImage
+		err = image(&part, value.Get("image_url"))
+	case "input_audio":
+		r.Needs |= wire.NeedAudio
+		part.Kind = hub.PartAudio
+		err = audio(&part, value.Get("input_audio"))
+	case "file":
+		r.Needs |= wire.NeedFile
+		err = file(&part, value.Get("file"))
+	case "thinking": // Mistral's, which needs none back
+		m.Reasoning = append(m.Reasoning, hub.Reasoning{Text: thinkingText(value.Get("thinking")), Foreign: value.Raw})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
+		return nil
+	}
+	if part.Kind == hub.PartOther {
+		part.Raw = value.Raw
+	}
+	if mark := value.Get("cache_control"); mark.IsObject() {
+		part.Cache = mark.Raw
+	}
+	r.TextBytes += int64(len(part.Text))
+	m.Parts = append(m.Parts, part)
+	return nil
+}
+
+func image(part *hub.Part, value gjson.Result) (err error) {
+	if value.Type == gjson.String { // tolerated, as some upstreams do
+		part.URL, err = name("image_url", value)
+		return err
+	}
+	if !value.IsObject() {
+		return wrongType("image_url", "an object", value)
+	}
+	if part.URL, err = name("image_url.url", value.Get("url")); err != nil {
+		return err
+	}
+	part.Detail, err = text("image_url.detail", value.Get("detail"))
+	return err
+}
+
+func audio(part *hub.Part, value gjson.Result) (err error) {
+	if !value.IsObject() {
+		return wrongType("input_audio", "an object", value)
+	}
+	if part.Data, err = name("input_audio.data", value.Get("data")); err != nil {
+		return err
+	}
+	part.Detail, err = name("input_audio.format", value.Get("format"))
+	return err
+}
+
+// file reads a file that is part of the request. One that an account holds
+// stays PartOther.
+func file(part *hub.Part, value gjson.Result) (err error) {
+	if !value.IsObject() {
+		return wrongType("file", "an object", value)
+	}
+	data := value.Get("file_data")
+	if data.Type == gjson.Null {
+		_, err = name("file.file_id", value.Get("file_id"))
+		return err
+	}
+	part.Kind = hub.PartFile
+	if part.URL, err = name("file.file_data", data); err != nil {
+		return err
+	}
+	part.Detail, err = text("file.filename", value.Get("filename"))
+	return err
+}
+
+// thinkingText is the text of a thinking part: a string or text parts.
+func thinkingText(value gjson.Result) string {
+	if !value.IsArray() {
+		return value.Str
+	}
+	var all []byte
+	value.ForEach(func(_, part gjson.Result) bool {
+		if part.IsObject() {
+			all = append(all, part.Get("text").Str...)
+		}
+		return true
+	})
+	return string(all)
+}
+
+func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
+	switch {
+	case value.Type == gjson.Null:
+		return nil
+	case !value.IsArray():
+		return wrongType("tool_calls", "an array", value)
+	case m.Role != hub.Assistant && len(value.Raw) > 0 && value.Get("0").Exists():
+		return bad("tool_calls", "stands only in messages of the role assistant")
+	}
+	return elements(value, func(i int, value gjson.Result) error {
+		call, err := toolCall(value)
+		r.TextBytes += int64(len(call.Name) + len(call.Arguments))
+		m.Calls = append(m.Calls, call)
+		return within(err, "tool_calls[%d]", i)
+	})
+}
+
+func toolCall(value gjson.Result) (call hub.Call, err error) {
+	if !value.IsObject() {
+		return call, wrongType("", "an object", value)
+	}
+	kind := "function"
+	err = each(value, func(key string, value gjson.Result) (err error) {
+		switch key {
+		case "id":
+			call.ID, err = name(key, value)
+		case "index":
+		case "type":
+			kind, err = text(key, value)
+		case "function":
+			err = within(functionCall(&call, value), "%s", key)
+		case "custom":
+			err = within(customCall(&call, value), "%s", key)
+		default:
+			if len(call.Extra) == maxMembers {
+				return bad("", "has more than %d fields", maxMembers)
+			}
+			call.Extra = append(call.Extra, hub.Param{Name: key, Value: value.Raw})
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+	case kind != "function" && kind != "custom" && kind != "":
+		err = bad("type", "must be function or custom, it is %s", quote(kind))
+	case call.ID == "":
+		err = missing("id")
+	case call.Name == "":
+		err = missing("function.name")
+	}
+	if call.Arguments == "" {
+		call.Arguments = "{}"
+	}
+	return call, err
+}
+
+func functionCall(call *hub.Call, value gjson.Result) error {
+	if !value.IsObject() {
+		return wrongType("", "an object", value)
+	}
+	own, err := name("name", value.Get("name"))
+	if err != nil {
+		return err
+	}
+	call.Name = hub.LegalName(own)
+	arguments := value.Get("arguments")
+	if arguments.IsObject() { // tolerated, as some upstreams do
+		call.Arguments = arguments.Raw
+		return nil
+	}
+	call.Arguments, err = text("arguments", arguments)
+	return err
+}
+
+func customCall(call *hub.Call, value gjson.Result) error {
+	if !value.IsObject() {
+		return wrongType("", "an object", value)
+	}
+	own, err := name("name", value.Get("name"))
+	if err != nil {
+		return err
+	}
+	call.Name = hub.LegalName(own)
+	input, err := text("input", value.Get("input"))
+	dst := append(make([]byte, 0, len(input)+16), `{"input":`...)
+	call.Arguments = string(append(wire.AppendQuoted(dst, input), '}'))
+	return err
+}

@@ -1,0 +1,175 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// customSchema is how upstreams see a tool that takes free text (specification 7.4).
+const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
+
+func (r *request) readTools(value gjson.Result) error {
+	if value.Type == gjson.Null {
+		return nil
+	}
+	if !value.IsArray() {
+		return wrongType("tools", "an array", value)
+	}
+	return elements(value, func(i int, value gjson.Result) error {
+		tool, err := readTool(value)
+		if err != nil {
+			return within(err, "tools[%d]", i)
+		}
+		r.Tools = append(r.Tools, tool)
+		r.Needs |= wire.NeedTools
+		r.TextBytes += int64(len(value.Raw))
+		return nil
+	})
+}
+
+func readTool(value gjson.Result) (hub.Tool, error) {
+	if !value.IsObject() {
+		return hub.Tool{}, wrongType("", "an object", value)
+	}
+	kind, err := text("type", value.Get("type"))
+	if err != nil {
+		return hub.Tool{}, err
+	}
+	var tool hub.Tool
+	switch kind {
+	case "function":
+		tool, err = readFunction(value.Get("function"))
+		err = within(err, "function")
+	case "custom":
+		tool, err = readCustom(value.Get("custom"))
+		err = within(err, "custom")
+	case "":
+		err = missing("type")
+	default:
+		err = bad("type", "must be function or custom, it is %s", quote(kind))
+	}
+	tool.Name = hub.LegalName(tool.Own)
+	if mark := value.Get("cache_control"); mark.IsObject() {
+		tool.Cache = mark.Raw
+	}
+	return tool, err
+}
+
+func readFunction(value gjson.Result) (tool hub.Tool, err error) {
+	if !value.IsObject() {
+		return tool, wrongType("", "an object", value)
+	}
+	err = each(value, func(key string, value gjson.Result) (err error) {
+		switch key {
+		case "name":
+			tool.Own, err = name(key, value)
+		case "description":
+			tool.Description, err = text(key, value)
+		case "parameters":
+			tool.Parameters, err = object(key, value)
+		case "strict":
+			tool.Strict, err = truth(key, value)
+		}
+		return err
+	})
+	if err == nil && tool.Own == "" {
+		err = missing("name")
+	}
+	return tool, err
+}
+
+func readCustom(value gjson.Result) (tool hub.Tool, err error) {
+	if !value.IsObject() {
+		return tool, wrongType("", "an object", value)
+	}
+	tool = hub.Tool{Kind: hub.ToolCustom, Parameters: customSchema}
+	if tool.Own, err = name("name", value.Get("name")); err != nil {
+		return tool, err
+	}
+	if tool.Description, err = text("description", value.Get("description")); err != nil {
+		return tool, err
+	}
+	grammar, err := text("format.grammar.definition", value.Get("format.grammar.definition"))
+	if grammar != "" {
+		tool.Description += "\n\nThe input must follow this grammar:\n" + grammar
+	}
+	return tool, err
+}
+
+// toolChoice reads tool_choice, which may stand before the tools it names.
+func (r *request) toolChoice() error {
+	value := r.choice
+	switch {
+	case value.Type == gjson.Null || len(r.Tools) == 0:
+		return nil
+	case value.Type == gjson.String:
+		return r.choiceMode("tool_choice", value.Str)
+	case !value.IsObject():
+		return wrongType("tool_choice", "a string or an object", value)
+	}
+	kind, err := text("tool_choice.type", value.Get("type"))
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "function", "custom":
+		named, err := name("tool_choice."+kind+".name", value.Get(kind).Get("name"))
+		r.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(named)}
+		return err
+	case "allowed_tools":
+		return within(r.allowedTools(value.Get("allowed_tools")), "tool_choice.allowed_tools")
+	}
+	return bad("tool_choice.type", "must be function, custom or allowed_tools, it is %s", quote(kind))
+}
+
+func (r *request) choiceMode(path, mode string) error {
+	switch mode {
+	case "auto", "none", "required":
+		r.Choice.Mode = mode
+	case "any": // Mistral's word
+		r.Choice.Mode = "required"
+	default:
+		return bad(path, "must be auto, none or required, it is %s", quote(mode))
+	}
+	return nil
+}
+
+// allowedTools keeps only the tools that are named (specification 4.4).
+func (r *request) allowedTools(value gjson.Result) error {
+	if !value.IsObject() {
+		return wrongType("", "an object", value)
+	}
+	mode, err := name("mode", value.Get("mode"))
+	if err != nil {
+		return err
+	}
+	list := value.Get("tools")
+	if !list.IsArray() {
+		return wrongType("tools", "an array", list)
+	}
+	allowed := make(map[string]bool)
+	err = elements(list, func(i int, value gjson.Result) error {
+		if !value.IsObject() {
+			return within(wrongType("", "an object", value), "tools[%d]", i)
+		}
+		kind := "function"
+		if value.Get("type").Str == "custom" {
+			kind = "custom"
+		}
+		own, err := name(kind+".name", value.Get(kind).Get("name"))
+		allowed[own] = true
+		return within(err, "tools[%d]", i)
+	})
+	if err != nil {
+		return err
+	}
+	r.Tools = slices.DeleteFunc(r.Tools, func(t hub.Tool) bool { return !allowed[t.Own] })
+	if len(r.Tools) == 0 {
+		return bad("tools", "must name at least one of the request's tools")
+	}
+	return r.choiceMode("mode", mode)
+}

@@ -1,0 +1,182 @@
+package chat
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// The bounds of a schema with its references resolved: a small one can stand for
+// a huge one. maxSchemaWork is in bytes looked at, for all schemas of a request.
+const (
+	maxSchema      = 512 << 10
+	maxSchemaDepth = 64
+	maxSchemaWork  = 64 << 20
+)
+
+var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
+
+// subset writes the part of JSON Schema that some providers know: without
+// references, and without the keywords of unknownKeyword.
+type subset struct {
+	dst  []byte
+	from int
+	root gjson.Result
+	refs map[string]gjson.Result // resolved before
+	work *int
+}
+
+// appendSubset appends the subset of a schema. work counts across the schemas of
+// a request.
+func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
+	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
+	err := s.value(s.root, nil, 0)
+	return s.dst, err
+}
+
+func unknownKeyword(key string) bool {
+	switch key {
+	case "$schema", "additionalProperties", "format", "exclusiveMinimum", "$defs", "definitions", "$ref":
+		return true
+	}
+	return false
+}
+
+// value writes a schema. refs are the references that it stands within.
+func (s *subset) value(v gjson.Result, refs []string, depth int) error {
+	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
+		return errSchema
+	}
+	switch {
+	case v.IsObject():
+		s.dst = append(s.dst, '{')
+		err := s.members(v, nil, refs, depth)
+		s.dst = append(s.dst, '}')
+		return err
+	case v.IsBool(): // "anything" and "nothing" have no other form here
+		s.dst = append(s.dst, "{}"...)
+	default:
+		s.dst = append(s.dst, v.Raw...)
+	}
+	return nil
+}
+
+// members writes those of a schema that are not written yet, and behind them
+// those of the schema it refers to.
+func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
+	if *s.work += len(v.Raw); *s.work > maxSchemaWork {
+		return errSchema
+	}
+	ref := v.Get("$ref")
+	if ref.Type == gjson.String && written == nil {
+		written = make(map[string]bool)
+	}
+	err := each(v, func(key string, value gjson.Result) error {
+		if unknownKeyword(key) || written[key] {
+			return nil
+		}
+		if written != nil {
+			written[key] = true
+		}
+		s.key(key)
+		return s.keyword(key, value, refs, depth+1)
+	})
+	if err != nil || ref.Type != gjson.String {
+		return err
+	}
+	target, err := s.resolve(ref.Str)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(refs, ref.Str) || len(refs) == maxSchemaDepth { // recursive schemas end here
+		if kind := target.Get("type"); kind.Exists() && !written["type"] {
+			s.key("type")
+			s.dst = append(s.dst, kind.Raw...)
+		}
+		return nil
+	}
+	return s.members(target, written, append(slices.Clip(refs), ref.Str), depth)
+}
+
+func (s *subset) key(key string) {
+	if s.dst[len(s.dst)-1] != '{' {
+		s.dst = append(s.dst, ',')
+	}
+	s.dst = append(wire.AppendQuoted(s.dst, key), ':')
+}
+
+// keyword writes the value of a keyword, which may hold schemas.
+func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) error {
+	switch key {
+	case "properties", "patternProperties", "dependentSchemas":
+		if v.IsObject() {
+			s.dst = append(s.dst, '{')
+			err := each(v, func(key string, v gjson.Result) error {
+				s.key(key)
+				return s.value(v, refs, depth+1)
+			})
+			s.dst = append(s.dst, '}')
+			return err
+		}
+	case "items", "anyOf", "oneOf", "allOf", "prefixItems":
+		if v.IsArray() {
+			s.dst = append(s.dst, '[')
+			err := elements(v, func(i int, v gjson.Result) error {
+				if i > 0 {
+					s.dst = append(s.dst, ',')
+				}
+				return s.value(v, refs, depth+1)
+			})
+			s.dst = append(s.dst, ']')
+			return err
+		}
+		return s.value(v, refs, depth)
+	case "not", "contains", "propertyNames", "if", "then", "else":
+		return s.value(v, refs, depth)
+	}
+	s.dst = append(s.dst, v.Raw...)
+	return nil
+}
+
+// resolve finds what a reference within the schema points at. One to elsewhere
+// is nothing: the gateway fetches none.
+func (s *subset) resolve(ref string) (gjson.Result, error) {
+	if known, ok := s.refs[ref]; ok {
+		return known, nil
+	}
+	at := gjson.Result{}
+	if path, ok := strings.CutPrefix(ref, "#"); ok {
+		at = s.root
+		for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+			if path == "" {
+				break
+			}
+			if *s.work += len(at.Raw); *s.work > maxSchemaWork {
+				return at, errSchema
+			}
+			at = child(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		}
+	}
+	if s.refs == nil {
+		s.refs = make(map[string]gjson.Result)
+	}
+	s.refs[ref] = at
+	return at, nil
+}
+
+// child is the member of an object. No path is made of the key: it is the client's.
+func child(object gjson.Result, key string) (found gjson.Result) {
+	if object.IsObject() {
+		object.ForEach(func(k, v gjson.Result) bool {
+			if k.Str == key {
+				found = v
+			}
+			return k.Str != key
+		})
+	}
+	return found
+}

@@ -1,0 +1,262 @@
+package chat
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// The reasons for which a chat candidate cannot carry a request.
+var (
+	errRemoteImage = errors.New("the provider takes images as data URLs only, and the gateway fetches none")
+	errRemoteFile  = errors.New("chat completions take files as data URLs only, and the gateway fetches none")
+	errOwnPart     = errors.New("a part of the content is known to the client's API only")
+	errNoMessages  = errors.New("no message has content")
+)
+
+func (w *body) messages() error {
+	messages := w.arranged()
+	for n := len(messages); n > 0 && w.hollow(&messages[n-1]); n-- {
+		messages = messages[:n-1]
+	}
+	turn := currentTurn(messages)
+	w.name("messages")
+	n := 0
+	for i := range messages {
+		m := &messages[i]
+		if w.hollow(m) {
+			continue
+		}
+		w.dst = append(w.dst, separator(n, '['))
+		n++
+		if err := w.message(m, i > turn, i == len(messages)-1); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return errNoMessages
+	}
+	w.dst = append(w.dst, ']')
+	return nil
+}
+
+// currentTurn is the index of the last message of the user.
+func currentTurn(messages []hub.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == hub.User {
+			return i
+		}
+	}
+	return -1
+}
+
+// chatClient: members that only the chat format knows came from the client.
+func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
+
+// hollow reports whether a message has nothing to say (specification 3, rule 4).
+func (w *body) hollow(m *hub.Message) bool {
+	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && speaks(m)) {
+		return false
+	}
+	return !slices.ContainsFunc(m.Parts, func(p hub.Part) bool {
+		return (p.Kind != hub.PartText && p.Kind != hub.PartRefusal) || p.Text != ""
+	})
+}
+
+func (w *body) message(m *hub.Message, current, last bool) error {
+	w.dst = append(w.dst, `{"role":"`...)
+	w.dst = append(append(w.dst, w.role(m.Role)...), '"')
+	if m.Role == hub.ToolResult {
+		w.dst = append(w.dst, `,"tool_call_id":`...)
+		w.dst = w.appendID(w.dst, m.CallID)
+	}
+	if err := w.content(m); err != nil {
+		return err
+	}
+	if m.Role == hub.Assistant {
+		w.calls(m)
+		w.reasoning(m, current)
+		if last && w.shape.PrefillField != "" && len(m.Calls) == 0 && !hasParam(m.Extra, w.shape.PrefillField) {
+			w.dst = append(w.dst, ',')
+			w.dst = append(wire.AppendQuoted(w.dst, w.shape.PrefillField), ":true"...)
+		}
+	}
+	if w.chatClient() {
+		w.extra(m.Extra)
+	}
+	w.dst = append(w.dst, '}')
+	return nil
+}
+
+func (w *body) role(role hub.Role) string {
+	if role == hub.Developer && !w.shape.DeveloperRole {
+		role = hub.System
+	}
+	return role.String()
+}
+
+// speaks reports whether an assistant message says something in a member that
+// only chat knows, such as audio.
+func speaks(m *hub.Message) bool {
+	return m.Role == hub.Assistant && slices.ContainsFunc(m.Extra, func(p hub.Param) bool {
+		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !isStateMember(p.Name)
+	})
+}
+
+// extra passes members on as they came, but for the reasoning state of another
+// kind of provider (specification 11.2).
+func (w *body) extra(members []hub.Param) {
+	for i := range members {
+		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {
+			continue
+		}
+		w.dst = append(w.dst, ',')
+		w.dst = append(wire.AppendQuoted(w.dst, members[i].Name), ':')
+		w.dst = append(w.dst, members[i].Value...)
+	}
+}
+
+func hasParam(members []hub.Param, name string) bool {
+	return slices.ContainsFunc(members, func(p hub.Param) bool { return p.Name == name })
+}
+
+// hasExtra reports whether a chat client gave the member itself.
+func (w *body) hasExtra(members []hub.Param, name string) bool {
+	return w.chatClient() && hasParam(members, name)
+}
+
+func (w *body) content(m *hub.Message) error {
+	if len(m.Parts) == 0 {
+		w.noContent(m)
+		return nil
+	}
+	w.dst = append(w.dst, `,"content":`...)
+	switch joint := w.joint(m); {
+	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined && !slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
+		w.dst = append(w.dst, '"')
+		for i := range m.Parts {
+			if i > 0 {
+				w.dst = append(w.dst, joint...)
+			}
+			w.dst = wire.AppendEscaped(w.dst, m.Parts[i].Text)
+		}
+		w.dst = append(w.dst, '"')
+		return nil
+	}
+	for i := range m.Parts {
+		w.dst = append(w.dst, separator(i, '['))
+		if err := w.part(&m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	w.dst = append(w.dst, ']')
+	return nil
+}
+
+func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
+
+// notJoined: several texts stay parts.
+const notJoined = "-"
+
+// joint is what stands between texts that become one string, escaped.
+func (w *body) joint(m *hub.Message) string {
+	switch {
+	case m.Role == hub.Assistant:
+		return ""
+	case m.Role == hub.ToolResult:
+		return `\n`
+	case (m.Role == hub.System || m.Role == hub.Developer) && !w.chatClient():
+		return `\n\n`
+	}
+	return notJoined
+}
+
+// noContent is the content of a message that has none.
+func (w *body) noContent(m *hub.Message) {
+	switch {
+	case m.Role != hub.Assistant, w.shape.EmptyToolContent == catalog.ContentEmpty:
+		w.dst = append(w.dst, `,"content":""`...)
+	case w.shape.EmptyToolContent != catalog.ContentOmit:
+		w.dst = append(w.dst, `,"content":null`...)
+	}
+}
+
+func (w *body) part(p *hub.Part) error {
+	switch p.Kind {
+	case hub.PartText, hub.PartRefusal:
+		w.dst = append(w.dst, `{"type":"text","text":`...)
+		w.dst = wire.AppendQuoted(w.dst, p.Text)
+	case hub.PartImage:
+		if w.shape.DataURLImages && !isData(p.URL) {
+			return errRemoteImage
+		}
+		w.dst = append(w.dst, `{"type":"image_url","image_url":{"url":`...)
+		w.dst = wire.AppendQuoted(w.dst, p.URL)
+		if p.Detail != "" {
+			w.dst = append(w.dst, `,"detail":`...)
+			w.dst = wire.AppendQuoted(w.dst, p.Detail)
+		}
+		w.dst = append(w.dst, '}')
+	case hub.PartFile:
+		if !isData(p.URL) && !w.chatClient() {
+			return errRemoteFile
+		}
+		w.dst = append(w.dst, `{"type":"file","file":{`...)
+		if p.Detail != "" {
+			w.dst = append(w.dst, `"filename":`...)
+			w.dst = append(wire.AppendQuoted(w.dst, p.Detail), ',')
+		}
+		w.dst = append(w.dst, `"file_data":`...)
+		w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+	case hub.PartAudio:
+		w.dst = append(w.dst, `{"type":"input_audio","input_audio":{"data":`...)
+		w.dst = wire.AppendQuoted(w.dst, p.Data)
+		w.dst = append(w.dst, `,"format":`...)
+		w.dst = append(wire.AppendQuoted(w.dst, p.Detail), '}')
+	default:
+		if !w.chatClient() || p.Raw == "" {
+			return errOwnPart
+		}
+		w.dst = append(w.dst, p.Raw...)
+		return nil
+	}
+	w.dst = append(w.dst, '}')
+	return nil
+}
+
+// isData reports whether a URL holds its data; the scheme's case does not matter.
+func isData(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
+
+func (w *body) calls(m *hub.Message) {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if i == 0 {
+			w.dst = append(w.dst, `,"tool_calls":[`...)
+		} else {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, `{"id":`...)
+		w.dst = w.appendID(w.dst, c.ID)
+		w.dst = append(w.dst, `,"type":"function","function":{"name":`...)
+		w.dst = wire.AppendQuoted(w.dst, c.Name)
+		w.dst = append(w.dst, `,"arguments":`...)
+		if c.Arguments == "" {
+			w.dst = append(w.dst, `"{}"`...)
+		} else {
+			w.dst = wire.AppendQuoted(w.dst, c.Arguments)
+		}
+		w.dst = append(w.dst, '}')
+		w.thought(m, c, i == 0)
+		if w.chatClient() {
+			w.extra(c.Extra)
+		}
+		w.dst = append(w.dst, '}')
+	}
+	if len(m.Calls) > 0 {
+		w.dst = append(w.dst, ']')
+	}
+}

@@ -1,0 +1,221 @@
+package chat
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewReader makes a reader for the answer of a chat upstream. state is where its
+// reasoning state stands (FormThought, FormDetails; none elsewhere). thinkTags:
+// a text that begins with <think> is reasoning up to </think>.
+func NewReader(state hub.Form, thinkTags bool) hub.Reader {
+	r := &reader{state: state, newID: wire.NewID}
+	if thinkTags {
+		r.tags.phase = beforeThinking
+	}
+	return r
+}
+
+// reader is the input side of specification 6.2.
+type reader struct {
+	state   hub.Form
+	newID   func(prefix string) string
+	deltas  []hub.Delta
+	proof   bool
+	chunk   chunk
+	frame   frame
+	tags    thinkTags
+	calls   calls
+	details details
+	usage   wire.Usage
+	finish  finish
+	refused bool
+	ended   bool
+}
+
+var done = []byte("[DONE]")
+
+func (r *reader) Event(name, data []byte) (hub.Step, error) {
+	r.begin()
+	data = bytes.TrimSpace(data)
+	switch {
+	case r.ended:
+		return hub.Step{Done: true}, nil
+	case len(data) == 0:
+		return hub.Step{}, nil
+	case bytes.Equal(data, done):
+		return r.end()
+	case string(name) == "error":
+		return hub.Step{}, wire.ParseUpstreamError(200, data)
+	}
+	if kind, text, ok := r.frame.match(data); ok {
+		r.emit(kind, text)
+		return r.step(), nil
+	}
+	if err := r.read(data, "delta"); err != nil {
+		return hub.Step{}, err
+	}
+	r.frame.learn(data, &r.chunk, r.tags.phase)
+	return r.step(), nil
+}
+
+func (r *reader) End() (hub.Step, error) {
+	r.begin()
+	if r.ended {
+		return hub.Step{Done: true}, nil
+	}
+	return r.end()
+}
+
+func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
+	r.begin()
+	r.calls.whole = true
+	if err := r.read(body, "message"); err != nil {
+		return nil, err
+	}
+	if !r.proof {
+		return nil, wire.ErrNoChoices
+	}
+	if r.finish.reason == "" { // what came is whole all the same
+		r.finish.reason = "stop"
+	}
+	step, err := r.end()
+	return step.Deltas, err
+}
+
+func (r *reader) begin() { r.deltas, r.proof = r.deltas[:0], false }
+
+func (r *reader) step() hub.Step { return hub.Step{Deltas: r.deltas, Proof: r.proof} }
+
+// read takes one body, whose content is in the member of a choice.
+func (r *reader) read(body []byte, member string) error {
+	c := &r.chunk
+	c.reset(body)
+	switch err := c.scan(member, &r.usage); {
+	case err != nil:
+		return err
+	case c.failure != nil:
+		return wire.ParseUpstreamError(200, c.failure)
+	case c.finish.reason == "error":
+		return &wire.UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
+	}
+	r.reasoning(c)
+	if r.state == hub.FormThought {
+		r.thought(c.signature)
+	}
+	for i := range c.pieces {
+		p := &c.pieces[i]
+		switch {
+		case p.thinking:
+			r.emit(hub.DeltaReasoning, p.text)
+		case r.tags.phase != noTags:
+			r.tagged(p.text)
+		default:
+			r.emit(hub.DeltaText, p.text)
+		}
+	}
+	if len(c.logprobs) > 0 {
+		r.attach(c.logprobs)
+	}
+	if len(c.refusal) > 0 {
+		r.refused = true
+		r.emit(hub.DeltaRefusal, c.refusal)
+	}
+	if len(c.calls) > 0 {
+		r.untag()
+		r.calls.chunk++
+	}
+	for i := range c.calls {
+		if err := r.call(&c.calls[i]); err != nil {
+			return err
+		}
+	}
+	if c.finish.reason != "" {
+		r.finish = c.finish
+		r.proof = true
+	}
+	return nil
+}
+
+// reasoning takes the one spelling of it that a chunk has text in: some upstreams
+// send the same text under two names.
+func (r *reader) reasoning(c *chunk) {
+	text := c.reasoningContent
+	if len(text) == 0 {
+		text = c.reasoning
+	}
+	r.emit(hub.DeltaReasoning, text)
+	if len(c.details) == 0 {
+		return
+	}
+	if len(text) == 0 {
+		eachDetail(c.details, func(text []byte) { r.emit(hub.DeltaReasoning, text) })
+	}
+	if r.state == hub.FormDetails {
+		r.details.add(c.details)
+	}
+}
+
+// emit adds a text, behind the state that belongs before it.
+func (r *reader) emit(kind hub.DeltaKind, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if kind != hub.DeltaReasoning {
+		r.flushDetails()
+	}
+	r.proof = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
+}
+
+func (r *reader) emitState(form hub.Form, data string) {
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}})
+}
+
+// thought adds a thought signature (the inside of a JSON string).
+func (r *reader) thought(signature []byte) {
+	if len(signature) > 0 && len(signature) <= maxState {
+		r.emitState(hub.FormThought, string(wire.AppendUnquoted(nil, signature)))
+	}
+}
+
+func (r *reader) flushDetails() {
+	if data := r.details.take(); data != "" {
+		r.emitState(hub.FormDetails, data)
+	}
+}
+
+// attach gives the logprobs of a chunk to its first text.
+func (r *reader) attach(logprobs []byte) {
+	for i := range r.deltas {
+		if r.deltas[i].Kind == hub.DeltaText {
+			r.deltas[i].Logprobs = logprobs
+			return
+		}
+	}
+}
+
+// end is the end of the stream: it settles what was held back.
+func (r *reader) end() (hub.Step, error) {
+	if r.finish.reason == "" {
+		return hub.Step{}, wire.ErrNoFinish
+	}
+	r.ended = true
+	r.untag()
+	r.flushDetails()
+	if err := r.settle(); err != nil {
+		return hub.Step{}, err
+	}
+	end := hub.End{Finish: r.finish.of(r.calls.begun > 0, r.refused), Usage: r.usage}
+	if end.Finish == hub.FinishStop {
+		end.StopSequence = r.finish.sequence
+	}
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
+	return hub.Step{Deltas: r.deltas, Proof: r.proof, Done: true}, nil
+}
+
+// broken is the error of an answer that cannot be read.
+func broken(reason string) error { return errors.Join(wire.ErrBroken, errors.New(reason)) }

@@ -1,0 +1,321 @@
+package chat
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// Write makes the chat-completions request for one candidate (specification 14.3).
+func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	w := &body{request: r, target: t, shape: &t.Provider.Shape}
+	w.dst = make([]byte, 0, len(r.Body)+len(r.Body)/8+1024)
+	w.name("model")
+	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	if err := w.messages(); err != nil {
+		return hub.Written{}, err
+	}
+	if err := w.tools(); err != nil {
+		return hub.Written{}, err
+	}
+	if err := w.output(); err != nil {
+		return hub.Written{}, err
+	}
+	w.limit()
+	w.stop()
+	w.effort()
+	w.params()
+	w.stream()
+	return hub.Written{Body: append(w.dst, '}'), Dropped: w.dropped}, nil
+}
+
+// body is a request that is being written.
+type body struct {
+	request *hub.Request
+	target  *hub.Target
+	shape   *catalog.Shape
+	dst     []byte
+	dropped []string
+	// schemaWork is what subsets of schemas have cost.
+	schemaWork int
+}
+
+// name begins a member of the top level.
+func (w *body) name(name string) {
+	if len(w.dst) == 0 {
+		w.dst = append(w.dst, '{')
+	} else {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(wire.AppendQuoted(w.dst, name), ':')
+}
+
+// drops reports whether a parameter is left out, by any of its names, and notes it.
+func (w *body) drops(names ...string) bool {
+	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(w.target.Drop, name) }) {
+		return false
+	}
+	w.dropped = append(w.dropped, names[0])
+	return true
+}
+
+// reservedTokens is the largest limit for a provider that charges the whole of it
+// against the quota in advance. Usual answers are far shorter.
+const reservedTokens = 16_384
+
+func (w *body) limit() {
+	n := w.request.MaxTokens
+	if n == 0 {
+		return
+	}
+	if most := int64(w.target.Model.MaxOutput); most > 0 {
+		n = min(n, most)
+	}
+	if w.shape.ReservesMaxTokens {
+		n = min(n, reservedTokens)
+	}
+	field := w.target.MaxTokensField
+	if field == "" {
+		field = catalog.FieldMaxTokens
+	}
+	w.name(field)
+	w.dst = strconv.AppendInt(w.dst, n, 10)
+}
+
+// maxStopsSent is what chat APIs take (specification 4.1).
+const maxStopsSent = 4
+
+func (w *body) stop() {
+	list := w.request.Stop
+	if len(list) == 0 || w.drops("stop") {
+		return
+	}
+	if len(list) > maxStopsSent {
+		list = list[:maxStopsSent]
+		w.dropped = append(w.dropped, "stop")
+	}
+	w.name("stop")
+	for i, s := range list {
+		w.dst = append(w.dst, separator(i, '['))
+		w.dst = wire.AppendQuoted(w.dst, s)
+	}
+	w.dst = append(w.dst, ']')
+}
+
+// separator is what stands before element i of a list.
+func separator(i int, open byte) byte {
+	if i == 0 {
+		return open
+	}
+	return ','
+}
+
+func (w *body) effort() {
+	asked := w.request.Effort
+	if asked == "" || w.drops("reasoning_effort", "reasoning") {
+		return
+	}
+	if w.shape.ThinkingSwitch && asked == hub.EffortNone && w.target.Model.Reasoning {
+		if w.request.Param("thinking") != "" {
+			return // the client said it in the provider's own way as well
+		}
+		w.name("thinking")
+		w.dst = append(w.dst, `{"type":"disabled"}`...)
+		return
+	}
+	effort, ok := nearest(w.target, asked)
+	switch {
+	case !ok:
+		w.dropped = append(w.dropped, "reasoning_effort")
+	case w.shape.EffortField == catalog.EffortNested:
+		if w.request.Format == hub.Chat && w.request.Param("reasoning") != "" {
+			return // as above
+		}
+		w.name("reasoning")
+		w.dst = append(w.dst, `{"effort":"`...)
+		w.dst = append(append(w.dst, effort...), `"}`...)
+	default:
+		w.name("reasoning_effort")
+		w.dst = wire.AppendQuoted(w.dst, string(effort))
+	}
+}
+
+// nearest is the effort to send for the one that was asked for: the same, else
+// the next lower that the model knows, else the next higher. Rounding never
+// turns reasoning off.
+func nearest(t *hub.Target, asked hub.Effort) (hub.Effort, bool) {
+	if !t.Model.Reasoning {
+		return "", false
+	}
+	known := t.Model.ReasoningEfforts
+	if known == nil {
+		known = t.Provider.Shape.ReasoningEfforts
+	}
+	at := slices.Index(hub.Efforts[:], asked)
+	knows := func(e hub.Effort) bool { return slices.Contains(known, string(e)) }
+	for i := at; i >= 0; i-- {
+		if e := hub.Efforts[i]; knows(e) && (e != hub.EffortNone || i == at) {
+			return e, true
+		}
+	}
+	for _, e := range hub.Efforts[at+1:] {
+		if knows(e) {
+			return e, true
+		}
+	}
+	return "", false
+}
+
+// params passes the other parameters on in their order.
+func (w *body) params() {
+	own := w.request.Format == hub.Chat
+	for i := range w.request.Params {
+		p := &w.request.Params[i]
+		to := p.Name
+		if renamed := w.shape.Rename[p.Name]; renamed != "" {
+			to = renamed
+		}
+		switch {
+		case w.drops(p.Name):
+		case p.Name == "top_k" && !own, to != p.Name && w.request.Param(to) != "":
+			// Few chat APIs know top_k and some refuse what they do not know.
+			w.dropped = append(w.dropped, p.Name)
+		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
+			// It means nothing then, and some refuse it.
+		default:
+			w.name(to)
+			w.dst = append(w.dst, p.Value...)
+		}
+	}
+	if w.request.Answer.Logprobs && w.request.Param("logprobs") == "" && !w.drops("logprobs") {
+		w.name("logprobs")
+		w.dst = append(w.dst, "true"...)
+	}
+}
+
+func (w *body) stream() {
+	if !w.request.Stream {
+		return
+	}
+	w.name("stream")
+	w.dst = append(w.dst, "true"...)
+	if w.target.StreamUsage {
+		w.name("stream_options")
+		w.dst = append(w.dst, `{"include_usage":true}`...)
+	}
+}
+
+// output writes response_format; what the candidate lacks of it is asked for by
+// a system line, see outputLine.
+func (w *body) output() error {
+	o := w.request.Output
+	if o == nil || w.drops("response_format") {
+		return nil
+	}
+	w.name("response_format")
+	if !w.schemaOutput() {
+		w.dst = append(w.dst, `{"type":"json_object"}`...)
+		return nil
+	}
+	w.dst = append(w.dst, `{"type":"json_schema","json_schema":{"name":`...)
+	w.dst = wire.AppendQuoted(w.dst, o.Name)
+	if o.Description != "" {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = wire.AppendQuoted(w.dst, o.Description)
+	}
+	if o.Schema != "" {
+		w.dst = append(w.dst, `,"schema":`...)
+		if err := w.schema(o.Schema); err != nil {
+			return err
+		}
+	}
+	w.strict(o.Strict)
+	w.dst = append(w.dst, "}}"...)
+	return nil
+}
+
+func (w *body) schemaOutput() bool {
+	return w.request.Output.Kind == "json_schema" && w.target.Model.JSONSchema
+}
+
+// outputLine is the system line for an output that the candidate has no member
+// for (specification 7.5); empty: it has one.
+func (w *body) outputLine() string {
+	o := w.request.Output
+	if o == nil {
+		return ""
+	}
+	refused := slices.Contains(w.target.Drop, "response_format")
+	switch {
+	case o.Kind == "json_schema" && o.Schema != "" && (refused || !w.schemaOutput()):
+		return "Answer with one JSON object only. It must match this JSON schema:\n" + o.Schema
+	case refused || o.Kind == "json_schema" && !w.schemaOutput():
+		return "Answer with one JSON object only."
+	}
+	return ""
+}
+
+func (w *body) strict(value string) {
+	if value != "" && !slices.Contains(w.target.Drop, "strict") {
+		w.dst = append(append(w.dst, `,"strict":`...), value...)
+	}
+}
+
+func (w *body) schema(schema string) (err error) {
+	if w.shape.SchemaSubset {
+		w.dst, err = appendSubset(w.dst, schema, &w.schemaWork)
+		return err
+	}
+	w.dst = append(w.dst, schema...)
+	return nil
+}
+
+func (w *body) tools() error {
+	tools := w.request.Tools
+	if len(tools) == 0 || w.drops("tools") {
+		return nil
+	}
+	w.name("tools")
+	for i := range tools {
+		tool := &tools[i]
+		w.dst = append(w.dst, separator(i, '['))
+		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
+		w.dst = wire.AppendQuoted(w.dst, tool.Name)
+		if tool.Description != "" {
+			w.dst = append(w.dst, `,"description":`...)
+			w.dst = wire.AppendQuoted(w.dst, tool.Description)
+		}
+		if tool.Parameters != "" {
+			w.dst = append(w.dst, `,"parameters":`...)
+			if err := w.schema(tool.Parameters); err != nil {
+				return errors.Join(errors.New("the parameters of tool "+tool.Own), err)
+			}
+		}
+		w.strict(tool.Strict)
+		w.dst = append(w.dst, "}}"...)
+	}
+	w.dst = append(w.dst, ']')
+	w.choice()
+	return nil
+}
+
+func (w *body) choice() {
+	choice := w.request.Choice
+	if choice.Mode == "" || w.drops("tool_choice") {
+		return
+	}
+	w.name("tool_choice")
+	switch {
+	case choice.Mode == "function":
+		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
+		w.dst = append(wire.AppendQuoted(w.dst, choice.Name), "}}"...)
+	case choice.Mode == "required" && w.shape.ToolChoiceRequired != "":
+		w.dst = wire.AppendQuoted(w.dst, w.shape.ToolChoiceRequired)
+	default:
+		w.dst = wire.AppendQuoted(w.dst, choice.Mode)
+	}
+}

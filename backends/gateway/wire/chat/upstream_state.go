@@ -1,0 +1,139 @@
+package chat
+
+import (
+	"crypto/sha256"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// isStateMember reports whether a member of a message or call holds what a
+// provider's model thought.
+func isStateMember(name string) bool {
+	switch name {
+	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
+		return true
+	}
+	return false
+}
+
+// takesState reports whether the provider looks for its state in the member.
+func (w *body) takesState(name string) bool {
+	switch w.shape.ReasoningState {
+	case catalog.StateThought:
+		return name == "extra_content"
+	case catalog.StateContent:
+		return name == "reasoning_content"
+	case catalog.StateDetails:
+		return name == "reasoning_details" || name == "reasoning"
+	}
+	return false
+}
+
+// noSignature is what Gemini documents for calls whose signature is lost.
+const noSignature = "skip_thought_signature_validator"
+
+// thought gives Gemini its signature back: the call's own, or for the first one
+// that of the reasoning before it (specification 11.2).
+func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
+	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
+		return
+	}
+	signature := ""
+	if w.fits(c.State, hub.FormThought) {
+		signature = c.State.Data
+	} else if first {
+		if signature = w.lastThought(m); signature == "" {
+			signature = noSignature
+		}
+	}
+	if signature != "" {
+		w.dst = appendThought(append(w.dst, ','), signature)
+	}
+}
+
+func (w *body) fits(s *hub.State, form hub.Form) bool {
+	return s.Fits(w.target) && s.Form == form
+}
+
+func (w *body) lastThought(m *hub.Message) string {
+	for i := len(m.Reasoning) - 1; i >= 0; i-- {
+		if s := m.Reasoning[i].State; w.fits(s, hub.FormThought) {
+			return s.Data
+		}
+	}
+	return ""
+}
+
+// reasoning gives the state of an assistant message back, in the member where its
+// provider looks for it.
+func (w *body) reasoning(m *hub.Message, current bool) {
+	switch w.shape.ReasoningState {
+	case catalog.StateThought:
+		if signature := w.lastThought(m); signature != "" && len(m.Calls) == 0 && !w.hasExtra(m.Extra, "extra_content") {
+			w.dst = appendThought(append(w.dst, ','), signature)
+		}
+	case catalog.StateContent:
+		if current && len(m.Calls) > 0 && w.target.Model.Reasoning && !w.hasExtra(m.Extra, "reasoning_content") {
+			w.reasoningContent(m)
+		}
+	case catalog.StateDetails:
+		if !w.hasExtra(m.Extra, "reasoning_details") {
+			w.details(m)
+		}
+	}
+}
+
+// reasoningContent is the text of the model's own reasoning. It must be there,
+// also when the client did not keep it.
+func (w *body) reasoningContent(m *hub.Message) {
+	w.dst = append(w.dst, `,"reasoning_content":"`...)
+	for i := range m.Reasoning {
+		s := m.Reasoning[i].State
+		if s != nil && s.Provider == w.target.Provider.Code && s.Family == w.target.Model.Family {
+			w.dst = wire.AppendEscaped(w.dst, m.Reasoning[i].Text)
+		}
+	}
+	w.dst = append(w.dst, '"')
+}
+
+func (w *body) details(m *hub.Message) {
+	var all []byte
+	for i := range m.Reasoning {
+		if s := m.Reasoning[i].State; w.fits(s, hub.FormDetails) {
+			all = appendElements(all, []byte(s.Data))
+		}
+	}
+	if len(all) > 0 {
+		w.dst = append(append(append(w.dst, `,"reasoning_details":[`...), all...), ']')
+	}
+}
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// appendID appends the id of a call, which for some providers has nine letters
+// or digits. It depends on nothing but the id, so call and result agree.
+func (w *body) appendID(dst []byte, id string) []byte {
+	if !w.shape.ToolCallID9 || isID9(id) {
+		return wire.AppendQuoted(dst, id)
+	}
+	sum := sha256.Sum256([]byte(id))
+	dst = append(dst, '"')
+	for _, b := range sum[:9] {
+		dst = append(dst, base62[int(b)%62])
+	}
+	return append(dst, '"')
+}
+
+func isID9(id string) bool {
+	if len(id) != 9 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,287 @@
+package chat
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewWriter makes a writer of an answer for a chat client. Reasoning state goes
+// back in the native extensions of the chat format only (specification 11.3);
+// that of other formats stays behind.
+func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-")}
+	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
+	w.tail = append(w.tail, `}`...)
+	if r.IncludeUsage {
+		w.tail = append(w.tail, `,"usage":null}`...)
+	} else {
+		w.tail = append(w.tail, '}')
+	}
+	w.tail = append(w.tail, "\n\n"...)
+	return w
+}
+
+type writer struct {
+	request *hub.Request
+	reply   *hub.Reply
+	id      string
+	// head and tail are what all chunks have in common.
+	head, tail []byte
+	began      bool
+	thought    string // a signature that waits for what it belongs to
+	customs    []custom
+}
+
+// frame appends the members of an answer up to the list of choices.
+func (w *writer) frame(dst []byte, object string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendQuoted(dst, w.id)
+	dst = append(dst, `,"object":"`...)
+	dst = append(dst, object...)
+	dst = append(dst, `","created":`...)
+	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
+	dst = append(dst, `,"model":`...)
+	dst = wire.AppendQuoted(dst, w.request.Model)
+	return append(dst, `,"choices":[`...)
+}
+
+// open begins a chunk up to the inside of its delta, shut ends it.
+func (w *writer) open(dst []byte) []byte {
+	return append(append(dst, w.head...), `{"index":0,"delta":{`...)
+}
+
+func (w *writer) shut(dst []byte) []byte {
+	return append(append(dst, `},"finish_reason":null}]`...), w.tail[1:]...)
+}
+
+func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
+	if !w.began {
+		w.began = true
+		dst = w.shut(append(w.open(dst), `"role":"assistant","content":""`...))
+	}
+	for i := range deltas {
+		dst = w.delta(dst, &deltas[i])
+	}
+	return dst
+}
+
+func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
+	switch d.Kind {
+	case hub.DeltaText:
+		return w.text(dst, d)
+	case hub.DeltaReasoning:
+		if w.showsReasoning() {
+			return w.member(dst, "reasoning_content", d.Text)
+		}
+	case hub.DeltaRefusal:
+		return w.member(dst, "refusal", d.Text)
+	case hub.DeltaCall:
+		return w.call(dst, d)
+	case hub.DeltaArguments:
+		if c := w.custom(d.Call); c != nil {
+			c.arguments = append(c.arguments, d.Text...)
+			return dst
+		}
+		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+		dst = strconv.AppendInt(dst, int64(d.Call), 10)
+		dst = append(dst, `,"function":{"arguments":"`...)
+		dst = append(dst, d.Text...)
+		return w.shut(append(dst, `"}}]`...))
+	case hub.DeltaState:
+		return w.state(dst, &d.State)
+	case hub.DeltaEnd:
+		return w.end(dst, &d.End)
+	}
+	return dst
+}
+
+func (w *writer) showsReasoning() bool {
+	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
+}
+
+func (w *writer) member(dst []byte, name string, text []byte) []byte {
+	dst = append(w.open(dst), '"')
+	dst = append(append(dst, name...), `":"`...)
+	dst = append(append(dst, text...), '"')
+	return w.shut(dst)
+}
+
+func (w *writer) text(dst []byte, d *hub.Delta) []byte {
+	if w.thought == "" && (d.Logprobs == nil || !w.request.Answer.Logprobs) {
+		return w.member(dst, "content", d.Text)
+	}
+	dst = append(w.open(dst), `"content":"`...)
+	dst = append(append(dst, d.Text...), '"')
+	dst = w.appendThought(dst)
+	if d.Logprobs == nil || !w.request.Answer.Logprobs {
+		return w.shut(dst)
+	}
+	dst = append(dst, `},"logprobs":{"content":`...)
+	dst = appendLine(dst, d.Logprobs)
+	return w.shut(append(dst, `,"refusal":null`...))
+}
+
+// appendThought appends the waiting signature as another member.
+func (w *writer) appendThought(dst []byte) []byte {
+	if w.thought == "" {
+		return dst
+	}
+	dst = appendThought(append(dst, ','), w.thought)
+	w.thought = ""
+	return dst
+}
+
+// appendThought appends Gemini's member for a thought signature.
+func appendThought(dst []byte, signature string) []byte {
+	dst = append(dst, `"extra_content":{"google":{"thought_signature":`...)
+	return append(wire.AppendQuoted(dst, signature), "}}"...)
+}
+
+func (w *writer) call(dst []byte, d *hub.Delta) []byte {
+	tool := w.request.Tool(d.Name)
+	dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(d.Call), 10)
+	dst = w.appendCall(append(dst, ','), d.ID, &tool)
+	if tool.Kind == hub.ToolCustom {
+		w.customs = append(w.customs, custom{call: d.Call})
+	}
+	return w.shut(append(dst, `"}}]`...))
+}
+
+// appendCall appends the members of a call up to the inside of its arguments.
+func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
+	dst = append(dst, `"id":`...)
+	dst = wire.AppendQuoted(dst, id)
+	if w.thought != "" {
+		dst = w.appendThought(dst)
+	}
+	if tool.Kind == hub.ToolCustom {
+		dst = append(dst, `,"type":"custom","custom":{"name":`...)
+		dst = wire.AppendQuoted(dst, tool.Own)
+		return append(dst, `,"input":"`...)
+	}
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = wire.AppendQuoted(dst, tool.Own)
+	return append(dst, `,"arguments":"`...)
+}
+
+// state passes on what the chat format has a place for. A thought signature goes
+// with the call or the text behind it.
+func (w *writer) state(dst []byte, s *hub.State) []byte {
+	switch {
+	case s.Data == "":
+	case s.Form == hub.FormThought:
+		dst = w.dropThought(dst)
+		w.thought = s.Data
+	case s.Form == hub.FormDetails:
+		dst = append(w.open(dst), `"reasoning_details":`...)
+		return w.shut(appendLine(dst, s.Data))
+	}
+	return dst
+}
+
+// dropThought gives out a signature that nothing came behind.
+func (w *writer) dropThought(dst []byte) []byte {
+	if w.thought == "" {
+		return dst
+	}
+	dst = appendThought(w.open(dst), w.thought)
+	w.thought = ""
+	return w.shut(dst)
+}
+
+func (w *writer) end(dst []byte, end *hub.End) []byte {
+	dst = w.dropThought(dst)
+	for i := range w.customs {
+		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)
+		dst = append(dst, `,"custom":{"input":"`...)
+		dst = append(dst, w.customs[i].input()...)
+		dst = w.shut(append(dst, `"}}]`...))
+	}
+	dst = append(w.open(dst), `},"finish_reason":"`...)
+	dst = append(dst, finishReason(end.Finish)...)
+	dst = append(append(dst, `"}]`...), w.tail[1:]...)
+	if w.request.IncludeUsage && end.Usage.Known {
+		dst = append(append(dst, w.head...), `],"usage":`...)
+		dst = append(appendUsage(dst, &end.Usage), "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// appendUsage appends the usage object of chat completions.
+func appendUsage(dst []byte, u *wire.Usage) []byte {
+	for _, m := range [...]struct {
+		name  string
+		value int64
+	}{
+		{`{"prompt_tokens":`, u.Prompt},
+		{`,"completion_tokens":`, u.Completion},
+		{`,"total_tokens":`, u.Prompt + u.Completion},
+		{`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead},
+		{`,"cache_write_tokens":`, u.CacheWrite},
+		{`},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning},
+	} {
+		dst = strconv.AppendInt(append(dst, m.name...), m.value, 10)
+	}
+	return append(dst, "}}"...)
+}
+
+func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
+
+func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
+
+// appendLine appends JSON text with spaces for its line ends, which stand only
+// between tokens: an event has one data line.
+func appendLine[T string | []byte](dst []byte, text T) []byte {
+	from := len(dst)
+	dst = append(dst, text...)
+	for i, b := range dst[from:] {
+		if b == '\n' || b == '\r' {
+			dst[from+i] = ' '
+		}
+	}
+	return dst
+}
+
+func (w *writer) custom(call int) *custom {
+	for i := range w.customs {
+		if w.customs[i].call == call {
+			return &w.customs[i]
+		}
+	}
+	return nil
+}
+
+// custom is a call of a free-text tool, which upstreams know as a function with
+// the one argument "input". It is given out as a whole at the end.
+type custom struct {
+	call      int
+	arguments []byte // the inside of a JSON string
+}
+
+// input is the free text as the inside of a JSON string. Arguments that are not
+// of the expected form are the text themselves.
+func (c *custom) input() []byte {
+	var text []byte
+	found := false
+	arguments := wire.AppendUnquoted(nil, c.arguments)
+	s := wire.NewScanner(arguments)
+	if s.Kind() == wire.Object {
+		err := s.Object(func(key []byte) (err error) {
+			if string(key) != "input" || s.Kind() != wire.String {
+				return s.Skip()
+			}
+			found = true
+			text, _, err = s.Text()
+			return err
+		})
+		if found && err == nil && s.End() == nil {
+			return bytes.Clone(text)
+		}
+	}
+	return c.arguments
+}

@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"cmp"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// message gathers a whole answer; texts are the insides of JSON strings.
+type message struct {
+	content, reasoning, refusal []byte
+	details, logprobs           []byte // the insides of JSON arrays
+	calls                       []wholeCall
+	thought                     string // the signature of the text
+	end                         hub.End
+}
+
+type wholeCall struct {
+	id, name, thought string
+	arguments         []byte
+}
+
+func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
+	m := w.gather(deltas)
+	size := 512 + len(m.content) + len(m.reasoning) + len(m.refusal) + len(m.details) + len(m.logprobs)
+	for i := range m.calls {
+		size += 256 + len(m.calls[i].arguments)
+	}
+	dst := w.frame(make([]byte, 0, size), "chat.completion")
+	dst = append(dst, `{"index":0,"message":{"role":"assistant","content":`...)
+	dst = appendTextOrNull(dst, m.content)
+	dst = append(dst, `,"refusal":`...)
+	dst = appendTextOrNull(dst, m.refusal)
+	if len(m.reasoning) > 0 {
+		dst = appendTextOrNull(append(dst, `,"reasoning_content":`...), m.reasoning)
+	}
+	if len(m.details) > 0 {
+		dst = append(append(append(dst, `,"reasoning_details":[`...), m.details...), ']')
+	}
+	w.thought = cmp.Or(w.thought, m.thought)
+	dst = w.appendThought(dst)
+	dst = w.appendCalls(dst, m.calls)
+	dst = append(dst, `},"logprobs":`...)
+	if len(m.logprobs) > 0 {
+		dst = append(append(append(dst, `{"content":[`...), m.logprobs...), `],"refusal":null}`...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"finish_reason":"`...)
+	dst = append(append(dst, finishReason(m.end.Finish)...), `"}]`...)
+	if m.end.Usage.Known {
+		dst = appendUsage(append(dst, `,"usage":`...), &m.end.Usage)
+	}
+	return append(dst, '}'), nil
+}
+
+func (w *writer) gather(deltas []hub.Delta) *message {
+	m := &message{}
+	for i := range deltas {
+		d := &deltas[i]
+		switch d.Kind {
+		case hub.DeltaText:
+			m.content = append(m.content, d.Text...)
+			m.thought, w.thought = cmp.Or(w.thought, m.thought), ""
+			if w.request.Answer.Logprobs {
+				m.logprobs = appendElements(m.logprobs, d.Logprobs)
+			}
+		case hub.DeltaReasoning:
+			if w.showsReasoning() {
+				m.reasoning = append(m.reasoning, d.Text...)
+			}
+		case hub.DeltaRefusal:
+			m.refusal = append(m.refusal, d.Text...)
+		case hub.DeltaCall:
+			m.calls = append(m.calls, wholeCall{id: d.ID, name: d.Name, thought: w.thought})
+			w.thought = ""
+		case hub.DeltaArguments:
+			if d.Call < len(m.calls) {
+				m.calls[d.Call].arguments = append(m.calls[d.Call].arguments, d.Text...)
+			}
+		case hub.DeltaState:
+			switch d.State.Form {
+			case hub.FormThought:
+				w.thought = d.State.Data
+			case hub.FormDetails:
+				m.details = appendElements(m.details, []byte(d.State.Data))
+			}
+		case hub.DeltaEnd:
+			m.end = d.End
+		}
+	}
+	return m
+}
+
+func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
+	if len(calls) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"tool_calls":`...)
+	for i := range calls {
+		c := &calls[i]
+		tool := w.request.Tool(c.name)
+		if i == 0 {
+			dst = append(dst, '[')
+		} else {
+			dst = append(dst, ',')
+		}
+		w.thought = c.thought
+		dst = w.appendCall(append(dst, '{'), c.id, &tool)
+		arguments := c.arguments
+		if tool.Kind == hub.ToolCustom {
+			free := custom{arguments: arguments}
+			arguments = free.input()
+		}
+		dst = append(append(dst, arguments...), `"}}`...)
+	}
+	return append(dst, ']')
+}
+
+func appendTextOrNull(dst, text []byte) []byte {
+	if len(text) == 0 {
+		return append(dst, "null"...)
+	}
+	return append(append(append(dst, '"'), text...), '"')
+}
+
+// appendElements appends the elements of a JSON array to others.
+func appendElements(dst, array []byte) []byte {
+	s := wire.NewScanner(array)
+	if s.Kind() != wire.Array {
+		return dst
+	}
+	_ = s.Array(func(int) error {
+		_ = s.Kind() // passes white space
+		from := s.Offset()
+		err := s.Skip()
+		if err == nil {
+			if len(dst) > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, array[from:s.Offset()]...)
+		}
+		return err
+	})
+	return dst
+}

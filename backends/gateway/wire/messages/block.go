@@ -1,0 +1,228 @@
+package messages
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// ForeignRedacted begins the Foreign text of a redacted_thinking block, to tell its
+// data from the signature of a thinking block. No signature has a colon.
+const ForeignRedacted = "redacted_thinking:"
+
+// block is a content block, its members found in one pass.
+type block struct {
+	at, kind                                    string
+	text, source, title, context, content       gjson.Result
+	citations, id, name, input, callID, failed  gjson.Result
+	thinking, signature, data, cache, reference gjson.Result
+}
+
+func (b *block) read(v gjson.Result, at string) (err error) {
+	if !v.IsObject() {
+		return wrongKind(at, "an object", v)
+	}
+	b.at = at
+	var kind gjson.Result
+	v.ForEach(func(key, v gjson.Result) bool {
+		if key.Str == "type" {
+			kind = v
+		} else if field := b.field(key.Str); field != nil {
+			*field = v
+		}
+		return true
+	})
+	b.kind, err = text(kind, at+".type")
+	return err
+}
+
+func (b *block) field(key string) *gjson.Result {
+	switch key {
+	case "text":
+		return &b.text
+	case "source":
+		return &b.source
+	case "title":
+		return &b.title
+	case "context":
+		return &b.context
+	case "content":
+		return &b.content
+	case "citations":
+		return &b.citations
+	case "id":
+		return &b.id
+	case "name":
+		return &b.name
+	case "input":
+		return &b.input
+	case "tool_use_id":
+		return &b.callID
+	case "is_error":
+		return &b.failed
+	case "thinking":
+		return &b.thinking
+	case "signature":
+		return &b.signature
+	case "data":
+		return &b.data
+	case "cache_control":
+		return &b.cache
+	case "tool_name":
+		return &b.reference
+	}
+	return nil
+}
+
+// mark is the JSON text of a cache_control member of the object at a path.
+func mark(v gjson.Result, at string) (string, error) {
+	ok, err := optionalObject(v, at+".cache_control")
+	if !ok || err != nil {
+		return "", err
+	}
+	return v.Raw, nil
+}
+
+// appendText adds a text; empty ones are none (specification 3, rule 4).
+func appendText(parts []hub.Part, text, cache string) []hub.Part {
+	if text == "" {
+		return parts
+	}
+	return append(parts, hub.Part{Kind: hub.PartText, Text: text, Cache: cache})
+}
+
+// userBlock reads a block of a user message.
+func (r *reader) userBlock(m *hub.Message, b *block) error {
+	switch b.kind {
+	case "tool_result":
+		return r.result(b)
+	case "text", "image", "document", "search_result":
+		parts, err := r.visible(b)
+		m.Parts = append(m.Parts, parts...)
+		return err
+	case "container_upload", "browser_state", "compaction":
+		if r.unanswered == nil {
+			r.unanswered = invalid(b.at+".type", "is %s, which is not supported in the last user turn", b.kind)
+		}
+		r.drop("messages[].content[]." + b.kind)
+		return nil
+	case "tool_use", "thinking", "redacted_thinking":
+		return invalid(b.at+".type", "is %s, which only an assistant message may have", b.kind)
+	}
+	return r.serverResult(m, b)
+}
+
+// assistantBlock reads a block of an assistant message.
+func (r *reader) assistantBlock(m *hub.Message, b *block) error {
+	switch b.kind {
+	case "text":
+		s, err := text(b.text, b.at+".text")
+		if err != nil {
+			return err
+		}
+		cache, err := mark(b.cache, b.at)
+		m.Parts = appendText(m.Parts, s, cache)
+		return err
+	case "tool_use":
+		return r.call(m, b)
+	case "thinking":
+		return r.thinking(m, b)
+	case "redacted_thinking":
+		return r.redacted(m, b)
+	case "document":
+		if r.strict {
+			return unsupported(b.at+".type", "is document, which anthropic-version %s does not allow in an assistant message", noSampling)
+		}
+		r.drop("messages[].content[].document")
+		return nil
+	case "server_tool_use", "mcp_tool_use":
+		return nil // its result tells what came of it
+	case "container_upload", "browser_state", "compaction":
+		r.drop("messages[].content[]." + b.kind)
+		return nil
+	case "image", "search_result", "tool_result":
+		return invalid(b.at+".type", "is %s, which only a user message may have", b.kind)
+	}
+	return r.serverResult(m, b)
+}
+
+// thinking is a thinking block; it never becomes content (specification 11.2).
+func (r *reader) thinking(m *hub.Message, b *block) error {
+	s, err := text(b.thinking, b.at+".thinking")
+	if err != nil {
+		return err
+	}
+	signature, err := optionalText(b.signature, b.at+".signature")
+	if err != nil {
+		return err
+	}
+	r.reason(m, s, signature, "")
+	return nil
+}
+
+func (r *reader) redacted(m *hub.Message, b *block) error {
+	data, err := text(b.data, b.at+".data")
+	if err != nil {
+		return err
+	}
+	r.reason(m, "", data, ForeignRedacted)
+	return nil
+}
+
+// reason adds a piece of reasoning; foreign begins a token that is not ours.
+func (r *reader) reason(m *hub.Message, text, token, foreign string) {
+	reasoning := hub.Reasoning{Text: text}
+	if state, ours := r.options.Token(token); ours {
+		reasoning.State = &state
+		if state.Form == hub.FormThought {
+			r.thought = reasoning.State
+		}
+	} else if token != "" {
+		reasoning.Foreign = foreign + token
+	}
+	m.Reasoning = append(m.Reasoning, reasoning)
+}
+
+// serverResult is the result of a tool that the vendor ran: what it says stays in
+// the history as a note, since no upstream could run it again.
+func (r *reader) serverResult(m *hub.Message, b *block) error {
+	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
+	if !ok || tool == "" {
+		return invalid(b.at+".type", "is %s, which is not supported", shown(b.kind))
+	}
+	if note := resultNote(b.content); note != "" {
+		m.Parts = appendText(m.Parts, "[result of "+tool+"]\n"+note, "")
+	} else {
+		r.drop("messages[].content[]." + listed(b.kind))
+	}
+	return nil
+}
+
+// resultNote is the text in the result of a tool that the vendor ran; what is no
+// text (encrypted pages, files) gives none.
+func resultNote(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var lines []string
+	if content.IsArray() {
+		content.ForEach(func(_, v gjson.Result) bool {
+			if s := v.Get("text"); s.Type == gjson.String && s.Str != "" {
+				lines = append(lines, s.Str)
+			}
+			return true
+		})
+		return strings.Join(lines, "\n")
+	}
+	for _, path := range [...]string{"stdout", "stderr", "content.source.data"} {
+		if path == "content.source.data" && content.Get("content.source.type").Str != "text" {
+			continue
+		}
+		if s := content.Get(path); s.Type == gjson.String && s.Str != "" {
+			lines = append(lines, s.Str)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

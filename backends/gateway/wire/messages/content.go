@@ -1,0 +1,275 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// attribution begins the system block in which a client bills its user. It differs
+// from request to request, which no prompt cache survives.
+const attribution = "x-anthropic-billing-header:"
+
+// joiner joins texts with a separator into as few parts as cache marks allow: a
+// mark is a position, so a part ends with it.
+type joiner struct {
+	separator string
+	parts     []hub.Part
+	run       strings.Builder
+	began     bool
+}
+
+func (j *joiner) add(text, cache string) {
+	if text == "" {
+		return
+	}
+	if j.began {
+		j.run.WriteString(j.separator)
+	}
+	j.began = true
+	j.run.WriteString(text)
+	if cache != "" {
+		j.end(cache)
+	}
+}
+
+func (j *joiner) end(cache string) []hub.Part {
+	j.parts = appendText(j.parts, j.run.String(), cache)
+	j.run = strings.Builder{}
+	return j.parts
+}
+
+// prose reads a text or an array of text blocks, as system messages are.
+func prose(content gjson.Result, at string) ([]hub.Part, error) {
+	if content.Type == gjson.String {
+		if strings.HasPrefix(content.Str, attribution) {
+			return nil, nil
+		}
+		return appendText(nil, content.Str, ""), nil
+	}
+	if !content.IsArray() {
+		return nil, wrongKind(at, "a string or an array", content)
+	}
+	j := joiner{separator: "\n\n"}
+	err := each(content, at, func(v gjson.Result, at string) error {
+		var b block
+		if err := b.read(v, at); err != nil {
+			return err
+		}
+		s, cache, err := b.onlyText()
+		if err == nil && !strings.HasPrefix(s, attribution) {
+			j.add(s, cache)
+		}
+		return err
+	})
+	return j.end(""), err
+}
+
+// onlyText is a block that has to be text.
+func (b *block) onlyText() (s, cache string, err error) {
+	if b.kind != "text" {
+		return "", "", invalid(b.at+".type", "must be text, it is %s", shown(b.kind))
+	}
+	if s, err = text(b.text, b.at+".text"); err != nil {
+		return "", "", err
+	}
+	cache, err = mark(b.cache, b.at)
+	return s, cache, err
+}
+
+// visible reads a block that a user, or a tool, shows the model.
+func (r *reader) visible(b *block) (parts []hub.Part, err error) {
+	switch b.kind {
+	case "text":
+		if r.strict && b.citations.IsArray() && b.citations.Get("0").Exists() {
+			return nil, unsupported(b.at+".citations", "is not allowed in a user message with anthropic-version %s: leave it out", noSampling)
+		}
+		s, cache, err := b.onlyText()
+		return appendText(nil, s, cache), err
+	case "image":
+		parts, err = r.image(b)
+	case "document":
+		parts, err = r.document(b)
+	case "search_result":
+		parts, err = searchResult(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cache, err := mark(b.cache, b.at)
+	if len(parts) > 0 && cache != "" {
+		parts[len(parts)-1].Cache = cache
+	}
+	return parts, err
+}
+
+// source is the source of an image or a document.
+type source struct {
+	at, kind                 string
+	media, data, url, inside gjson.Result
+}
+
+func (b *block) readSource() (s source, err error) {
+	s.at = b.at + ".source"
+	if !b.source.IsObject() {
+		return s, wrongKind(s.at, "an object", b.source)
+	}
+	var kind gjson.Result
+	b.source.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			kind = v
+		case "media_type":
+			s.media = v
+		case "data":
+			s.data = v
+		case "url":
+			s.url = v
+		case "content":
+			s.inside = v
+		}
+		return true
+	})
+	s.kind, err = text(kind, s.at+".type")
+	return s, err
+}
+
+// link is a data URL of base64 data, or the URL that the client gives.
+func (s *source) link(media ...string) (string, error) {
+	switch s.kind {
+	case "base64":
+		kind, err := text(s.media, s.at+".media_type")
+		if err != nil {
+			return "", err
+		}
+		data, err := name(s.data, s.at+".data")
+		if err != nil {
+			return "", err
+		}
+		if slices.Contains(media, kind) {
+			return "data:" + kind + ";base64," + data, nil
+		}
+		return "", invalid(s.at+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), shown(kind))
+	case "url":
+		url, err := text(s.url, s.at+".url")
+		if err != nil {
+			return "", err
+		}
+		for _, scheme := range [...]string{"https://", "http://", "data:"} {
+			if strings.HasPrefix(url, scheme) {
+				return url, nil
+			}
+		}
+		return "", invalid(s.at+".url", "must begin with https://")
+	case "file":
+		return "", unsupported(s.at+".type", "is file: files belong to an account of the vendor, send the content as base64")
+	}
+	return "", invalid(s.at+".type", "is %s, which is not supported: use base64 or url", shown(s.kind))
+}
+
+func (r *reader) image(b *block) ([]hub.Part, error) {
+	s, err := b.readSource()
+	if err != nil {
+		return nil, err
+	}
+	url, err := s.link("image/jpeg", "image/png", "image/gif", "image/webp")
+	if err != nil {
+		return nil, err
+	}
+	return []hub.Part{{Kind: hub.PartImage, URL: url}}, nil
+}
+
+// document is a file, or text with its title and context before it.
+func (r *reader) document(b *block) ([]hub.Part, error) {
+	title, err := optionalText(b.title, b.at+".title")
+	if err != nil {
+		return nil, err
+	}
+	context, err := optionalText(b.context, b.at+".context")
+	if err != nil {
+		return nil, err
+	}
+	if b.citations.Get("enabled").Type == gjson.True {
+		r.drop("messages[].content[].citations")
+	}
+	s, err := b.readSource()
+	if err != nil {
+		return nil, err
+	}
+	j := joiner{separator: "\n"}
+	j.add(title, "")
+	j.add(context, "")
+	switch s.kind {
+	case "text":
+		data, err := text(s.data, s.at+".data")
+		if err != nil {
+			return nil, err
+		}
+		j.add(data, "")
+		return j.end(""), nil
+	case "content":
+		pictures, err := r.inside(&s, &j)
+		return append(j.end(""), pictures...), err
+	}
+	url, err := s.link("application/pdf")
+	if err != nil {
+		return nil, err
+	}
+	file := hub.Part{Kind: hub.PartFile, Detail: title, URL: url}
+	if title == "" {
+		file.Detail = "document.pdf"
+	}
+	return append(appendText(nil, context, ""), file), nil
+}
+
+// inside reads the content of a document: its texts go to j, its pictures behind
+// them.
+func (r *reader) inside(s *source, j *joiner) (pictures []hub.Part, err error) {
+	at := s.at + ".content"
+	if s.inside.Type == gjson.String {
+		j.add(s.inside.Str, "")
+		return nil, nil
+	}
+	err = each(s.inside, at, func(v gjson.Result, at string) error {
+		var b block
+		if err := b.read(v, at); err != nil {
+			return err
+		}
+		if b.kind == "image" {
+			picture, err := r.image(&b)
+			pictures = append(pictures, picture...)
+			return err
+		}
+		text, _, err := b.onlyText()
+		j.add(text, "")
+		return err
+	})
+	return pictures, err
+}
+
+// searchResult is the line [title](source) and the texts below it.
+func searchResult(b *block) ([]hub.Part, error) {
+	title, err := text(b.title, b.at+".title")
+	if err != nil {
+		return nil, err
+	}
+	from, err := text(b.source, b.at+".source")
+	if err != nil {
+		return nil, err
+	}
+	j := joiner{separator: "\n"}
+	j.add("["+title+"]("+from+")", "")
+	err = each(b.content, b.at+".content", func(v gjson.Result, at string) error {
+		var inner block
+		if err := inner.read(v, at); err != nil {
+			return err
+		}
+		s, _, err := inner.onlyText()
+		j.add(s, "")
+		return err
+	})
+	return j.end(""), err
+}

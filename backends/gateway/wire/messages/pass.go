@@ -1,0 +1,129 @@
+package messages
+
+import (
+	"bytes"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewPass passes messages answers on to a messages client, byte for byte but for the
+// model, which is the name that the client asked for (specification 1.2, 1.7).
+func NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
+	return &pass{model: string(wire.AppendQuoted(nil, r.Model))}
+}
+
+type pass struct {
+	model  string // JSON text
+	answer upstreamAnswer
+	bytes  int64
+	edits  wire.Edits
+}
+
+// Event implements hub.Pass.
+func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
+	if p.answer.done {
+		return dst, wire.Progress{Done: true}, nil
+	}
+	ok, err := p.answer.read(name, data)
+	switch {
+	case err != nil:
+		return dst, wire.Progress{}, err
+	case !ok && len(bytes.TrimSpace(data)) > 0: // [DONE]
+		dst, err = p.End(dst)
+		return dst, wire.Progress{Done: err == nil}, err
+	case !ok:
+		return dst, wire.Progress{}, nil
+	}
+	e := &p.answer.event
+	done := string(e.kind) == "message_stop"
+	if done && p.answer.stop == "" {
+		p.answer.done = false
+		return dst, wire.Progress{}, wire.ErrNoFinish
+	}
+	if len(name) == 0 {
+		name = e.kind
+	}
+	if len(name) == 0 {
+		return dst, wire.Progress{}, nil // clients could not tell what it is
+	}
+	p.bytes += e.block.size()
+	proof := done
+	switch string(e.kind) {
+	case "content_block_start", "content_block_delta":
+		proof = e.block.proves()
+	case "message_delta":
+		proof = p.answer.stop != ""
+	}
+	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
+	from := len(dst)
+	dst = p.rename(dst, bytes.TrimSpace(data))
+	passOneLine(dst[from:])
+	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Done: done}, nil
+}
+
+// rename appends the answer with the client's name of the model.
+func (p *pass) rename(dst, data []byte) []byte {
+	p.edits = p.edits[:0]
+	if at := p.answer.event.model; at.to > 0 {
+		p.edits.Replace(at.from, at.to, p.model)
+	}
+	return p.edits.Apply(dst, data)
+}
+
+// passOneLine puts spaces in place of line ends: an event of several data lines becomes
+// one of a single line. In JSON line ends stand only between tokens.
+func passOneLine(text []byte) {
+	for i, c := range text {
+		if c == '\n' || c == '\r' {
+			text[i] = ' '
+		}
+	}
+}
+
+// End implements hub.Pass. A stop_reason without a message_stop behind it is an
+// answer that is complete; clients wait for the event.
+func (p *pass) End(dst []byte) ([]byte, error) {
+	switch {
+	case p.answer.done:
+		return dst, nil
+	case p.answer.stop == "":
+		return dst, wire.ErrNoFinish
+	}
+	p.answer.done = true
+	return append(dst, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...), nil
+}
+
+// Whole implements hub.Pass.
+func (p *pass) Whole(body []byte) ([]byte, error) {
+	err := p.answer.readWhole(body, func(b *upstreamBlock) { p.bytes += b.size() + int64(len(b.input)) })
+	if err != nil {
+		return nil, err
+	}
+	return p.rename(make([]byte, 0, len(body)+len(p.model)), body), nil
+}
+
+// Fail implements hub.Pass.
+func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
+	dst = append(dst, `event: error`+"\n"+`data: {"type":"error","error":{"type":`...)
+	dst = wire.AppendQuoted(dst, f.Type)
+	dst = append(dst, `,"message":`...)
+	dst = wire.AppendQuoted(dst, f.Message)
+	dst = append(dst, `},"request_id":`...)
+	dst = wire.AppendQuoted(dst, f.RequestID)
+	return append(dst, "}\n\n"...)
+}
+
+// KeepAlive implements hub.Pass. No ping may stand before message_start.
+func (p *pass) KeepAlive(dst []byte) []byte {
+	if !p.answer.started {
+		return append(dst, ": keep-alive\n\n"...)
+	}
+	return append(dst, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
+}
+
+// Usage implements hub.Pass.
+func (p *pass) Usage() wire.Usage { return p.answer.usage.chat() }
+
+// TextBytes implements hub.Pass.
+func (p *pass) TextBytes() int64 { return p.bytes }

@@ -1,0 +1,331 @@
+package messages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// Read reads a request of POST /v1/messages (specification 4). Its errors are
+// *apierror.Error with status 400 and the JSON path of the field at fault.
+func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	return read(body, o, false)
+}
+
+// ReadCount reads a request of POST /v1/messages/count_tokens: as Read, but
+// max_tokens may be missing (specification 15.1).
+func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	return read(body, o, true)
+}
+
+// OutputEffort is output_config.effort of a request that Read has read; empty:
+// not given. It chooses the tier (specification 2.5), and it may differ from the
+// request's Effort: a client that turns thinking off may ask for a high tier.
+func OutputEffort(r *hub.Request) hub.Effort {
+	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
+}
+
+const (
+	// noSampling is the first version of the API without temperature, top_p and
+	// top_k, and with strict rules for content.
+	noSampling = "2026-10-21"
+	maxModel   = 512 // bytes
+	// maxDropped bounds the names of dropped fields; 20 are shown.
+	maxDropped = 64
+)
+
+// reader is one reading of a request.
+type reader struct {
+	options  hub.ReadOptions
+	request  *hub.Request
+	counting bool
+	strict   bool // the version is noSampling or later
+	turns    []turn
+	// calls finds the last call with an id.
+	calls map[string]place
+	// thought is the state that belongs to the next call of the message (Gemini).
+	thought *hub.State
+	// unanswered is the error of a block that may stand in history only, while the
+	// turn that holds it may still be the last one.
+	unanswered error
+	// served names the tools that a server would run.
+	served map[string]struct{}
+}
+
+// fields are the members of a request's top level that are read.
+type fields struct {
+	model, maxTokens, messages, system, stream, stop gjson.Result
+	temperature, topP, topK, tools, choice           gjson.Result
+	thinking, output, format, metadata, cache        gjson.Result
+	serviceTier, servers, container                  gjson.Result
+}
+
+func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
+	if err := wire.CheckObject(body); err != nil {
+		return nil, err
+	}
+	r := &reader{
+		options:  o,
+		request:  &hub.Request{Format: hub.Messages, Body: body, Answer: hub.Answer{Reasoning: true, State: true}},
+		counting: counting,
+		strict:   len(o.Version) == len(noSampling) && o.Version >= noSampling,
+		calls:    map[string]place{},
+	}
+	var f fields
+	gjson.ParseBytes(body).ForEach(func(key, v gjson.Result) bool {
+		r.collect(&f, key.Str, v)
+		return true
+	})
+	if err := r.read(&f); err != nil {
+		return nil, err
+	}
+	r.weigh()
+	return r.request, nil
+}
+
+func (r *reader) collect(f *fields, key string, v gjson.Result) {
+	switch key {
+	case "model":
+		f.model = v
+	case "max_tokens":
+		f.maxTokens = v
+	case "messages":
+		f.messages = v
+	case "system":
+		f.system = v
+	case "stream":
+		f.stream = v
+	case "stop_sequences":
+		f.stop = v
+	case "temperature":
+		f.temperature = v
+	case "top_p":
+		f.topP = v
+	case "top_k":
+		f.topK = v
+	case "tools":
+		f.tools = v
+	case "tool_choice":
+		f.choice = v
+	case "thinking":
+		f.thinking = v
+	case "output_config":
+		f.output = v
+	case "output_format":
+		f.format = v
+	case "metadata":
+		f.metadata = v
+	case "cache_control":
+		f.cache = v
+	case "service_tier":
+		f.serviceTier = v
+	case "mcp_servers":
+		f.servers = v
+	case "container":
+		f.container = v
+	default: // known ones that tune only, and those of a later time
+		if given(v) {
+			r.drop(listed(key))
+		}
+	}
+}
+
+func (r *reader) read(f *fields) error {
+	for _, step := range [...]func(*fields) error{
+		r.top, r.sampling, r.reasoning, r.format,
+		r.tools, r.choice, r.identity, r.elsewhere, r.system, r.conversation,
+	} {
+		if err := step(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// top reads what says whom to ask and how long an answer may be.
+func (r *reader) top(f *fields) (err error) {
+	q := r.request
+	if q.Model, err = text(f.model, "model"); err != nil {
+		return err
+	}
+	if q.Model == "" || len(q.Model) > maxModel {
+		return invalid("model", "must have 1 to %d bytes, it has %d", maxModel, len(q.Model))
+	}
+	if given(f.maxTokens) || !r.counting {
+		if q.MaxTokens, err = integer(f.maxTokens, "max_tokens"); err != nil {
+			return err
+		}
+		if q.MaxTokens < 1 {
+			return invalid("max_tokens", "must be at least 1")
+		}
+	}
+	if q.Stream, err = optionalBool(f.stream, "stream"); err != nil {
+		return err
+	}
+	if !given(f.stop) {
+		return nil
+	}
+	return each(f.stop, "stop_sequences", func(v gjson.Result, at string) error {
+		s, err := name(v, at)
+		q.Stop = append(q.Stop, s)
+		return err
+	})
+}
+
+// sampling reads temperature, top_p and top_k.
+func (r *reader) sampling(f *fields) error {
+	for _, p := range [...]struct {
+		name  string
+		value gjson.Result
+	}{{"temperature", f.temperature}, {"top_p", f.topP}, {"top_k", f.topK}} {
+		if !given(p.value) {
+			continue
+		}
+		if r.strict {
+			return unsupported(p.name, "is not part of anthropic-version %s: leave it out, or send anthropic-version 2023-06-01", noSampling)
+		}
+		if p.name == "top_k" {
+			if n, err := integer(p.value, p.name); err != nil {
+				return err
+			} else if n < 0 {
+				return invalid(p.name, "must not be negative")
+			}
+		} else if p.value.Type != gjson.Number {
+			return wrongKind(p.name, "a number", p.value)
+		} else if p.value.Num < 0 || p.value.Num > 1 {
+			return invalid(p.name, "must be from 0 to 1")
+		}
+		r.param(p.name, p.value.Raw)
+	}
+	return nil
+}
+
+// identity reads who asks and with which priority.
+func (r *reader) identity(f *fields) error {
+	user, err := member(f.metadata, "metadata", "user_id")
+	if err != nil {
+		return err
+	}
+	id, err := optionalText(user, "metadata.user_id")
+	if err != nil {
+		return err
+	}
+	if id != "" { // upstreams may tell users apart, not learn who they are
+		sum := sha256.Sum256([]byte(id))
+		r.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
+	}
+	tier, err := optionalText(f.serviceTier, "service_tier")
+	switch {
+	case err != nil:
+		return err
+	case tier == "auto":
+		r.param("service_tier", `"auto"`)
+	case tier == "standard_only":
+		r.param("service_tier", `"default"`)
+	case tier != "":
+		r.drop("service_tier")
+	}
+	return nil
+}
+
+// elsewhere refuses what only the vendor's own servers could do.
+func (r *reader) elsewhere(f *fields) error {
+	if given(f.servers) {
+		if !f.servers.IsArray() {
+			return wrongKind("mcp_servers", "an array", f.servers)
+		}
+		if f.servers.Get("0").Exists() {
+			return unsupported("mcp_servers", "is not supported: connect to MCP servers in the client and pass their tools in tools")
+		}
+	}
+	if given(f.container) {
+		return unsupported("container", "is not supported: leave it out")
+	}
+	_, err := optionalObject(f.cache, "cache_control")
+	return err
+}
+
+func (r *reader) system(f *fields) error {
+	if !given(f.system) {
+		return nil
+	}
+	parts, err := prose(f.system, "system")
+	if err == nil && len(parts) > 0 {
+		r.turns = append(r.turns, turn{message: hub.Message{Role: hub.System, Parts: parts}})
+	}
+	return err
+}
+
+// member is a member of an object that need not be there.
+func member(object gjson.Result, at, key string) (gjson.Result, error) {
+	ok, err := optionalObject(object, at)
+	if !ok || err != nil {
+		return gjson.Result{}, err
+	}
+	return object.Get(key), nil
+}
+
+func (r *reader) param(name, value string) {
+	r.request.Params = append(r.request.Params, hub.Param{Name: name, Value: value})
+}
+
+// drop notes a field once.
+func (r *reader) drop(path string) {
+	if q := r.request; len(q.Dropped) < maxDropped && !slices.Contains(q.Dropped, path) {
+		q.Drop(path)
+	}
+}
+
+// listed is a name that the client made up as a response header can list it.
+func listed(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c > ' ' && c < 0x7f && c != ',' {
+			return c
+		}
+		return '_'
+	}, wire.Mask(name, 100))
+}
+
+// weigh notes what a candidate must be able to carry.
+func (r *reader) weigh() {
+	q := r.request
+	if q.Output != nil {
+		q.Needs |= wire.NeedJSONSchema
+		q.TextBytes += int64(len(q.Output.Schema))
+	}
+	if len(q.Tools) > 0 || len(r.calls) > 0 {
+		q.Needs |= wire.NeedTools
+	}
+	for i := range q.Tools {
+		t := &q.Tools[i]
+		q.TextBytes += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
+	}
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		for j := range m.Parts {
+			q.TextBytes += int64(len(m.Parts[j].Text))
+			switch m.Parts[j].Kind {
+			case hub.PartImage:
+				q.Needs |= wire.NeedImage
+			case hub.PartFile:
+				q.Needs |= wire.NeedFile
+			default:
+			}
+		}
+		for _, call := range m.Calls {
+			q.TextBytes += int64(len(call.Name) + len(call.Arguments))
+		}
+		for _, reasoning := range m.Reasoning {
+			q.TextBytes += int64(len(reasoning.Text))
+		}
+	}
+	if last := len(q.Messages) - 1; q.Messages[last].Role == hub.Assistant {
+		q.Needs |= wire.NeedPrefill
+	}
+}

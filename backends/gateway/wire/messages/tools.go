@@ -1,0 +1,211 @@
+package messages
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// maxToolName is the length of the longest tool name in bytes; MCP names reach 128.
+const maxToolName = 256
+
+// toolFields are the members of a tool that are read.
+type toolFields struct {
+	kind, name, description, schema, strict, cache gjson.Result
+	width, height                                  gjson.Result // of a computer's screen
+}
+
+// tools reads the tools (specification 4.3).
+func (r *reader) tools(f *fields) error {
+	if !given(f.tools) {
+		return nil
+	}
+	seen := map[string]struct{}{}
+	return each(f.tools, "tools", func(v gjson.Result, at string) error {
+		t, err := r.tool(v, at)
+		if t == nil || err != nil {
+			return err
+		}
+		if _, twice := seen[t.Own]; twice {
+			return invalid(at+".name", "is the name of another tool already: %s", shown(t.Own))
+		}
+		seen[t.Own] = struct{}{}
+		r.request.Tools = append(r.request.Tools, *t)
+		return nil
+	})
+}
+
+// tool is nil for one that is dropped.
+func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
+	if !v.IsObject() {
+		return nil, wrongKind(at, "an object", v)
+	}
+	var f toolFields
+	v.ForEach(func(key, v gjson.Result) bool {
+		r.collectTool(&f, key.Str, v)
+		return true
+	})
+	kind, err := optionalText(f.kind, at+".type")
+	if err != nil {
+		return nil, err
+	}
+	own := ""
+	if !strings.Contains(kind, "toolset") { // those have no name
+		if own, err = name(f.name, at+".name"); err != nil {
+			return nil, err
+		}
+	}
+	if len(own) > maxToolName {
+		return nil, invalid(at+".name", "must have at most %d bytes, it has %d", maxToolName, len(own))
+	}
+	t := &hub.Tool{Name: hub.LegalName(own), Own: own}
+	if t.Cache, err = mark(f.cache, at); err != nil {
+		return nil, err
+	}
+	switch {
+	case kind == "" || kind == "custom":
+		return t, custom(t, &f, at)
+	case serverRun(kind):
+		if r.served == nil {
+			r.served = map[string]struct{}{}
+		}
+		r.served[own] = struct{}{}
+		r.drop(at)
+		return nil, nil
+	}
+	if clientRun(t, kind, &f) {
+		return t, nil
+	}
+	return nil, invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", shown(kind))
+}
+
+func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
+	switch key {
+	case "type":
+		f.kind = v
+	case "name":
+		f.name = v
+	case "description":
+		f.description = v
+	case "input_schema":
+		f.schema = v
+	case "strict":
+		f.strict = v
+	case "cache_control":
+		f.cache = v
+	case "display_width_px":
+		f.width = v
+	case "display_height_px":
+		f.height = v
+	case "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples":
+		if given(v) && v.Type != gjson.False {
+			r.drop("tools[]." + key)
+		}
+	}
+}
+
+// custom fills a tool that the client describes itself.
+func custom(t *hub.Tool, f *toolFields, at string) (err error) {
+	if t.Description, err = optionalText(f.description, at+".description"); err != nil {
+		return err
+	}
+	if !f.schema.IsObject() {
+		return wrongKind(at+".input_schema", "an object", f.schema)
+	}
+	t.Parameters = objectSchema(f.schema)
+	if given(f.strict) {
+		if !f.strict.IsBool() {
+			return wrongKind(at+".strict", "a boolean", f.strict)
+		}
+		t.Strict = f.strict.Raw
+	}
+	return nil
+}
+
+// objectSchema is a schema with the type and the properties that some upstreams
+// demand; else it is the client's, byte for byte.
+func objectSchema(schema gjson.Result) string {
+	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
+	schema.ForEach(func(key, _ gjson.Result) bool {
+		empty = false
+		switch key.Str {
+		case "type":
+			kind = ""
+		case "properties":
+			properties = ""
+		}
+		return true
+	})
+	switch added := kind + properties; {
+	case added == "":
+		return schema.Raw
+	case empty:
+		return "{" + strings.TrimSuffix(added, ",") + "}"
+	default:
+		return "{" + added + schema.Raw[1:]
+	}
+}
+
+// choice reads tool_choice (specification 4.4), after the tools.
+func (r *reader) choice(f *fields) error {
+	ok, err := optionalObject(f.choice, "tool_choice")
+	if !ok || err != nil {
+		return err
+	}
+	const at = "tool_choice.type"
+	kind, err := text(f.choice.Get("type"), at)
+	if err != nil {
+		return err
+	}
+	single, err := optionalBool(f.choice.Get("disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use")
+	if err != nil {
+		return err
+	}
+	var choice hub.Choice
+	switch kind {
+	case "auto":
+		choice.Mode = "auto"
+	case "any":
+		choice.Mode = "required"
+	case "none":
+		choice.Mode, single = "none", false
+	case "tool":
+		if choice, err = r.chosen(f.choice.Get("name")); err != nil {
+			return err
+		}
+	default:
+		return invalid(at, "must be one of auto, any, tool, none, it is %s", shown(kind))
+	}
+	if len(r.request.Tools) == 0 {
+		r.drop("tool_choice")
+		return nil
+	}
+	r.request.Choice = choice
+	if single {
+		r.param("parallel_tool_calls", "false")
+	}
+	return nil
+}
+
+// chosen is the choice of one tool.
+func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
+	const at = "tool_choice.name"
+	own, err := name(v, at)
+	if err != nil {
+		return hub.Choice{}, err
+	}
+	if _, served := r.served[own]; served {
+		return hub.Choice{}, unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", shown(own))
+	}
+	for i := range r.request.Tools {
+		if r.request.Tools[i].Own == own {
+			return hub.Choice{Mode: "function", Name: r.request.Tools[i].Name}, nil
+		}
+	}
+	if len(r.request.Tools) == 0 {
+		return hub.Choice{}, nil // it is dropped
+	}
+	return hub.Choice{}, invalid(at, "is %s, which is not in tools", shown(own))
+}

@@ -1,0 +1,167 @@
+package messages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// turn is a message and what follows from its calls.
+type turn struct {
+	message hub.Message
+	// results of the message's calls, in the order of the calls; Role 0: none yet.
+	results []hub.Message
+	// attached are the pictures and files of the results, which most upstreams take
+	// from a user only.
+	attached []hub.Part
+}
+
+// place is a call: an index of the turns and one of its message's calls.
+type place struct{ turn, call int }
+
+// conversation reads the messages and puts the results of tools behind the message
+// that calls them.
+func (r *reader) conversation(f *fields) error {
+	if !f.messages.IsArray() {
+		return wrongKind("messages", "an array", f.messages)
+	}
+	if err := each(f.messages, "messages", r.message); err != nil {
+		return err
+	}
+	if r.unanswered != nil {
+		return r.unanswered
+	}
+	q := r.request
+	q.Messages = make([]hub.Message, 0, len(r.turns)+len(r.calls)+1)
+	asked := false
+	for i := range r.turns {
+		t := &r.turns[i]
+		q.Messages = append(q.Messages, t.message)
+		asked = asked || t.message.Role == hub.User
+		for _, result := range t.results {
+			if result.Role != 0 {
+				q.Messages = append(q.Messages, result)
+				asked = true
+			}
+		}
+		if len(t.attached) > 0 {
+			q.Messages = append(q.Messages, hub.Message{Role: hub.User, Parts: t.attached})
+		}
+	}
+	if !asked {
+		return invalid("messages", "must have at least one user message with content")
+	}
+	return nil
+}
+
+func (r *reader) message(v gjson.Result, at string) error {
+	if !v.IsObject() {
+		return wrongKind(at, "an object", v)
+	}
+	var roleValue, content gjson.Result
+	v.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "role":
+			roleValue = v
+		case "content":
+			content = v
+		}
+		return true
+	})
+	role, err := text(roleValue, at+".role")
+	if err != nil {
+		return err
+	}
+	at += ".content"
+	switch role {
+	case "user":
+		return r.user(content, at)
+	case "assistant":
+		return r.assistant(content, at)
+	case "system": // it stays where it stands (specification 4.2)
+		parts, err := prose(content, at)
+		if err == nil && len(parts) > 0 {
+			r.turns = append(r.turns, turn{message: hub.Message{Role: hub.System, Parts: parts}})
+		}
+		return err
+	}
+	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", shown(role))
+}
+
+func (r *reader) user(content gjson.Result, at string) error {
+	m := hub.Message{Role: hub.User}
+	err := r.blocks(content, at, &m, r.userBlock)
+	if err == nil && len(m.Parts) > 0 {
+		r.turns = append(r.turns, turn{message: m})
+	}
+	return err
+}
+
+func (r *reader) assistant(content gjson.Result, at string) error {
+	r.unanswered, r.thought = nil, nil
+	m := hub.Message{Role: hub.Assistant}
+	if err := r.blocks(content, at, &m, r.assistantBlock); err != nil {
+		return err
+	}
+	if len(m.Parts) > 0 || len(m.Calls) > 0 {
+		r.turns = append(r.turns, turn{message: m, results: make([]hub.Message, len(m.Calls))})
+	}
+	return nil
+}
+
+// blocks reads content, which is a text or an array of blocks.
+func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read func(*hub.Message, *block) error) error {
+	switch {
+	case content.Type == gjson.String:
+		m.Parts = appendText(m.Parts, content.Str, "")
+		return nil
+	case !content.IsArray():
+		return wrongKind(at, "a string or an array", content)
+	}
+	return each(content, at, func(v gjson.Result, at string) error {
+		var b block
+		if err := b.read(v, at); err != nil {
+			return err
+		}
+		return read(m, &b)
+	})
+}
+
+// call is a tool_use block.
+func (r *reader) call(m *hub.Message, b *block) error {
+	id, err := name(b.id, b.at+".id")
+	if err != nil {
+		return err
+	}
+	own, err := name(b.name, b.at+".name")
+	if err != nil {
+		return err
+	}
+	arguments := "{}"
+	if ok, err := optionalObject(b.input, b.at+".input"); err != nil {
+		return err
+	} else if ok {
+		arguments = b.input.Raw
+	}
+	here := place{len(r.turns), len(m.Calls)}
+	if before, known := r.calls[id]; known && before.turn == here.turn {
+		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", shown(id))
+	}
+	r.calls[id] = here
+	m.Calls = append(m.Calls, hub.Call{ID: callID(id), Name: hub.LegalName(own), Arguments: arguments, State: r.thought})
+	r.thought = nil
+	return nil
+}
+
+// callID is an id of a call that all upstreams take. It depends on the client's
+// only, so that a call and its result agree.
+func callID(id string) string {
+	if hub.LegalID(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:12])
+}

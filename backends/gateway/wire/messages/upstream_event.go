@@ -1,0 +1,307 @@
+package messages
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// upstreamAnswer follows an answer in the messages format, event by event or as
+// a whole: what a reader and a pass both have to know of it.
+type upstreamAnswer struct {
+	event upstreamEvent
+	usage upstreamUsage
+	// stop is the stop_reason; empty: not seen yet.
+	stop     string
+	sequence string // stop_sequence
+	started  bool   // message_start was seen
+	done     bool   // message_stop was seen
+}
+
+// upstreamEvent is what one event holds. Texts are the insides of JSON strings,
+// escapes and all.
+type upstreamEvent struct {
+	kind  []byte // type
+	index int64
+	block upstreamBlock // content_block or delta
+	// model is where the value of the model stands; empty: there is none.
+	model upstreamSpan
+	// whole: the event is a message itself.
+	whole, failed bool
+}
+
+// upstreamBlock is a content block or a delta of one.
+type upstreamBlock struct {
+	kind                            []byte
+	text, thinking, signature, data []byte
+	partial                         []byte // partial_json
+	id, name                        []byte
+	input                           []byte // JSON text
+}
+
+type upstreamSpan struct{ from, to int }
+
+// size is the number of bytes of what the model wrote.
+func (b *upstreamBlock) size() int64 {
+	return int64(len(b.text) + len(b.thinking) + len(b.partial))
+}
+
+// proves reports whether a block holds anything that only a working model sends.
+func (b *upstreamBlock) proves() bool {
+	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name) > 0
+}
+
+var upstreamDone = []byte("[DONE]")
+
+// read takes one event of a stream. ok is false for one that says nothing: no
+// data, or the end mark of another format, which some servers send.
+func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
+	a.event = upstreamEvent{}
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || bytes.Equal(data, upstreamDone) {
+		return false, nil
+	}
+	if err := a.scan(data, nil); err != nil {
+		return false, err
+	}
+	e := &a.event
+	if len(e.kind) == 0 {
+		e.kind = name
+	}
+	switch {
+	case e.failed, string(e.kind) == "error":
+		return false, wire.ParseUpstreamError(200, data)
+	case string(e.kind) == "message_start":
+		a.started = true
+	case string(e.kind) == "message_stop":
+		a.done = true
+	}
+	return true, nil
+}
+
+// readWhole takes a whole message; block is called with each content block.
+func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) error {
+	a.event = upstreamEvent{whole: true}
+	proof := false
+	err := a.scan(body, func(b *upstreamBlock) {
+		proof = proof || b.proves()
+		block(b)
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.event.failed, string(a.event.kind) == "error":
+		return wire.ParseUpstreamError(200, body)
+	case !proof && a.stop == "":
+		return wire.ErrNoChoices
+	}
+	return nil
+}
+
+// scan passes one JSON object. block is called with the content blocks of a whole
+// message.
+func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
+	s := wire.NewScanner(data)
+	if s.Kind() != wire.Object {
+		return wire.ErrBroken
+	}
+	e := &a.event
+	err := s.Object(func(key []byte) (err error) {
+		switch string(key) {
+		case "type":
+			e.kind, err = upstreamText(&s)
+			return err
+		case "index":
+			if s.Kind() == wire.Number {
+				e.index, _, err = s.Int()
+				return err
+			}
+		case "delta", "content_block":
+			if s.Kind() == wire.Object {
+				return a.block(&s, data)
+			}
+		case "message":
+			if s.Kind() == wire.Object {
+				return s.Object(func(key []byte) error { return a.member(&s, key) })
+			}
+		case "error":
+			e.failed = s.Kind() != wire.Null
+		case "content":
+			if block != nil && s.Kind() == wire.Array {
+				return a.blocks(&s, data, block)
+			}
+		case "usage":
+			return a.usage.scan(&s)
+		default:
+			if e.whole {
+				return a.member(&s, key)
+			}
+		}
+		return s.Skip()
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return errors.Join(wire.ErrBroken, err)
+	}
+	return nil
+}
+
+// blocks passes the content of a whole message.
+func (a *upstreamAnswer) blocks(s *wire.Scanner, data []byte, each func(*upstreamBlock)) error {
+	return s.Array(func(int) error {
+		if s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		a.event.block = upstreamBlock{}
+		err := a.block(s, data)
+		if err == nil {
+			each(&a.event.block)
+		}
+		return err
+	})
+}
+
+// member passes a member of a message, the content and the type excepted.
+func (a *upstreamAnswer) member(s *wire.Scanner, key []byte) error {
+	switch string(key) {
+	case "model":
+		if s.Kind() == wire.Invalid {
+			break
+		}
+		from := s.Offset()
+		err := s.Skip()
+		a.event.model = upstreamSpan{from, s.Offset()}
+		return err
+	case "usage":
+		return a.usage.scan(s)
+	case "stop_reason", "stop_sequence":
+		return a.ending(s, key)
+	}
+	return s.Skip()
+}
+
+// ending passes why the answer ended.
+func (a *upstreamAnswer) ending(s *wire.Scanner, key []byte) error {
+	if s.Kind() != wire.String {
+		return s.Skip()
+	}
+	if string(key) == "stop_reason" {
+		raw, _, err := s.Text()
+		a.stop = upstreamStop(raw)
+		return err
+	}
+	text, err := s.Unquoted()
+	a.sequence = text
+	return err
+}
+
+// upstreamStop is string(raw) without an allocation for the usual reasons.
+func upstreamStop(raw []byte) string {
+	for _, reason := range [...]string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"} {
+		if string(raw) == reason {
+			return reason
+		}
+	}
+	return string(raw)
+}
+
+// block passes a content block or a delta.
+func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
+	b := &a.event.block
+	return s.Object(func(key []byte) (err error) {
+		switch string(key) {
+		case "type":
+			b.kind, err = upstreamText(s)
+		case "text":
+			b.text, err = upstreamText(s)
+		case "thinking":
+			b.thinking, err = upstreamText(s)
+		case "signature":
+			b.signature, err = upstreamText(s)
+		case "data":
+			b.data, err = upstreamText(s)
+		case "partial_json":
+			b.partial, err = upstreamText(s)
+		case "id":
+			b.id, err = upstreamText(s)
+		case "name":
+			b.name, err = upstreamText(s)
+		case "input":
+			kind, from := s.Kind(), s.Offset()
+			if err = s.Skip(); err == nil && kind == wire.Object {
+				b.input = data[from:s.Offset()]
+			}
+		case "stop_reason", "stop_sequence":
+			return a.ending(s, key)
+		default:
+			return s.Skip()
+		}
+		return err
+	})
+}
+
+// upstreamText passes a value; of a string it returns the inside.
+func upstreamText(s *wire.Scanner) ([]byte, error) {
+	if s.Kind() != wire.String {
+		return nil, s.Skip()
+	}
+	raw, _, err := s.Text()
+	return raw, err
+}
+
+// upstreamUsage counts as messages do: what was read from and written to the cache
+// is beside the input. Counts are cumulative, so a later one replaces an earlier.
+type upstreamUsage struct{ input, read, written, output, thinking int64 }
+
+func (u *upstreamUsage) scan(s *wire.Scanner) error {
+	if s.Kind() != wire.Object {
+		return s.Skip()
+	}
+	return s.Object(func(key []byte) error {
+		switch string(key) {
+		case "input_tokens":
+			return upstreamCount(s, &u.input)
+		case "cache_read_input_tokens":
+			return upstreamCount(s, &u.read)
+		case "cache_creation_input_tokens":
+			return upstreamCount(s, &u.written)
+		case "output_tokens":
+			return upstreamCount(s, &u.output)
+		case "output_tokens_details":
+			if s.Kind() != wire.Object {
+				break
+			}
+			return s.Object(func(key []byte) error {
+				if string(key) == "thinking_tokens" {
+					return upstreamCount(s, &u.thinking)
+				}
+				return s.Skip()
+			})
+		}
+		return s.Skip()
+	})
+}
+
+// upstreamCount passes a number; what is none above zero changes nothing.
+func upstreamCount(s *wire.Scanner, into *int64) error {
+	if s.Kind() != wire.Number {
+		return s.Skip()
+	}
+	n, ok, err := s.Int()
+	if ok && n > 0 {
+		*into = n
+	}
+	return err
+}
+
+// chat is the usage as chat counts it (specification 5.1).
+func (u *upstreamUsage) chat() wire.Usage {
+	prompt := u.input + u.read + u.written
+	return wire.Usage{
+		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written,
+		Reasoning: u.thinking, Known: prompt > 0 || u.output > 0,
+	}
+}

@@ -1,0 +1,230 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewReader reads the answer of a messages upstream (specification 10). What an
+// upstream's own tools did is not told: no client of another format asked for it.
+func NewReader() hub.Reader { return &upstreamReader{} }
+
+// maxUpstreamCalls bounds the ids and the open blocks that an answer makes the gateway keep.
+const maxUpstreamCalls = 1024
+
+type upstreamReader struct {
+	answer upstreamAnswer
+	deltas []hub.Delta
+	ids    []string       // of all calls
+	open   []upstreamCall // tool_use blocks that have not ended
+	ended  bool           // DeltaEnd was made
+}
+
+// upstreamCall is a tool_use block.
+type upstreamCall struct {
+	index int64 // of the block
+	call  int
+	given bool   // arguments were sent on
+	input []byte // escaped; of the block's start, for blocks that get no delta
+}
+
+// Event implements hub.Reader.
+func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
+	r.deltas = r.deltas[:0]
+	ok, err := r.answer.read(name, data)
+	if err != nil || !ok || r.ended {
+		return hub.Step{Done: r.ended && err == nil}, err
+	}
+	e := &r.answer.event
+	step := hub.Step{}
+	switch string(e.kind) {
+	case "content_block_start":
+		err = r.begin(e)
+	case "content_block_delta":
+		r.delta(e)
+	case "content_block_stop":
+		r.stop(e.index)
+	case "message_delta":
+		step.Proof = r.answer.stop != ""
+	case "message_stop":
+		if r.answer.stop == "" {
+			return hub.Step{}, wire.ErrNoFinish
+		}
+		r.end()
+		step.Done = true
+	}
+	step.Deltas = r.deltas
+	step.Proof = step.Proof || len(r.deltas) > 0
+	return step, err
+}
+
+// End implements hub.Reader.
+func (r *upstreamReader) End() (hub.Step, error) {
+	r.deltas = r.deltas[:0]
+	switch {
+	case r.ended:
+		return hub.Step{Done: true}, nil
+	case r.answer.stop == "":
+		return hub.Step{}, wire.ErrNoFinish
+	}
+	r.end()
+	return hub.Step{Deltas: r.deltas, Proof: true, Done: true}, nil
+}
+
+// Whole implements hub.Reader.
+func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
+	var failure error
+	err := r.answer.readWhole(body, func(b *upstreamBlock) {
+		e := upstreamEvent{block: *b}
+		if err := r.begin(&e); err != nil && failure == nil {
+			failure = err
+		}
+		r.stop(0)
+	})
+	if err == nil {
+		err = failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.end()
+	return r.deltas, nil
+}
+
+// begin takes a block as it starts; of a whole message the block is complete.
+func (r *upstreamReader) begin(e *upstreamEvent) error {
+	b := &e.block
+	switch string(b.kind) {
+	case "text":
+		r.text(hub.DeltaText, b.text)
+	case "thinking":
+		r.text(hub.DeltaReasoning, b.thinking)
+		r.state(hub.FormSignature, b.signature)
+	case "redacted_thinking":
+		r.state(hub.FormRedacted, b.data)
+	case "tool_use":
+		return r.call(e)
+	}
+	return nil
+}
+
+func (r *upstreamReader) delta(e *upstreamEvent) {
+	b := &e.block
+	switch string(b.kind) {
+	case "text_delta":
+		r.text(hub.DeltaText, b.text)
+	case "thinking_delta":
+		r.text(hub.DeltaReasoning, b.thinking)
+	case "signature_delta":
+		r.state(hub.FormSignature, b.signature)
+	case "input_json_delta":
+		at := r.find(e.index)
+		if at < 0 || len(b.partial) == 0 {
+			return // a tool of the upstream's own, or nothing
+		}
+		c := &r.open[at]
+		c.given = true
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: b.partial})
+	}
+}
+
+func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
+	if len(text) > 0 {
+		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
+	}
+}
+
+func (r *upstreamReader) state(form hub.Form, raw []byte) {
+	if len(raw) > 0 {
+		state := hub.State{Form: form, Data: string(wire.AppendUnquoted(nil, raw))}
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: state})
+	}
+}
+
+func (r *upstreamReader) call(e *upstreamEvent) error {
+	b := &e.block
+	if len(r.ids) == maxUpstreamCalls {
+		return fmt.Errorf("%w: more than %d tool calls", wire.ErrBroken, maxUpstreamCalls)
+	}
+	if len(b.name) == 0 {
+		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
+	}
+	id := string(b.id)
+	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+		id = wire.NewID("call_")
+	}
+	c := upstreamCall{index: e.index, call: len(r.ids)}
+	if len(b.input) > len("{}") {
+		c.input = wire.AppendEscaped(nil, b.input)
+	}
+	r.ids = append(r.ids, id)
+	r.open = append(r.open, c)
+	name := string(wire.AppendUnquoted(nil, b.name))
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.call, ID: id, Name: name})
+	return nil
+}
+
+// find is the place of an open call, or -1. The last one is the usual.
+func (r *upstreamReader) find(index int64) int {
+	for i := len(r.open) - 1; i >= 0; i-- {
+		if r.open[i].index == index {
+			return i
+		}
+	}
+	return -1
+}
+
+var upstreamEmpty = []byte("{}")
+
+// stop ends a block.
+func (r *upstreamReader) stop(index int64) {
+	at := r.find(index)
+	if at < 0 {
+		return
+	}
+	r.close(&r.open[at])
+	r.open = slices.Delete(r.open, at, at+1)
+}
+
+// close gives a call its arguments when no delta did.
+func (r *upstreamReader) close(c *upstreamCall) {
+	if c.given {
+		return
+	}
+	text := c.input
+	if len(text) == 0 {
+		text = upstreamEmpty
+	}
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: text})
+}
+
+// end makes DeltaEnd.
+func (r *upstreamReader) end() {
+	for i := range r.open {
+		r.close(&r.open[i])
+	}
+	r.open, r.ended = nil, true
+	end := hub.End{Finish: r.finish(), Usage: r.answer.usage.chat()}
+	if r.answer.stop == "stop_sequence" {
+		end.StopSequence = r.answer.sequence
+	}
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
+}
+
+func (r *upstreamReader) finish() hub.Finish {
+	switch r.answer.stop {
+	case "max_tokens":
+		return hub.FinishLength
+	case "model_context_window_exceeded":
+		return hub.FinishContext
+	case "refusal":
+		return hub.FinishRefusal
+	}
+	if len(r.ids) > 0 {
+		return hub.FinishCalls
+	}
+	return hub.FinishStop
+}

@@ -1,0 +1,217 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// upstreamMaxTokens is the limit for models whose own is not published: the format
+// demands one.
+const upstreamMaxTokens = 4096
+
+// Write writes a request for a messages upstream (specification 10).
+func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
+	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
+		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
+	}
+	w.maxTokens = upstreamLimit(r, t)
+	w.decideThinking()
+	w.dst = append(w.dst, `{"model":`...)
+	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = append(w.dst, `,"max_tokens":`...)
+	w.dst = strconv.AppendInt(w.dst, w.maxTokens, 10)
+	rest, err := w.system()
+	if err != nil {
+		return hub.Written{}, err
+	}
+	w.dst = append(w.dst, `,"messages":[`...)
+	if err := w.messages(rest); err != nil {
+		return hub.Written{}, err
+	}
+	w.dst = append(w.dst, ']')
+	w.tools()
+	w.reasoning()
+	w.stop()
+	version := w.params()
+	if r.Stream {
+		w.dst = append(w.dst, `,"stream":true`...)
+	}
+	w.dst = append(w.dst, '}')
+	return hub.Written{Body: w.dst, Dropped: w.dropped, Header: map[string]string{"anthropic-version": version}}, nil
+}
+
+type upstreamWriter struct {
+	r       *hub.Request
+	t       *hub.Target
+	dst     []byte
+	dropped []string
+
+	maxTokens int64
+	thinking  upstreamThinking
+	effort    string // of output_config; empty: none
+	budget    int64  // of thinking that is on by a budget
+
+	role  hub.Role // of the message being written; 0: none
+	turns int      // messages written
+}
+
+// upstreamDrops reports whether a parameter is not sent. What the shape of a
+// provider drops is left out of its chat format, which says nothing about this one.
+func upstreamDrops(t *hub.Target, name string) bool {
+	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
+}
+
+func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
+	most := int64(t.Model.MaxOutput)
+	switch {
+	case r.MaxTokens > 0 && most > 0:
+		return min(r.MaxTokens, most)
+	case r.MaxTokens > 0:
+		return r.MaxTokens
+	case most > 0:
+		return most
+	}
+	return upstreamMaxTokens
+}
+
+// system writes the system messages that stand first and returns the place of
+// the message behind them.
+func (w *upstreamWriter) system() (rest int, err error) {
+	const open = `,"system":[`
+	from := len(w.dst)
+	w.dst = append(w.dst, open...)
+	texts := 0
+	block := func(text, cache string) {
+		if upstreamBlank(text) {
+			return
+		}
+		if texts++; texts > 1 {
+			w.dst = append(w.dst, ',')
+		}
+		w.textBlock(text, cache)
+	}
+	for ; rest < len(w.r.Messages); rest++ {
+		m := &w.r.Messages[rest]
+		if m.Role != hub.System && m.Role != hub.Developer {
+			break
+		}
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			if p.Kind != hub.PartText {
+				return 0, fmt.Errorf("messages[%d] is a system message with more than text, which the messages format does not carry", rest)
+			}
+			block(p.Text, p.Cache)
+		}
+	}
+	block(w.outputRule(), "")
+	if texts == 0 {
+		w.dst = w.dst[:from]
+		return rest, nil
+	}
+	w.dst = append(w.dst, ']')
+	return rest, nil
+}
+
+// outputRule is what the model has to be told of the form of its answer.
+func (w *upstreamWriter) outputRule() string {
+	const rule = "Answer with one JSON object only."
+	switch o := w.r.Output; {
+	case o == nil || w.nativeOutput():
+		return ""
+	case o.Schema != "":
+		return rule + " It must be valid under this JSON schema: " + o.Schema
+	}
+	return rule
+}
+
+// nativeOutput: the format of the answer is sent as such.
+func (w *upstreamWriter) nativeOutput() bool {
+	o := w.r.Output
+	return o != nil && o.Kind == "json_schema" && o.Schema != "" && w.t.Model.JSONSchema
+}
+
+func (w *upstreamWriter) tools() {
+	parallel := w.r.Param("parallel_tool_calls") != "false"
+	if len(w.r.Tools) == 0 {
+		return // tool_choice without tools is an error there
+	}
+	w.dst = append(w.dst, `,"tools":[`...)
+	for i := range w.r.Tools {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.tool(&w.r.Tools[i])
+	}
+	w.dst = append(w.dst, ']')
+	kind := ""
+	switch w.r.Choice.Mode {
+	case "auto", "none":
+		kind = w.r.Choice.Mode
+	case "required":
+		kind = "any"
+	case "function":
+		kind = "tool"
+	default:
+		if parallel {
+			return
+		}
+		kind = "auto"
+	}
+	w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), '"')
+	if kind == "tool" {
+		w.dst = append(w.dst, `,"name":`...)
+		w.dst = wire.AppendQuoted(w.dst, w.r.Choice.Name)
+	}
+	if !parallel && kind != "none" {
+		w.dst = append(w.dst, `,"disable_parallel_tool_use":true`...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+func (w *upstreamWriter) tool(t *hub.Tool) {
+	w.dst = append(w.dst, `{"name":`...)
+	w.dst = wire.AppendQuoted(w.dst, t.Name)
+	if t.Description != "" {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = wire.AppendQuoted(w.dst, t.Description)
+	}
+	w.dst = append(w.dst, `,"input_schema":`...)
+	w.dst = upstreamSchema(w.dst, t.Parameters)
+	if t.Strict == "true" && !upstreamDrops(w.t, "strict") {
+		w.dst = append(w.dst, `,"strict":true`...)
+	}
+	w.cache(t.Cache)
+	w.dst = append(w.dst, '}')
+}
+
+// upstreamSchema appends the schema of a tool, which has to be that of an object.
+func upstreamSchema(dst []byte, schema string) []byte {
+	switch v := gjson.Parse(schema); {
+	case !v.IsObject():
+		return append(dst, `{"type":"object","properties":{}}`...)
+	case v.Get("type").Exists():
+		return append(dst, v.Raw...)
+	default:
+		dst = append(dst, `{"type":"object"`...)
+		empty := true
+		v.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
+		if !empty {
+			dst = append(dst, ',')
+		}
+		return append(dst, v.Raw[1:]...)
+	}
+}
+
+// cache writes the mark of a block.
+func (w *upstreamWriter) cache(mark string) {
+	if mark != "" {
+		w.dst = append(append(w.dst, `,"cache_control":`...), mark...)
+	}
+}

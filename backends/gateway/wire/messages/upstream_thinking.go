@@ -1,0 +1,143 @@
+package messages
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// upstreamThinking is what a request says about thinking.
+type upstreamThinking uint8
+
+const (
+	upstreamUnsaid upstreamThinking = iota
+	upstreamOff
+	upstreamAdaptive
+	upstreamBudget
+)
+
+// The budgets of models that know no effort, in tokens (specification 11.1).
+const (
+	upstreamLowBudget    = 2048
+	upstreamMediumBudget = 8192
+	upstreamHighBudget   = 24576
+	upstreamLeastBudget  = 1024
+)
+
+// decideThinking turns the effort into what the model knows (specification 11.1).
+func (w *upstreamWriter) decideThinking() {
+	if !w.t.Model.Reasoning || w.r.Effort == "" || upstreamDrops(w.t, "reasoning_effort") {
+		if w.r.Effort != "" {
+			w.dropped = append(w.dropped, "reasoning_effort")
+		}
+		return
+	}
+	known := w.t.Model.ReasoningEfforts
+	if known == nil {
+		known = w.t.Provider.Shape.ReasoningEfforts
+	}
+	switch w.r.Effort {
+	case hub.EffortNone:
+		w.thinking = upstreamOff
+		return
+	case hub.EffortMinimal:
+		w.thinking = upstreamOff
+	default:
+		w.thinking = upstreamAdaptive
+	}
+	if len(known) > 0 {
+		w.effort = upstreamEffort(known, w.r.Effort)
+	} else if w.thinking == upstreamAdaptive {
+		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.r.Effort), w.maxTokens-1)
+	}
+	if w.forbidsThinking() || w.thinking == upstreamBudget && w.budget < upstreamLeastBudget {
+		w.thinking = upstreamOff
+	}
+}
+
+func upstreamBudgets(effort hub.Effort) int64 {
+	switch effort {
+	case hub.EffortLow:
+		return upstreamLowBudget
+	case hub.EffortMedium:
+		return upstreamMediumBudget
+	default:
+		return upstreamHighBudget
+	}
+}
+
+// upstreamEffort is the effort that a model knows nearest to the one asked for, the
+// lower ones first. Efforts without reasoning are none of output_config's.
+func upstreamEffort(known []string, asked hub.Effort) string {
+	rank := slices.Index(hub.Efforts[:], asked)
+	low := slices.Index(hub.Efforts[:], hub.EffortLow)
+	for i := rank; i >= low; i-- {
+		if slices.Contains(known, string(hub.Efforts[i])) {
+			return string(hub.Efforts[i])
+		}
+	}
+	for i := max(rank, low); i >= 0 && i < len(hub.Efforts); i++ {
+		if slices.Contains(known, string(hub.Efforts[i])) {
+			return string(hub.Efforts[i])
+		}
+	}
+	return ""
+}
+
+// forbidsThinking reports whether the request cannot be sent with thinking on: it
+// forces a tool, it is to be continued, or its last assistant turn has calls and
+// no signed thinking that the model could go on from (specification 4.4, 11.2).
+func (w *upstreamWriter) forbidsThinking() bool {
+	if len(w.r.Tools) > 0 && (w.r.Choice.Mode == "required" || w.r.Choice.Mode == "function") {
+		return true
+	}
+	if w.r.Needs&wire.NeedPrefill != 0 {
+		return true
+	}
+	for i := len(w.r.Messages) - 1; i >= 0; i-- {
+		if m := &w.r.Messages[i]; m.Role == hub.Assistant {
+			return len(m.Calls) > 0 && !slices.ContainsFunc(m.Reasoning, func(x hub.Reasoning) bool { return upstreamRestores(&x, w.t) })
+		}
+	}
+	return false
+}
+
+// upstreamRestores reports whether a candidate gets this piece of reasoning back.
+func upstreamRestores(x *hub.Reasoning, t *hub.Target) bool {
+	return x.State.Fits(t) && (x.State.Form == hub.FormSignature || x.State.Form == hub.FormRedacted)
+}
+
+// reasoning writes thinking and output_config.
+func (w *upstreamWriter) reasoning() {
+	switch w.thinking {
+	case upstreamOff:
+		w.dst = append(w.dst, `,"thinking":{"type":"disabled"}`...)
+	case upstreamAdaptive:
+		display := "omitted"
+		if w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
+			display = "summarized" // newer models give signatures only without it
+		}
+		w.dst = append(append(append(w.dst, `,"thinking":{"type":"adaptive","display":"`...), display...), `"}`...)
+	case upstreamBudget:
+		w.dst = append(w.dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
+		w.dst = append(strconv.AppendInt(w.dst, w.budget, 10), '}')
+	case upstreamUnsaid:
+	}
+	format := w.nativeOutput()
+	if w.effort == "" && !format {
+		return
+	}
+	w.dst = append(w.dst, `,"output_config":{`...)
+	if w.effort != "" {
+		w.dst = append(append(append(w.dst, `"effort":"`...), w.effort...), '"')
+	}
+	if format {
+		if w.effort != "" {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(append(append(w.dst, `"format":{"type":"json_schema","schema":`...), w.r.Output.Schema...), '}')
+	}
+	w.dst = append(w.dst, '}')
+}

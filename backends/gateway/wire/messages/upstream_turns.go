@@ -1,0 +1,324 @@
+package messages
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// messages writes the turns from place rest on. The format wants turns of user and
+// assistant, the user's first, and all results of an assistant turn's calls at
+// the front of the turn behind it.
+func (w *upstreamWriter) messages(rest int) error {
+	all := w.r.Messages
+	var open []string // ids of calls of the last assistant turn
+	for i := rest; i < len(all); {
+		if all[i].Role == hub.Assistant {
+			if err := w.assistant(i); err != nil {
+				return err
+			}
+			for _, c := range all[i].Calls {
+				open = append(open, c.ID)
+			}
+			i++
+			continue
+		}
+		to := i + 1
+		for to < len(all) && all[to].Role != hub.Assistant {
+			to++
+		}
+		if err := w.user(i, to, open); err != nil {
+			return err
+		}
+		open = open[:0]
+		i = to
+	}
+	if w.turns == 0 {
+		w.opening()
+	}
+	w.endTurn()
+	return nil
+}
+
+// block begins a content block of a role's turn.
+func (w *upstreamWriter) block(role hub.Role) {
+	if w.role == role {
+		w.dst = append(w.dst, ',')
+		return
+	}
+	if w.turns == 0 && role == hub.Assistant {
+		w.opening()
+	}
+	w.endTurn()
+	if w.turns > 0 {
+		w.dst = append(w.dst, ',')
+	}
+	w.turns++
+	w.role = role
+	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
+}
+
+// opening writes a turn of the user's for a conversation that has none at its start.
+func (w *upstreamWriter) opening() {
+	w.block(hub.User)
+	w.textBlock("Continue.", "")
+}
+
+func (w *upstreamWriter) endTurn() {
+	if w.role != 0 {
+		w.dst = append(w.dst, "]}"...)
+	}
+	w.role = 0
+}
+
+// assistant writes message i: thinking first, then text, then calls.
+func (w *upstreamWriter) assistant(i int) error {
+	m := &w.r.Messages[i]
+	for j := range m.Reasoning {
+		w.restore(&m.Reasoning[j])
+	}
+	last := i == len(w.r.Messages)-1 && len(m.Calls) == 0
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		text := p.Text
+		switch p.Kind {
+		case hub.PartText, hub.PartRefusal:
+		case hub.PartOther:
+			continue // it belongs to another format, and is history
+		default:
+			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the messages format does not carry", i)
+		}
+		if last && j == len(m.Parts)-1 {
+			text = strings.TrimRight(text, " \t\r\n") // what is to be continued must not end in white space
+		}
+		if !upstreamBlank(text) {
+			w.block(hub.Assistant)
+			w.textBlock(text, p.Cache)
+		}
+	}
+	for j := range m.Calls {
+		c := &m.Calls[j]
+		w.block(hub.Assistant)
+		w.dst = append(w.dst, `{"type":"tool_use","id":`...)
+		w.dst = wire.AppendQuoted(w.dst, c.ID)
+		w.dst = append(w.dst, `,"name":`...)
+		w.dst = wire.AppendQuoted(w.dst, c.Name)
+		w.dst = append(w.dst, `,"input":`...)
+		w.dst = append(append(w.dst, upstreamInput(c.Arguments)...), '}')
+	}
+	return nil
+}
+
+func (w *upstreamWriter) restore(x *hub.Reasoning) {
+	if !upstreamRestores(x, w.t) {
+		return
+	}
+	w.block(hub.Assistant)
+	if x.State.Form == hub.FormRedacted {
+		w.dst = append(w.dst, `{"type":"redacted_thinking","data":`...)
+	} else {
+		w.dst = append(w.dst, `{"type":"thinking","thinking":`...)
+		w.dst = wire.AppendQuoted(w.dst, x.Text)
+		w.dst = append(w.dst, `,"signature":`...)
+	}
+	w.dst = append(wire.AppendQuoted(w.dst, x.State.Data), '}')
+}
+
+// upstreamInput is the input of a call: an object, whatever the model wrote.
+func upstreamInput(arguments string) string {
+	s := wire.NewScanner([]byte(arguments))
+	if s.Kind() != wire.Object || s.Skip() != nil || s.End() != nil {
+		return "{}"
+	}
+	return arguments
+}
+
+// user writes messages [from, to), none of which is of the assistant. open are the
+// calls that wait for a result; one without is an error there.
+func (w *upstreamWriter) user(from, to int, open []string) error {
+	var answered map[string]struct{}
+	if len(open) > 0 {
+		answered = make(map[string]struct{}, len(open))
+	}
+	for i := from; i < to; i++ {
+		m := &w.r.Messages[i]
+		if m.Role != hub.ToolResult {
+			continue
+		}
+		if answered != nil {
+			answered[m.CallID] = struct{}{}
+		}
+		if err := w.result(i); err != nil {
+			return err
+		}
+	}
+	for _, id := range open {
+		if _, ok := answered[id]; !ok {
+			w.block(hub.User)
+			w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
+			w.dst = append(wire.AppendQuoted(w.dst, id), `,"content":"[no result]"}`...)
+		}
+	}
+	for i := from; i < to; i++ {
+		m := &w.r.Messages[i]
+		if m.Role == hub.ToolResult {
+			continue
+		}
+		if err := w.parts(m, i, func() { w.block(hub.User) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts writes the content of message i; begin is called before each block. A system
+// message behind the first turn is a reminder to the user's side: not all models
+// take the role there, and to move it would break the order (specification 4.2).
+func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
+	late := m.Role == hub.System || m.Role == hub.Developer
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		text := p.Text
+		switch p.Kind {
+		case hub.PartText, hub.PartRefusal:
+			if upstreamBlank(text) {
+				continue
+			}
+			if late {
+				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+			}
+			begin()
+			w.textBlock(text, p.Cache)
+			continue
+		case hub.PartImage, hub.PartFile:
+			begin()
+			if err := w.media(p); err != nil {
+				return fmt.Errorf("messages[%d]: %w", i, err)
+			}
+		case hub.PartOther:
+			if w.r.Format != hub.Messages {
+				return fmt.Errorf("messages[%d] holds a part that only the %s format knows", i, w.r.Format)
+			}
+			begin()
+			w.dst = append(w.dst, p.Raw...)
+		default:
+			return fmt.Errorf("messages[%d] holds audio, which the messages format does not carry", i)
+		}
+	}
+	return nil
+}
+
+// result writes a tool result.
+func (w *upstreamWriter) result(i int) error {
+	m := &w.r.Messages[i]
+	w.block(hub.User)
+	w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
+	w.dst = wire.AppendQuoted(w.dst, m.CallID)
+	cache, n := "", 0
+	from := len(w.dst)
+	w.dst = append(w.dst, `,"content":[`...)
+	bare := *m
+	bare.Parts = make([]hub.Part, len(m.Parts))
+	for j, p := range m.Parts {
+		if p.Cache != "" {
+			cache = p.Cache // the mark of the whole result
+		}
+		p.Cache = ""
+		bare.Parts[j] = p
+	}
+	err := w.parts(&bare, i, func() {
+		if n++; n > 1 {
+			w.dst = append(w.dst, ',')
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		w.dst = w.dst[:from]
+	} else {
+		w.dst = append(w.dst, ']')
+	}
+	if m.Failed {
+		w.dst = append(w.dst, `,"is_error":true`...)
+	}
+	w.cache(cache)
+	w.dst = append(w.dst, '}')
+	return nil
+}
+
+func (w *upstreamWriter) textBlock(text, cache string) {
+	w.dst = append(w.dst, `{"type":"text","text":`...)
+	w.dst = wire.AppendQuoted(w.dst, text)
+	w.cache(cache)
+	w.dst = append(w.dst, '}')
+}
+
+// media writes an image or a document.
+func (w *upstreamWriter) media(p *hub.Part) error {
+	kind := "image"
+	if p.Kind == hub.PartFile {
+		kind = "document"
+	}
+	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","source":`...)
+	media, data, isData := upstreamDataURL(p.URL)
+	switch {
+	case !isData && strings.HasPrefix(p.URL, "https://"):
+		w.dst = append(w.dst, `{"type":"url","url":`...)
+		w.dst = wire.AppendQuoted(w.dst, p.URL)
+	case !isData:
+		return fmt.Errorf("the address of the %s is neither https nor base64 data", kind)
+	case kind == "document" && media == "text/plain":
+		text, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return fmt.Errorf("the document is not valid base64")
+		}
+		w.dst = append(w.dst, `{"type":"text","media_type":"text/plain","data":`...)
+		w.dst = wire.AppendQuoted(w.dst, text)
+	case !upstreamTakes(kind, media):
+		return fmt.Errorf("the messages format takes no %s of the type %q", kind, wire.Mask(media, 100))
+	default:
+		w.dst = append(w.dst, `{"type":"base64","media_type":`...)
+		w.dst = wire.AppendQuoted(w.dst, media)
+		w.dst = append(w.dst, `,"data":`...)
+		w.dst = wire.AppendQuoted(w.dst, data)
+	}
+	w.dst = append(w.dst, '}')
+	if kind == "document" && p.Detail != "" {
+		w.dst = append(w.dst, `,"title":`...)
+		w.dst = wire.AppendQuoted(w.dst, p.Detail)
+	}
+	w.cache(p.Cache)
+	w.dst = append(w.dst, '}')
+	return nil
+}
+
+// upstreamDataURL splits data:<media type>[;parameters];base64,<data>.
+func upstreamDataURL(url string) (media, data string, ok bool) {
+	head, data, ok := strings.Cut(url, ";base64,")
+	media, isData := strings.CutPrefix(head, "data:")
+	if !ok || !isData {
+		return "", "", false
+	}
+	media, _, _ = strings.Cut(media, ";")
+	if media = strings.ToLower(media); media == "image/jpg" {
+		media = "image/jpeg"
+	}
+	return media, data, true
+}
+
+func upstreamTakes(kind, media string) bool {
+	switch media {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return kind == "image"
+	case "application/pdf":
+		return kind == "document"
+	}
+	return false
+}
+
+// upstreamBlank: blocks of white space only are refused there.
+func upstreamBlank(text string) bool { return strings.TrimSpace(text) == "" }

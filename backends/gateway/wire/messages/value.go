@@ -1,0 +1,127 @@
+package messages
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// fault is a 400 for the value at a JSON path; the message begins with the path.
+func fault(code, at, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, code, "%s %s", at, fmt.Sprintf(format, args...)).With(at)
+}
+
+func invalid(at, format string, args ...any) error {
+	return fault("invalid_value", at, format, args...)
+}
+
+func unsupported(at, format string, args ...any) error {
+	return fault("unsupported_parameter", at, format, args...)
+}
+
+func missing(at string) error {
+	return fault("missing_required_parameter", at, "is required")
+}
+
+// shown is a text of the client as an error message repeats it.
+func shown(text string) string { return strconv.Quote(wire.Mask(text, 100)) }
+
+// given reports whether a member is there and not null.
+func given(v gjson.Result) bool { return v.Type != gjson.Null }
+
+func wrongKind(at, want string, v gjson.Result) error {
+	if !given(v) {
+		return missing(at)
+	}
+	return invalid(at, "must be %s, it is %s", want, kindOf(v))
+}
+
+func kindOf(v gjson.Result) string {
+	switch {
+	case v.Type == gjson.String:
+		return "a string"
+	case v.Type == gjson.Number:
+		return "a number"
+	case v.Type == gjson.Null:
+		return "null"
+	case v.IsBool():
+		return "a boolean"
+	case v.IsArray():
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// text is a string that must be there.
+func text(v gjson.Result, at string) (string, error) {
+	if v.Type != gjson.String {
+		return "", wrongKind(at, "a string", v)
+	}
+	return v.Str, nil
+}
+
+// name is a text that must not be empty.
+func name(v gjson.Result, at string) (string, error) {
+	s, err := text(v, at)
+	if err == nil && s == "" {
+		err = invalid(at, "must not be empty")
+	}
+	return s, err
+}
+
+// optionalText is a string, or empty for what is not given.
+func optionalText(v gjson.Result, at string) (string, error) {
+	if !given(v) {
+		return "", nil
+	}
+	return text(v, at)
+}
+
+// optionalBool is a boolean, or false for what is not given.
+func optionalBool(v gjson.Result, at string) (bool, error) {
+	if given(v) && !v.IsBool() {
+		return false, wrongKind(at, "a boolean", v)
+	}
+	return v.Type == gjson.True, nil
+}
+
+// optionalObject reports whether there is an object.
+func optionalObject(v gjson.Result, at string) (bool, error) {
+	if given(v) && !v.IsObject() {
+		return false, wrongKind(at, "an object", v)
+	}
+	return given(v), nil
+}
+
+// integer is a number without a fraction that must be there.
+func integer(v gjson.Result, at string) (int64, error) {
+	if v.Type != gjson.Number {
+		return 0, wrongKind(at, "an integer", v)
+	}
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if err != nil {
+		return 0, invalid(at, "must be an integer")
+	}
+	return n, nil
+}
+
+// each calls do for every element of an array with the element's path.
+func each(array gjson.Result, at string, do func(v gjson.Result, at string) error) error {
+	if !array.IsArray() {
+		return wrongKind(at, "an array", array)
+	}
+	var err error
+	i := 0
+	array.ForEach(func(_, v gjson.Result) bool {
+		err = do(v, at+"["+strconv.Itoa(i)+"]")
+		i++
+		return err == nil
+	})
+	return err
+}

@@ -1,0 +1,505 @@
+package messages
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+func said(s string) hub.Delta    { return hub.Delta{Kind: hub.DeltaText, Text: []byte(s)} }
+func thought(s string) hub.Delta { return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(s)} }
+func refused(s string) hub.Delta { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(s)} }
+
+func called(call int, id, name string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaCall, Call: call, ID: id, Name: name}
+}
+
+// given arguments are JSON text; they are escaped as deltas are.
+func argued(call int, arguments string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: wire.AppendEscaped(nil, arguments)}
+}
+
+func kept(form hub.Form, data string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}}
+}
+
+func ended(finish hub.Finish) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: finish, Usage: wire.Usage{
+		Known: true, Prompt: 812, Completion: 41, CacheRead: 22, CacheWrite: 10, Reasoning: 7,
+	}}}
+}
+
+func stoppedBy(text string) hub.Delta {
+	d := ended(hub.FinishStop)
+	d.End.StopSequence = text
+	return d
+}
+
+// testReply makes tokens that can be read.
+func testReply() hub.Reply {
+	return hub.Reply{
+		InputTokens: 800,
+		NewID:       func(prefix string) string { return prefix + "1" },
+		Seal:        func(s hub.State) string { return "kcs1." + string(s.Form) + "." + s.Data },
+	}
+}
+
+func testRequest() *hub.Request {
+	return &hub.Request{
+		Format: hub.Messages, Model: "claude-sonnet-4-6", Stop: []string{"END"},
+		Tools:  []hub.Tool{{Name: hub.LegalName("mcp.read"), Own: "mcp.read"}},
+		Answer: hub.Answer{Reasoning: true, State: true},
+	}
+}
+
+var writerCases = []struct {
+	name   string
+	deltas []hub.Delta
+}{
+	{"text", []hub.Delta{said(`Hello`), said(` \"you\"\n`), ended(hub.FinishStop)}},
+	{"empty", []hub.Delta{ended(hub.FinishStop)}},
+	{"no_usage", []hub.Delta{said("Hello there"), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}},
+	{"reasoning_text", []hub.Delta{thought("Check the "), thought("file first."), kept(hub.FormItem, "{}"), said("Done."), ended(hub.FinishStop)}},
+	{"reasoning_call", []hub.Delta{thought("Check."), called(0, "call_a", "Read"), argued(0, `{"file_path"`), argued(0, `:"/x"}`), ended(hub.FinishCalls)}},
+	{"reasoning_alone", []hub.Delta{thought("Hm."), ended(hub.FinishLength)}},
+	{"two_states", []hub.Delta{thought("a"), kept(hub.FormItem, "1"), kept(hub.FormItem, "2"), thought("b"), kept(hub.FormDetails, "[1]"), kept(hub.FormDetails, "[1,2]"), said("x"), ended(hub.FinishStop)}},
+	{"state_before_call", []hub.Delta{said("I look."), kept(hub.FormThought, "sig"), called(0, "call_a", "Read"), argued(0, `{}`), ended(hub.FinishCalls)}},
+	{"redacted", []hub.Delta{thought("a"), kept(hub.FormRedacted, "xyz"), said("x"), ended(hub.FinishStop)}},
+	{"parallel", []hub.Delta{said("Both."), called(0, "call_a", hub.LegalName("mcp.read")), argued(0, `{"a":1}`), called(1, "call_b", "Bash"), argued(1, `{"b":`), argued(1, `2}`), ended(hub.FinishCalls)}},
+	{"interleaved", []hub.Delta{called(0, "call_a", "A"), called(1, "call_b", "B"), argued(0, `{"a":"}\"`), argued(1, `{"b":`), argued(0, `"}`), argued(1, `[2]}`), called(2, "call_c", "C"), argued(2, `{}`), ended(hub.FinishCalls)}},
+	{"text_within_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":`), said("mid"), thought("hm"), argued(0, `1}`), said("after"), ended(hub.FinishStop)}},
+	{"call_without_arguments", []hub.Delta{called(0, "call_a", "A"), called(1, "call_b", "B"), argued(1, `{"b":2}`), argued(0, `{}`), ended(hub.FinishStop)}},
+	{"length_in_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":"half`), ended(hub.FinishLength)}},
+	{"hopeless_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":tr`), ended(hub.FinishLength)}},
+	{"context", []hub.Delta{said("a"), ended(hub.FinishContext)}},
+	{"filtered", []hub.Delta{said("a"), ended(hub.FinishRefusal)}},
+	{"refusal", []hub.Delta{refused(`I \"can't\"`), refused(" do it."), ended(hub.FinishStop)}},
+	{"stop_sequence", []hub.Delta{said("a"), stoppedBy("END")}},
+	{"stop_sequence_unasked", []hub.Delta{said("a"), stoppedBy("\n\n")}},
+	{"calls_missing", []hub.Delta{said("a"), ended(hub.FinishCalls)}},
+}
+
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	for _, c := range writerCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			stream := NewWriter(testRequest(), testReply()).Stream(nil, c.deltas)
+			w := NewWriter(testRequest(), testReply())
+			var single []byte
+			for i := range c.deltas {
+				single = w.Stream(single, c.deltas[i:i+1])
+			}
+			if !bytes.Equal(stream, single) {
+				t.Errorf("deltas one by one give\n%s\nat once\n%s", single, stream)
+			}
+			whole, err := NewWriter(testRequest(), testReply()).Whole(c.deltas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkWhole(t, whole)
+			m := checkStream(t, stream)
+			if !m.done {
+				t.Error("the stream is not complete")
+			}
+			checkGolden(t, string(stream)+"-- whole --\n"+string(whole)+"\n", "writer", c.name+".txt")
+		})
+	}
+}
+
+func TestWriterThinkingDisplay(t *testing.T) {
+	t.Parallel()
+	deltas := []hub.Delta{thought("secret"), kept(hub.FormItem, "s"), said("x"), ended(hub.FinishStop)}
+	for _, c := range []struct {
+		name   string
+		answer hub.Answer
+		deltas []hub.Delta
+		blocks string
+	}{
+		{"omitted", hub.Answer{Reasoning: true, HideReasoningText: true}, deltas, "thinking() text(x)"},
+		{"off", hub.Answer{}, deltas, "thinking() text(x)"},
+		{"off without state", hub.Answer{}, []hub.Delta{thought("secret"), said("x"), ended(hub.FinishStop)}, "text(x)"},
+		{"off with a mark only", hub.Answer{}, []hub.Delta{thought("secret"), kept(hub.FormContent, ""), said("x"), ended(hub.FinishStop)}, "text(x)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := testRequest()
+			r.Answer = c.answer
+			stream := NewWriter(r, testReply()).Stream(nil, c.deltas)
+			if got := checkStream(t, stream).outline(); got != c.blocks {
+				t.Errorf("got %s, want %s", got, c.blocks)
+			}
+			whole, err := NewWriter(r, testReply()).Whole(c.deltas)
+			if err != nil || strings.Contains(string(whole)+string(stream), "secret") {
+				t.Errorf("whole %s, %v", whole, err)
+			}
+		})
+	}
+}
+
+func TestWriterWithoutTokens(t *testing.T) {
+	t.Parallel()
+	stream := string(NewWriter(testRequest(), hub.Reply{}).Stream(nil, []hub.Delta{
+		kept(hub.FormItem, "s"), thought("a"), kept(hub.FormRedacted, "r"), said("x"), ended(hub.FinishStop),
+	}))
+	m := checkStream(t, []byte(stream))
+	if got := m.outline(); got != "thinking(a) text(x)" || !strings.Contains(stream, `"signature":"kcs1."}`) {
+		t.Errorf("%s\n%s", got, stream)
+	}
+	if !strings.HasPrefix(gjson.Get(stream[strings.Index(stream, "{"):], "message.id").Str, "msg_") {
+		t.Error("no id was made")
+	}
+}
+
+func TestWriterFail(t *testing.T) {
+	t.Parallel()
+	f := hub.Failure{Code: "upstream_stream_error", Type: "overloaded_error", Message: "it \"broke\"", RequestID: "req_1"}
+	want := "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"it \\\"broke\\\"\"},\"request_id\":\"req_1\"}\n\n"
+	w := NewWriter(testRequest(), testReply())
+	if got := string(w.Fail(nil, f)); got != want {
+		t.Errorf("at the start: %s", got)
+	}
+	if got := w.KeepAlive(w.Fail(w.Stream(nil, []hub.Delta{said("late")}), f)); len(got) != 0 {
+		t.Errorf("behind the end: %s", got)
+	}
+	w = NewWriter(testRequest(), testReply())
+	out := w.Stream(nil, []hub.Delta{said("a")})
+	begun := len(out)
+	f.Type = ""
+	out = w.Fail(out, f)
+	if got := string(out[begun:]); got != strings.Replace(want, "overloaded_error", "api_error", 1) {
+		t.Errorf("within: %s", got)
+	}
+	checkStream(t, out)
+}
+
+func TestWriterKeepAlive(t *testing.T) {
+	t.Parallel()
+	w := NewWriter(testRequest(), testReply())
+	out := w.KeepAlive(nil)
+	if string(out) != ": keep-alive\n\n" {
+		t.Errorf("at the start: %s", out)
+	}
+	out = w.Stream(out, []hub.Delta{said("a")})
+	begun := len(out)
+	out = w.KeepAlive(out)
+	if got := string(out[begun:]); got != "event: ping\ndata: {\"type\":\"ping\"}\n\n" {
+		t.Errorf("within: %s", got)
+	}
+	out = w.Stream(out, []hub.Delta{ended(hub.FinishStop)})
+	if end := len(out); len(w.KeepAlive(out)) != end {
+		t.Error("a ping behind the end")
+	}
+	checkStream(t, out)
+}
+
+func TestWriterWholeArguments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		arguments string
+		finish    hub.Finish
+		input     string // empty: an error
+	}{
+		{`{"a": 1}`, hub.FinishCalls, `{"a": 1}`},
+		{" {}\n", hub.FinishCalls, `{}`},
+		{``, hub.FinishCalls, `{}`},
+		{`{"a":["x`, hub.FinishCalls, `{"a":["x"]}`},
+		{`{"a":{"b":"\"`, hub.FinishCalls, `{"a":{"b":"\""}}`},
+		{`{"a":1`, hub.FinishLength, `{"a":1}`},
+		{`{"a":`, hub.FinishLength, `{}`},
+		{`{"a":`, hub.FinishCalls, ``},
+		{`[1]`, hub.FinishCalls, ``},
+		{`"x"`, hub.FinishStop, ``},
+		{`null`, hub.FinishStop, ``},
+		{`{}{}`, hub.FinishStop, ``},
+		{strings.Repeat("[", 10000), hub.FinishStop, ``},
+	} {
+		whole, err := NewWriter(testRequest(), testReply()).Whole([]hub.Delta{called(0, "a", "f"), argued(0, c.arguments), ended(c.finish)})
+		if c.input == "" {
+			if !errors.Is(err, hub.ErrArguments) {
+				t.Errorf("%.20s: got %s, %v", c.arguments, whole, err)
+			}
+			continue
+		}
+		if got := gjson.GetBytes(whole, "content.0.input").Raw; err != nil || got != c.input {
+			t.Errorf("%s: got %s, %v", c.arguments, got, err)
+		}
+	}
+}
+
+// A call that never ends must not make the writer keep all that follows.
+func TestWriterHoldsNotTooMuch(t *testing.T) {
+	t.Parallel()
+	w := NewWriter(testRequest(), testReply())
+	out := w.Stream(nil, []hub.Delta{called(0, "a", "A"), argued(0, `{"a":`)})
+	chunk := strings.Repeat("x", 1<<20)
+	for range 12 {
+		out = w.Stream(out, []hub.Delta{said(chunk)})
+	}
+	if len(out) < maxHeld {
+		t.Errorf("%d bytes came out", len(out))
+	}
+	out = w.Stream(out, []hub.Delta{argued(0, `1}`), ended(hub.FinishStop)})
+	if m := checkStream(t, out); len(m.blocks) != 2 || len(m.blocks[1].text) != 12<<20 {
+		t.Error("text was lost")
+	}
+}
+
+// message is what a client makes of a stream.
+type message struct {
+	started, done, failed bool
+	blocks                []received
+}
+
+type received struct{ kind, text, signature, id, name string }
+
+func (m *message) outline() string {
+	all := make([]string, 0, len(m.blocks))
+	for _, b := range m.blocks {
+		all = append(all, b.kind+"("+b.text+")")
+	}
+	return strings.Join(all, " ")
+}
+
+// checkStream reads a stream as a strict client does and asserts the invariants of
+// specification 6.1.
+func checkStream(t *testing.T, stream []byte) *message {
+	t.Helper()
+	m := &message{}
+	open, pings, deltaSeen := -1, 0, false
+	for event := range strings.SplitSeq(strings.TrimSuffix(string(stream), "\n\n"), "\n\n") {
+		if strings.HasPrefix(event, ":") {
+			continue
+		}
+		name, data, ok := strings.Cut(event, "\ndata: ")
+		name, hasName := strings.CutPrefix(name, "event: ")
+		if !ok || !hasName || strings.Contains(data, "\n") || !json.Valid([]byte(data)) {
+			t.Fatalf("not an event: %.300q", event)
+		}
+		v := gjson.Parse(data)
+		if v.Get("type").Str != name {
+			t.Errorf("event %s has type %s", name, v.Get("type"))
+		}
+		if m.done || m.failed {
+			t.Errorf("%s behind the end", name)
+		}
+		index := int(v.Get("index").Int())
+		if v.Get("index").Exists() && name != "content_block_start" && index != open {
+			t.Errorf("%s of block %d, block %d is open", name, index, open)
+		}
+		if !m.started && name != "message_start" && name != "error" {
+			t.Errorf("%s before message_start", name)
+		}
+		switch name {
+		case "message_start":
+			if m.started {
+				t.Error("a second message_start")
+			}
+			m.started = true
+		case "ping":
+			pings++
+		case "content_block_start":
+			if open >= 0 || index != len(m.blocks) || deltaSeen {
+				t.Errorf("block %d begins, %d is open, %d were begun", index, open, len(m.blocks))
+			}
+			open = index
+			b := v.Get("content_block")
+			m.blocks = append(m.blocks, received{kind: b.Get("type").Str, id: b.Get("id").Str, name: b.Get("name").Str, text: b.Get("data").Str})
+		case "content_block_delta":
+			if open < 0 {
+				t.Fatalf("a delta without a block: %s", data)
+			}
+			m.blocks[open].take(t, v.Get("delta"))
+		case "content_block_stop":
+			if open < 0 {
+				t.Fatalf("a stop without a block: %s", data)
+			}
+			m.blocks[open].check(t)
+			open = -1
+		case "message_delta":
+			if open >= 0 || deltaSeen || !v.Get("usage.output_tokens").Exists() || v.Get("delta.stop_reason").Str == "" {
+				t.Errorf("message_delta, block %d is open: %s", open, data)
+			}
+			deltaSeen = true
+		case "message_stop":
+			if !deltaSeen {
+				t.Error("no message_delta")
+			}
+			m.done = true
+		case "error":
+			m.failed = true
+		default:
+			t.Errorf("unknown event %s", name)
+		}
+	}
+	if len(m.blocks) > 0 && pings == 0 {
+		t.Error("no ping")
+	}
+	return m
+}
+
+func (b *received) take(t *testing.T, delta gjson.Result) {
+	t.Helper()
+	kind := delta.Get("type").Str
+	fits := map[string]string{"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
+	if fits[kind] != b.kind {
+		t.Errorf("%s in a %s block", kind, b.kind)
+	}
+	if b.signature != "" {
+		t.Errorf("%s behind the signature", kind)
+	}
+	b.text += delta.Get("text").Str + delta.Get("thinking").Str + delta.Get("partial_json").Str
+	b.signature += delta.Get("signature").Str
+}
+
+func (b *received) check(t *testing.T) {
+	t.Helper()
+	switch {
+	case b.kind == "text" && b.text == "", b.kind == "tool_use" && b.text == "":
+		t.Errorf("an empty %s block", b.kind)
+	case b.kind == "thinking" && b.signature == "":
+		t.Error("a thinking block without signature")
+	case b.kind == "tool_use" && (b.id == "" || b.name == ""):
+		t.Errorf("tool block %+v", b)
+	}
+}
+
+func checkWhole(t *testing.T, body []byte) {
+	t.Helper()
+	v := gjson.ParseBytes(body)
+	if !json.Valid(body) || v.Get("type").Str != "message" || v.Get("role").Str != "assistant" || v.Get("stop_reason").Str == "" || v.Get("content.#").Int() == 0 {
+		t.Errorf("not a message: %s", body)
+	}
+	v.Get("content").ForEach(func(_, b gjson.Result) bool {
+		if b.Get("type").Str == "tool_use" && !b.Get("input").IsObject() || b.Get("type").Str == "thinking" && b.Get("signature").Str == "" {
+			t.Errorf("block %s", b.Raw)
+		}
+		return true
+	})
+}
+
+// script makes deltas of bytes in an order that hub allows, and what a client has to
+// get: all texts, and the arguments of each call.
+func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []string) {
+	pieces := [...]string{`{`, `}`, `\"`, `a`, `\\`, `:1`, `[`, `]`, `,`, `ü`, ` `}
+	for _, c := range in {
+		piece := pieces[int(c>>3)%len(pieces)]
+		switch c % 8 {
+		case 0:
+			deltas = append(deltas, said(piece))
+			text += piece
+		case 1:
+			deltas = append(deltas, thought(piece))
+			reasoning += piece
+		case 2:
+			deltas = append(deltas, called(len(arguments), fmt.Sprintf("call_%d", len(arguments)), "F"))
+			arguments = append(arguments, "")
+		case 3, 4, 5:
+			if n := len(arguments); n > 0 {
+				call := int(c>>5) % n
+				// Arguments of a call are an object and nothing behind it.
+				if a := arguments[call]; a == "" {
+					piece = `{\"k\":\"`
+				} else if strings.HasSuffix(a, "}") {
+					continue
+				} else if c%8 == 5 {
+					piece = `\"}`
+				} else {
+					piece = "v"
+				}
+				deltas = append(deltas, hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: []byte(piece)})
+				arguments[call] += piece
+			}
+		case 6:
+			forms := [...]hub.Form{hub.FormItem, hub.FormRedacted, hub.FormThought, hub.FormDetails, hub.FormContent}
+			deltas = append(deltas, kept(forms[int(c>>3)%len(forms)], piece))
+		case 7:
+			deltas = append(deltas, refused(piece))
+			text += piece
+		}
+	}
+	for call, a := range arguments {
+		if !strings.HasSuffix(a, "}") {
+			rest := `\"}`
+			if a == "" {
+				rest = "{}"
+			}
+			deltas = append(deltas, hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: []byte(rest)})
+			arguments[call] += rest
+		}
+	}
+	return append(deltas, ended(hub.FinishStop)), text, reasoning, arguments
+}
+
+func FuzzWriter(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7})
+	f.Add([]byte{2, 2, 3, 35, 0, 1, 6, 5, 37, 0})
+	f.Add([]byte{1, 6, 14, 22, 30, 2, 3, 4, 0, 5, 0})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if len(in) > 2000 {
+			return
+		}
+		deltas, text, reasoning, arguments := script(in)
+		stream := NewWriter(testRequest(), testReply()).Stream(nil, deltas)
+		m := checkStream(t, stream)
+		if !m.done {
+			t.Error("the stream is not complete")
+		}
+		unescaped := func(s string) string { return string(wire.AppendUnquoted(nil, []byte(s))) }
+		gotText, gotReasoning := "", ""
+		inputs := make([]string, 0, len(arguments))
+		for _, b := range m.blocks {
+			switch b.kind {
+			case "text":
+				gotText += b.text
+			case "thinking":
+				gotReasoning += b.text
+			case "tool_use":
+				inputs = append(inputs, b.text)
+				if want := fmt.Sprintf("call_%d", len(inputs)-1); b.id != want {
+					t.Errorf("call %s, want %s", b.id, want)
+				}
+			}
+		}
+		for i := range arguments {
+			arguments[i] = unescaped(arguments[i])
+		}
+		if gotText != unescaped(text) || gotReasoning != unescaped(reasoning) || !slices.Equal(inputs, arguments) {
+			t.Errorf("text %q of %q, reasoning %q of %q, arguments %q of %q", gotText, text, gotReasoning, reasoning, inputs, arguments)
+		}
+		whole, err := NewWriter(testRequest(), testReply()).Whole(deltas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWhole(t, whole)
+	})
+}
+
+func BenchmarkWriterText(b *testing.B) {
+	w := NewWriter(testRequest(), testReply())
+	deltas := []hub.Delta{said(`some text of a token \"or\" three`)}
+	dst := w.Stream(make([]byte, 0, 4096), deltas)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = w.Stream(dst[:0], deltas)
+	}
+}
+
+func BenchmarkWriterArguments(b *testing.B) {
+	w := NewWriter(testRequest(), testReply())
+	dst := w.Stream(make([]byte, 0, 4096), []hub.Delta{called(0, "a", "A"), argued(0, `{"a":"`)})
+	deltas := []hub.Delta{argued(0, `some \"text\" of a call`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = w.Stream(dst[:0], deltas)
+	}
+}

@@ -1,0 +1,216 @@
+package responses
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// call is a call of a tool by the model, in the item of the tool's kind.
+type call struct {
+	id    string // of the call, not of the item
+	tool  hub.Tool
+	index int // of the item, or none as long as there is none
+	// text is the inside of the JSON string of the arguments, or of the input of a
+	// custom tool.
+	text  []byte
+	input *inputDecoder // of a custom tool
+	body  []byte        // JSON object, of the kinds that hold one
+}
+
+// callKind is how calls of a kind of tool look.
+type callKind struct {
+	item   string // type of the item
+	prefix string // of its id
+	// member holds what the tool is asked to do. A call with defaults holds an object
+	// there, in which the members that clients rely on are filled in.
+	member   string
+	object   bool
+	defaults []hub.Param
+	extra    string // more members
+}
+
+var callKinds = [...]callKind{
+	hub.ToolFunction: {item: "function_call", prefix: "fc_", member: "arguments"},
+	hub.ToolCustom:   {item: "custom_tool_call", prefix: "ctc_", member: "input"},
+	hub.ToolSearch: {
+		item: "tool_search_call", prefix: "tsc_", member: "arguments", object: true,
+		extra: `"execution":"client",`,
+	},
+	hub.ToolLocalShell: {
+		item: "local_shell_call", prefix: "lsh_", member: "action", object: true,
+		defaults: []hub.Param{{Name: "type", Value: `"exec"`}, {Name: "command", Value: "[]"}, {Name: "env", Value: "{}"}},
+	},
+	hub.ToolShell: {
+		item: "shell_call", prefix: "sh_", member: "action", object: true,
+		defaults: []hub.Param{{Name: "commands", Value: "[]"}, {Name: "max_output_length", Value: "null"}, {Name: "timeout_ms", Value: "null"}},
+		extra:    `"environment":{"type":"local"},`,
+	},
+	hub.ToolApplyPatch: {item: "apply_patch_call", prefix: "apc_", member: "operation", object: true},
+}
+
+func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
+
+// late reports whether the item is still to come: one that holds an object appears
+// when the object is whole.
+func (c *call) late() bool { return c.index == none }
+
+// append appends the item.
+func (c *call) append(dst []byte, it *item) []byte {
+	k := c.kind()
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendQuoted(dst, it.id)
+	dst = append(dst, `,"type":"`...)
+	dst = append(dst, k.item...)
+	dst = append(dst, `","status":"`...)
+	dst = append(dst, it.status.String()...)
+	dst = append(dst, `","call_id":`...)
+	dst = wire.AppendQuoted(dst, c.id)
+	dst = append(dst, ',')
+	if k.object {
+		dst = append(dst, k.extra...)
+		dst = append(dst, '"')
+		dst = append(dst, k.member...)
+		dst = append(dst, `":`...)
+		dst = append(dst, c.body...)
+		return append(dst, '}')
+	}
+	if c.tool.Namespace != "" {
+		dst = append(dst, `"namespace":`...)
+		dst = wire.AppendQuoted(dst, c.tool.Namespace)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"name":`...)
+	dst = wire.AppendQuoted(dst, c.tool.Own)
+	dst = append(dst, `,"`...)
+	dst = append(dst, k.member...)
+	dst = append(dst, `":"`...)
+	dst = append(dst, c.text...)
+	return append(dst, `"}`...)
+}
+
+// call begins a call.
+func (w *writer) call(dst []byte, d *hub.Delta) []byte {
+	dst = w.closeCurrent(dst)
+	c := &call{id: d.ID, tool: w.r.Tool(d.Name), index: none}
+	w.calls = append(w.calls, c)
+	if c.tool.Kind == hub.ToolCustom {
+		c.input = &inputDecoder{}
+	}
+	if c.kind().object {
+		return dst
+	}
+	return w.addCall(dst, c)
+}
+
+func (w *writer) addCall(dst []byte, c *call) []byte {
+	c.index = len(w.items)
+	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})
+}
+
+// arguments writes a piece of a call's arguments.
+func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
+	if c.late() {
+		c.text = append(c.text, text...)
+		return dst
+	}
+	if c.input == nil {
+		c.text = append(c.text, text...)
+		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
+		return appendText(dst, "delta", text)
+	}
+	from := len(c.text)
+	c.text = c.input.decode(c.text, text)
+	return w.inputDelta(dst, c, from)
+}
+
+// inputDelta writes what came to a custom tool's input.
+func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
+	if from == len(c.text) {
+		return dst
+	}
+	dst = w.about(dst, "response.custom_tool_call_input.delta", c.index)
+	return appendText(dst, "delta", c.text[from:])
+}
+
+// closeCall ends a call.
+func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
+	s := completed
+	if r.status != "completed" && !c.sound() {
+		s = incomplete
+	}
+	if c.input != nil {
+		from := len(c.text)
+		c.text = c.input.finish(c.text)
+		dst = w.inputDelta(dst, c, from)
+		dst = w.about(dst, "response.custom_tool_call_input.done", c.index)
+		dst = appendText(dst, "input", c.text)
+		return w.done(dst, c.index, s)
+	}
+	dst = w.about(dst, "response.function_call_arguments.done", c.index)
+	dst = append(dst, `,"name":`...)
+	dst = wire.AppendQuoted(dst, c.tool.Own)
+	dst = appendText(dst, "arguments", c.text)
+	return w.done(dst, c.index, s)
+}
+
+// sound reports whether the arguments are what the tool takes.
+func (c *call) sound() bool {
+	if c.input != nil {
+		return c.input.sound()
+	}
+	return isObject(wire.AppendUnquoted(nil, c.text))
+}
+
+// isObject reports whether a text is one JSON object.
+func isObject(text []byte) bool {
+	s := wire.NewScanner(text)
+	return s.Kind() == wire.Object && s.Skip() == nil && s.End() == nil
+}
+
+// lateCall writes a call that holds an object. Of one that was cut off in its arguments
+// nothing could be run, so it does not appear.
+func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
+	body := wire.AppendUnquoted(nil, c.text)
+	switch {
+	case isObject(body):
+		toOneLine(body)
+		c.body = appendFilled(nil, body, c.kind().defaults)
+	case r.status != "completed":
+		return dst
+	default:
+		c.body = append(append([]byte(`{"_raw":"`), c.text...), `"}`...)
+	}
+	dst = w.addCall(dst, c)
+	return w.done(dst, c.index, completed)
+}
+
+// appendFilled appends an object with the members that it lacks.
+func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
+	object := gjson.ParseBytes(body)
+	dst = append(dst, '{')
+	from := len(dst)
+	object.ForEach(func(key, v gjson.Result) bool {
+		if len(dst) > from {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, key.Raw...)
+		dst = append(dst, ':')
+		dst = append(dst, v.Raw...)
+		return true
+	})
+	for _, p := range defaults {
+		if object.Get(p.Name).Exists() {
+			continue
+		}
+		if len(dst) > from {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, p.Name...)
+		dst = append(dst, `":`...)
+		dst = append(dst, p.Value...)
+	}
+	return append(dst, '}')
+}

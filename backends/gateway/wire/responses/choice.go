@@ -1,0 +1,158 @@
+package responses
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// choice reads tool_choice (specification 4.4).
+func (in *reader) choice() error {
+	v := in.fields.get("tool_choice")
+	switch {
+	case !v.given():
+		return nil
+	case v.Type == gjson.String:
+		switch v.Str {
+		case "auto", "none", "required":
+			return in.choose(v, hub.Choice{Mode: v.Str})
+		}
+		return v.invalid("must be one of auto, none, required, or an object, it is %s", quoted(v.Str))
+	}
+	if err := v.object(); err != nil {
+		return v.wrong("a string or an object")
+	}
+	if err := in.tool.open(v); err != nil {
+		return err
+	}
+	kind, err := in.tool.name("type")
+	if err != nil {
+		return err
+	}
+	if kind == "allowed_tools" {
+		return in.allowed(v)
+	}
+	key, offered, err := in.named(&in.tool, kind)
+	if err != nil {
+		return err
+	}
+	if !offered {
+		at := in.tool.get("type")
+		return at.unsupported("names the tool %s, which is run by its vendor and not offered here", quoted(kind))
+	}
+	name, known := in.names[key]
+	if !known && len(in.r.Tools) > 0 {
+		return v.invalid("names the tool %s, which is not in tools", quoted(key.flatName()))
+	}
+	return in.choose(v, hub.Choice{Mode: "function", Name: name})
+}
+
+// choose takes a choice when there is something to choose from.
+func (in *reader) choose(v value, c hub.Choice) error {
+	switch {
+	case len(in.r.Tools) > 0:
+		in.r.Choice = c
+	case c.Mode == "required" || c.Mode == "function":
+		in.drop(v.String())
+	}
+	return nil
+}
+
+// named is the tool that an object with a type names; not offered: one that is run
+// by its vendor.
+func (in *reader) named(o *object, kind string) (key toolKey, offered bool, err error) {
+	switch kind {
+	case "function", "custom":
+		if kind == "custom" {
+			key.kind = hub.ToolCustom
+		}
+		if key.own, err = o.name("name"); err == nil {
+			key.namespace, err = o.text("namespace")
+		}
+		return key, true, err
+	}
+	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
+		if toolNames[k] == kind {
+			key = toolKey{kind: k, own: kind}
+			// The same type may be run by the vendor, too.
+			_, offered = in.names[key]
+			return key, offered, nil
+		}
+	}
+	return key, false, nil
+}
+
+// allowed keeps only the tools that the object in in.tool lists.
+func (in *reader) allowed(v value) error {
+	at := in.tool.get("mode")
+	mode, err := at.text()
+	switch {
+	case err != nil:
+		return err
+	case mode == "":
+		mode = "auto"
+	case mode != "auto" && mode != "required":
+		return at.invalid("must be auto or required, it is %s", quoted(mode))
+	}
+	list := in.tool.get("tools")
+	keep := make(map[string]bool)
+	err = list.each(func(element value) error {
+		if err := in.inner.open(element); err != nil {
+			return err
+		}
+		kind, err := in.inner.name("type")
+		if err != nil {
+			return err
+		}
+		if kind == "namespace" {
+			return in.allowNamespace(element, keep)
+		}
+		key, offered, err := in.named(&in.inner, kind)
+		if err != nil {
+			return err
+		}
+		if !offered {
+			in.drop(element.String())
+			return nil
+		}
+		name, known := in.names[key]
+		if !known {
+			return element.invalid("names the tool %s, which is not in tools", quoted(key.flatName()))
+		}
+		keep[name] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(keep) == 0 {
+		return list.unsupported("allows no tool that is offered here")
+	}
+	// The order stays that of tools, since caches go by it.
+	tools := make([]hub.Tool, 0, len(keep))
+	for _, t := range in.r.Tools {
+		if keep[t.Name] {
+			tools = append(tools, t)
+		}
+	}
+	in.r.Tools = tools
+	return in.choose(v, hub.Choice{Mode: mode})
+}
+
+// allowNamespace keeps all tools of the namespace in in.inner.
+func (in *reader) allowNamespace(v value, keep map[string]bool) error {
+	name, err := in.inner.name("name")
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, t := range in.r.Tools {
+		if t.Namespace == name {
+			keep[t.Name], found = true, true
+		}
+	}
+	if !found {
+		return v.invalid("names the namespace %s, which is not in tools", quoted(name))
+	}
+	return nil
+}

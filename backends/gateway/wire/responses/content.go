@@ -1,0 +1,175 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// content is that of a message: a string or parts. Empty texts are left out.
+func (in *reader) content(v value) ([]hub.Part, error) {
+	switch {
+	case v.Type == gjson.String && v.Str != "":
+		return in.words(v.Str), nil
+	case v.Type == gjson.String || !v.given():
+		return nil, nil
+	case !v.IsArray():
+		return nil, v.wrong("a string or an array")
+	}
+	var parts []hub.Part
+	err := v.each(func(element value) error {
+		part, err := in.readPart(element)
+		if err == nil && (part.Kind != hub.PartText || part.Text != "") {
+			in.count(part.Text)
+			parts = append(parts, part)
+		}
+		return err
+	})
+	return parts, err
+}
+
+// mixed is the output of a tool in parts: the texts as one, with a note for
+// each other part, and these.
+func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
+	var texts []string
+	err = v.each(func(element value) error {
+		part, err := in.readPart(element)
+		if err != nil {
+			return err
+		}
+		switch part.Kind {
+		case hub.PartText:
+			if part.Text != "" {
+				texts = append(texts, part.Text)
+			}
+			return nil
+		case hub.PartImage:
+			texts = append(texts, "[image attached below]")
+		case hub.PartFile:
+			texts = append(texts, "[file attached below]")
+		default:
+			texts = append(texts, "[audio attached below]")
+		}
+		others = append(others, part)
+		return nil
+	})
+	return strings.Join(texts, "\n"), others, err
+}
+
+func (in *reader) readPart(v value) (hub.Part, error) {
+	if err := in.part.open(v); err != nil {
+		return hub.Part{}, err
+	}
+	kind, err := in.part.name("type")
+	if err != nil {
+		return hub.Part{}, err
+	}
+	switch kind {
+	case "input_text", "output_text", "text":
+		text, err := in.part.text("text")
+		return hub.Part{Kind: hub.PartText, Text: text}, err
+	case "refusal":
+		text, err := in.part.text("refusal")
+		return hub.Part{Kind: hub.PartText, Text: text}, err
+	case "input_image":
+		return in.image()
+	case "input_file":
+		return in.file()
+	case "input_audio":
+		return in.audio()
+	}
+	at := in.part.get("type")
+	return hub.Part{}, at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", quoted(kind))
+}
+
+// uploaded refuses files that were uploaded before: they belong to an account
+// elsewhere.
+func (in *reader) uploaded() error {
+	if v := in.part.get("file_id"); v.given() {
+		return v.unsupported("is not supported, no files are stored here: send the content as a data URL")
+	}
+	return nil
+}
+
+// url is a member that is a data URL or one of the web. The gateway never fetches it.
+func (in *reader) url(name string, schemes ...string) (string, error) {
+	v := in.part.get(name)
+	url, err := v.text()
+	if err != nil || url == "" {
+		return "", err
+	}
+	for _, scheme := range schemes {
+		if strings.HasPrefix(url, scheme) {
+			return url, nil
+		}
+	}
+	return "", v.invalid("must begin with %s", strings.Join(schemes, " or "))
+}
+
+func (in *reader) image() (hub.Part, error) {
+	in.r.Needs |= wire.NeedImage
+	part := hub.Part{Kind: hub.PartImage}
+	err := in.uploaded()
+	if err == nil {
+		part.URL, err = in.url("image_url", "data:", "https://", "http://")
+	}
+	if err != nil {
+		return part, err
+	}
+	if part.URL == "" {
+		v := in.part.get("image_url")
+		return part, v.missing()
+	}
+	v := in.part.get("detail")
+	part.Detail, err = v.text()
+	switch part.Detail {
+	case "", "auto", "low", "high":
+	case "original":
+		part.Detail = "high"
+	default:
+		return part, v.invalid("must be one of auto, low, high, original, it is %s", quoted(part.Detail))
+	}
+	return part, err
+}
+
+func (in *reader) file() (hub.Part, error) {
+	in.r.Needs |= wire.NeedFile
+	part := hub.Part{Kind: hub.PartFile}
+	err := in.uploaded()
+	if err == nil {
+		part.Detail, err = in.part.text("filename")
+	}
+	if err == nil {
+		part.URL, err = in.url("file_data", "data:")
+	}
+	if err == nil && part.URL == "" {
+		part.URL, err = in.url("file_url", "https://", "http://")
+	}
+	if err != nil {
+		return part, err
+	}
+	if part.URL == "" {
+		v := in.part.get("file_data")
+		return part, v.missing()
+	}
+	if part.Detail == "" {
+		part.Detail = "document.pdf"
+	}
+	return part, nil
+}
+
+func (in *reader) audio() (hub.Part, error) {
+	in.r.Needs |= wire.NeedAudio
+	part := hub.Part{Kind: hub.PartAudio}
+	if err := in.inner.open(in.part.get("input_audio")); err != nil {
+		return part, err
+	}
+	var err error
+	if part.Data, err = in.inner.name("data"); err == nil {
+		part.Detail, err = in.inner.name("format")
+	}
+	return part, err
+}

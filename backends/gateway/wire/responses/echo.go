@@ -1,0 +1,57 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// echo notes what the response repeats of the request (specification 8), with the
+// defaults of the public reference. What is not done here is not claimed: nothing
+// is stored and nothing truncated.
+func (in *reader) echo() {
+	text := in.fields.get("text")
+	reasoning := in.fields.get("reasoning")
+	in.r.Answer.Echo = []hub.Param{
+		in.repeat("instructions", "null"),
+		in.repeat("max_output_tokens", "null"),
+		in.repeat("metadata", "{}"),
+		in.repeat("parallel_tool_calls", "true"),
+		{Name: "previous_response_id", Value: "null"},
+		in.repeat("prompt_cache_key", "null"),
+		{Name: "reasoning", Value: `{"effort":` + inner(reasoning, "effort", "null") + `,"summary":` + inner(reasoning, "summary", "null") + `}`},
+		in.repeat("safety_identifier", "null"),
+		{Name: "service_tier", Value: `"default"`},
+		{Name: "store", Value: "false"},
+		in.repeat("temperature", "1.0"),
+		{Name: "text", Value: `{"format":` + inner(text, "format", `{"type":"text"}`) + `,"verbosity":` + inner(text, "verbosity", `"medium"`) + `}`},
+		in.repeat("tool_choice", `"auto"`),
+		in.repeat("tools", "[]"),
+		in.repeat("top_logprobs", "0"),
+		in.repeat("top_p", "1.0"),
+		{Name: "truncation", Value: `"disabled"`},
+		in.repeat("user", "null"),
+	}
+}
+
+func (in *reader) repeat(name, missing string) hub.Param {
+	if v := in.fields.get(name); v.given() {
+		return hub.Param{Name: name, Value: oneLine(v.Raw)}
+	}
+	return hub.Param{Name: name, Value: missing}
+}
+
+// inner is the member of an object, or of nothing.
+func inner(v value, name, missing string) string {
+	if r := v.Get(name); r.Type != gjson.Null {
+		return oneLine(r.Raw)
+	}
+	return missing
+}
+
+// lineEnds stand in JSON between tokens only, and an event has one line.
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
+
+func oneLine(json string) string { return lineEnds.Replace(json) }

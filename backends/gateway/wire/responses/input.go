@@ -1,0 +1,214 @@
+package responses
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// inputDecoder takes the text out of {"input": "…"}, the arguments of a custom
+// tool, while they come. What it gives is the inside of a JSON string, so the
+// escapes of the text stay as the model wrote them when they are whole and right.
+type inputDecoder struct {
+	phase inputPhase
+	// held is JSON text that is not understood yet: what comes before the text, an
+	// escape without its end, or all of it when it is none of the expected form.
+	held    []byte
+	scratch []byte
+}
+
+type inputPhase uint8
+
+const (
+	inputBefore inputPhase = iota
+	inputWithin
+	inputBehind
+	inputOther // not the expected form: read at the end
+)
+
+// decode takes a piece of the arguments (the inside of a JSON string) and appends
+// what it adds to the text to dst.
+func (d *inputDecoder) decode(dst, piece []byte) []byte {
+	switch d.phase {
+	case inputBehind:
+		return dst
+	case inputBefore, inputOther:
+		d.held = wire.AppendUnquoted(d.held, piece)
+	case inputWithin:
+		d.scratch = append(d.scratch[:0], d.held...)
+		d.held = d.held[:0]
+		d.scratch = wire.AppendUnquoted(d.scratch, piece)
+		return d.within(dst, d.scratch)
+	}
+	if d.phase == inputOther {
+		return dst
+	}
+	n, more := inputStart(d.held)
+	switch {
+	case n > 0:
+		d.phase = inputWithin
+		d.scratch = append(d.scratch[:0], d.held[n:]...)
+		d.held = d.held[:0]
+		return d.within(dst, d.scratch)
+	case !more || len(d.held) > maxInputStart:
+		d.phase = inputOther
+	}
+	return dst
+}
+
+// maxInputStart bounds what is looked at again with every piece.
+const maxInputStart = 256
+
+// inputStart is the length of {"input":" with any white space in it; more: the
+// text may still become that.
+func inputStart(text []byte) (n int, more bool) {
+	for _, want := range [...]string{"{", `"input"`, ":", `"`} {
+		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
+			n++
+		}
+		rest := text[n:]
+		if len(rest) < len(want) {
+			return 0, bytes.HasPrefix([]byte(want), rest)
+		}
+		if !bytes.HasPrefix(rest, []byte(want)) {
+			return 0, false
+		}
+		n += len(want)
+	}
+	return n, false
+}
+
+// within passes the inside of the string: text that is not the end of an escape is
+// kept for the next time.
+func (d *inputDecoder) within(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '"':
+			d.phase = inputBehind
+			return dst
+		case c == '\\':
+			size, whole := escapeSize(text[i:])
+			if !whole {
+				d.held = append(d.held, text[i:]...)
+				return dst
+			}
+			dst = appendEscape(dst, text[i:i+size])
+			i += size
+		case c < ' ': // models write line ends as they are
+			dst = wire.AppendEscaped(dst, text[i:i+1])
+			i++
+		default:
+			from := i
+			for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' ' {
+				i++
+			}
+			dst = append(dst, text[from:i]...)
+		}
+	}
+	return dst
+}
+
+// escapeSize is the length of the escape that a text begins with, both halves of
+// a surrogate pair together. 1: it is none, and the backslash stands for itself.
+// whole is false when its end is not there yet.
+func escapeSize(text []byte) (size int, whole bool) {
+	if len(text) < 2 {
+		return 0, false
+	}
+	if text[1] != 'u' {
+		if strings.IndexByte(`"\/bfnrt`, text[1]) < 0 {
+			return 1, true
+		}
+		return 2, true
+	}
+	if digits := hexRun(text[2:]); digits < 4 {
+		return 1, len(text) > 2+digits
+	}
+	if !highSurrogate(text) {
+		return 6, true
+	}
+	switch rest := text[6:]; {
+	case len(rest) == 0 || len(rest) == 1 && rest[0] == '\\':
+		return 0, false
+	case rest[0] != '\\' || rest[1] != 'u':
+		return 6, true
+	default:
+		if digits := hexRun(rest[2:]); digits < 4 {
+			return 6, len(rest) > 2+digits
+		}
+		return 12, true
+	}
+}
+
+// hexRun is how many of the first four bytes are hexadecimal digits.
+func hexRun(text []byte) (n int) {
+	for n < 4 && n < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[n]) >= 0 {
+		n++
+	}
+	return n
+}
+
+// highSurrogate reports whether a \u escape is the first half of a pair.
+func highSurrogate(escape []byte) bool {
+	return (escape[2] == 'd' || escape[2] == 'D') && strings.IndexByte("89abAB", escape[3]) >= 0
+}
+
+// appendEscape appends an escape: half of a surrogate pair becomes U+FFFD, and what
+// is no escape keeps its backslash.
+func appendEscape(dst, escape []byte) []byte {
+	switch {
+	case len(escape) == 1:
+		return append(dst, `\\`...)
+	case escape[1] == 'u' && (escape[2] == 'd' || escape[2] == 'D'): // perhaps a surrogate
+		var room [12]byte
+		return wire.AppendEscaped(dst, wire.AppendUnquoted(room[:0], escape))
+	default:
+		return append(dst, escape...)
+	}
+}
+
+// finish appends what is left when the arguments are complete: of other forms than
+// the expected one the member "input", or else all as it is.
+func (d *inputDecoder) finish(dst []byte) []byte {
+	held := d.held
+	d.held = nil
+	if d.phase == inputWithin || d.phase == inputBehind {
+		return dst // what was cut off inside an escape is lost
+	}
+	if !isObject(held) {
+		return wire.AppendEscaped(dst, held)
+	}
+	object := gjson.ParseBytes(held)
+	switch input := object.Get("input"); {
+	case input.Type == gjson.String:
+		return wire.AppendEscaped(dst, input.Str)
+	case input.Type != gjson.Null:
+		return wire.AppendEscaped(dst, input.Raw)
+	}
+	empty := true
+	object.ForEach(func(_, _ gjson.Result) bool {
+		empty = false
+		return false
+	})
+	if empty {
+		return dst
+	}
+	return wire.AppendEscaped(dst, held)
+}
+
+// sound reports whether the input has come to its end.
+func (d *inputDecoder) sound() bool {
+	switch d.phase {
+	case inputBehind:
+		return true
+	case inputWithin:
+		return false
+	case inputBefore, inputOther:
+	}
+	// A model that writes the bare text says what it means.
+	return isObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
+}

@@ -1,0 +1,470 @@
+package responses
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// turn is a message, and for one of the assistant the results of its calls.
+type turn struct {
+	hub.Message
+	// results are in the order of the calls; Role 0: there is none yet.
+	results []hub.Message
+}
+
+// closed is the value of reader.open when what the assistant says next is a new
+// turn.
+const closed = -1
+
+// input makes the messages.
+func (in *reader) input() error {
+	v := in.fields.get("instructions")
+	instructions, err := v.text()
+	if err != nil {
+		return err
+	}
+	if instructions != "" {
+		in.say(hub.System, in.words(instructions))
+	}
+	before := len(in.turns)
+	switch v = in.fields.get("input"); {
+	case !v.given():
+		return v.missing()
+	case v.Type == gjson.String:
+		if v.Str != "" {
+			in.say(hub.User, in.words(v.Str))
+		}
+	case v.IsArray():
+		err = v.each(in.readItem)
+	default:
+		return v.wrong("a string or an array")
+	}
+	if err != nil {
+		return err
+	}
+	if in.finish(); len(in.turns) == before {
+		return v.invalid("must have at least one message")
+	}
+	return nil
+}
+
+// finish lays the turns out as messages.
+func (in *reader) finish() {
+	in.r.Messages = make([]hub.Message, 0, len(in.turns)+8)
+	for i := range in.turns {
+		t := &in.turns[i]
+		in.r.Messages = append(in.r.Messages, t.Message)
+		var attached []hub.Part
+		for _, result := range t.results {
+			if result.Role == 0 {
+				continue
+			}
+			// Most chat APIs take text only in a tool message.
+			if len(result.Parts) > 1 {
+				attached = append(attached, result.Parts[1:]...)
+				result.Parts = result.Parts[:1]
+			}
+			in.r.Messages = append(in.r.Messages, result)
+		}
+		if len(attached) > 0 {
+			in.r.Messages = append(in.r.Messages, hub.Message{Role: hub.User, Parts: attached})
+		}
+	}
+	if n := len(in.turns); n > 0 && in.turns[n-1].Role == hub.Assistant && len(in.turns[n-1].Calls) == 0 {
+		in.r.Needs |= wire.NeedPrefill
+	}
+}
+
+func (in *reader) words(text string) []hub.Part {
+	in.count(text)
+	return []hub.Part{{Kind: hub.PartText, Text: text}}
+}
+
+// say adds a turn that is not the assistant's. Reasoning that no answer followed
+// is worth nothing.
+func (in *reader) say(role hub.Role, parts []hub.Part) {
+	in.turns = append(in.turns, turn{Message: hub.Message{Role: role, Parts: parts}})
+	in.open, in.pending = closed, nil
+}
+
+// assistant is the turn of the assistant that goes on, or a new one. Text,
+// reasoning and calls that follow each other are one message.
+func (in *reader) assistant() *turn {
+	if in.open == closed {
+		in.open = len(in.turns)
+		in.turns = append(in.turns, turn{Message: hub.Message{Role: hub.Assistant}})
+	}
+	t := &in.turns[in.open]
+	t.Reasoning = append(t.Reasoning, in.pending...)
+	in.pending = nil
+	return t
+}
+
+// readItem reads an item of the input (specification 7.2).
+func (in *reader) readItem(v value) error {
+	if err := in.item.open(v); err != nil {
+		return err
+	}
+	name, err := in.item.text("type")
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = in.untyped()
+	}
+	switch name {
+	case "message":
+		return in.message()
+	case "reasoning":
+		return in.thought()
+	case "function_call", "custom_tool_call", "tool_search_call", "local_shell_call", "shell_call", "apply_patch_call":
+		return in.call(name)
+	case "function_call_output", "custom_tool_call_output", "tool_search_output",
+		"local_shell_call_output", "shell_call_output", "apply_patch_call_output":
+		return in.output(name)
+	case "additional_tools": // read with the tools
+		return nil
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+		"mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
+		"computer_call", "computer_call_output",
+		"compaction", "compaction_trigger", "program", "program_output":
+		in.drop(v.String())
+		return nil
+	case "item_reference":
+		return v.unsupported("refers to an item, and none is stored here: send the item itself")
+	}
+	at := in.item.get("type")
+	if !at.given() {
+		return at.missing()
+	}
+	return at.invalid("is not supported: %s is no type of an input item that is known here", quoted(name))
+}
+
+// untyped is the type of an item that does not tell.
+func (in *reader) untyped() string {
+	if v := in.item.get("role"); v.given() {
+		return "message"
+	}
+	if v := in.item.get("id"); v.given() {
+		return "item_reference"
+	}
+	return ""
+}
+
+func (in *reader) message() error {
+	at := in.item.get("role")
+	name, err := at.text()
+	if err != nil {
+		return err
+	}
+	var role hub.Role
+	switch name {
+	case "user":
+		role = hub.User
+	case "assistant":
+		role = hub.Assistant
+	case "system":
+		role = hub.System
+	case "developer":
+		role = hub.Developer
+	case "":
+		return at.missing()
+	default:
+		return at.invalid("must be one of user, assistant, system, developer, it is %s", quoted(name))
+	}
+	parts, err := in.content(in.item.get("content"))
+	switch {
+	case err != nil || len(parts) == 0:
+		return err
+	case role == hub.Assistant:
+		t := in.assistant()
+		t.Parts = append(t.Parts, parts...)
+	default:
+		in.say(role, parts)
+	}
+	return nil
+}
+
+// thought is an item of reasoning. Without its state it is of no use to any model.
+func (in *reader) thought() error {
+	token, err := in.item.text("encrypted_content")
+	if err != nil {
+		return err
+	}
+	text, err := in.thoughts("summary")
+	if err == nil && text == "" {
+		text, err = in.thoughts("content")
+	}
+	if err != nil || token == "" {
+		return err
+	}
+	reasoning := hub.Reasoning{Text: text}
+	if state, ours := in.options.Token(token); ours {
+		reasoning.State = &state
+	} else if strings.HasPrefix(token, "kcs1.") {
+		return nil // changed, or another user's: no vendor knows it either
+	} else {
+		reasoning.Foreign = token
+	}
+	in.pending = append(in.pending, reasoning)
+	return nil
+}
+
+// thoughts are the texts of a list, as one.
+func (in *reader) thoughts(list string) (string, error) {
+	v := in.item.get(list)
+	if !v.given() {
+		return "", nil
+	}
+	text := ""
+	err := v.each(func(element value) error {
+		if err := in.part.open(element); err != nil {
+			return err
+		}
+		piece, err := in.part.text("text")
+		if text != "" && piece != "" {
+			text += "\n\n"
+		}
+		text += piece
+		return err
+	})
+	return text, err
+}
+
+// callAt is the place of a call.
+type callAt struct{ turn, call int }
+
+// call is an item that calls a tool: its arguments are the text, the input, the
+// action or the operation that its kind has.
+func (in *reader) call(item string) (err error) {
+	if item == "tool_search_call" {
+		if how, err := in.item.text("execution"); err != nil || how == "server" {
+			in.drop(in.item.String())
+			return err
+		}
+	}
+	call := hub.Call{}
+	key := toolKey{kind: kindOfCall(item)}
+	switch key.kind {
+	case hub.ToolFunction, hub.ToolCustom:
+		if key.own, err = in.item.name("name"); err == nil {
+			key.namespace, err = in.item.text("namespace")
+		}
+	default:
+		key.own = toolNames[key.kind]
+	}
+	if err == nil {
+		call.Arguments, err = in.arguments(key.kind)
+	}
+	if err == nil {
+		call.ID, err = in.callID()
+	}
+	if err != nil {
+		return err
+	}
+	call.Name = in.upstreamName(key)
+	in.count(call.Arguments)
+
+	t := in.assistant()
+	if at, twice := in.calls[call.ID]; twice && at.turn == in.open {
+		v := in.item.get("call_id")
+		return v.invalid("is that of another call before it: each call needs its own")
+	}
+	in.calls[call.ID] = callAt{in.open, len(t.Calls)}
+	t.Calls = append(t.Calls, call)
+	t.results = append(t.results, hub.Message{})
+	return nil
+}
+
+func kindOfCall(item string) hub.ToolKind {
+	switch item {
+	case "custom_tool_call":
+		return hub.ToolCustom
+	case "tool_search_call":
+		return hub.ToolSearch
+	case "local_shell_call":
+		return hub.ToolLocalShell
+	case "shell_call":
+		return hub.ToolShell
+	case "apply_patch_call":
+		return hub.ToolApplyPatch
+	default:
+		return hub.ToolFunction
+	}
+}
+
+// arguments are those of the call in in.item.
+func (in *reader) arguments(kind hub.ToolKind) (string, error) {
+	switch kind {
+	case hub.ToolFunction:
+		text, err := in.item.text("arguments")
+		if text == "" {
+			text = "{}"
+		}
+		return text, err
+	case hub.ToolCustom:
+		v := in.item.get("input")
+		if _, err := v.text(); err != nil || !v.given() {
+			return `{"input":""}`, err
+		}
+		return `{"input":` + v.Raw + `}`, nil
+	default:
+		v := in.item.get(bodyNames[kind])
+		if v.Type == gjson.String && kind == hub.ToolSearch {
+			return v.Str, nil
+		}
+		err := v.object()
+		return v.Raw, err
+	}
+}
+
+// callID is the id of the call in in.item in a form that all upstreams take.
+// History may come from anywhere, so an illegal id is mapped as names are.
+func (in *reader) callID() (string, error) {
+	id, err := in.item.text("call_id")
+	if id == "" && err == nil {
+		if id, err = in.item.text("id"); id == "" {
+			id = "call_item_" + strconv.Itoa(in.item.index)
+		}
+	}
+	return hub.LegalName(id), err
+}
+
+// output is an item with the result of a call.
+func (in *reader) output(item string) error {
+	if item == "tool_search_output" {
+		if how, err := in.item.text("execution"); err != nil || how == "server" {
+			return err // its tools were read with the others
+		}
+	}
+	at, err := in.callOf()
+	if err != nil {
+		return err
+	}
+	result, err := in.result(item)
+	if err != nil {
+		return err
+	}
+	result.Role, result.CallID = hub.ToolResult, in.turns[at.turn].Calls[at.call].ID
+	in.turns[at.turn].results[at.call] = result
+	in.open, in.pending = closed, nil
+	return nil
+}
+
+// callOf is the call whose result is in in.item: the one that it names, or the first
+// that waits. A local shell names it by id.
+func (in *reader) callOf() (callAt, error) {
+	v := in.item.get("call_id")
+	id, err := v.text()
+	if err != nil {
+		return callAt{}, err
+	}
+	if id == "" {
+		other, err := in.item.text("id")
+		if err != nil {
+			return callAt{}, err
+		}
+		if at, known := in.calls[hub.LegalName(other)]; known && other != "" && !in.answered(at) {
+			return at, nil
+		}
+		return in.firstWaiting()
+	}
+	at, known := in.calls[hub.LegalName(id)]
+	if !known {
+		return callAt{}, v.invalid("names the call %s, which is not in the input before it: send the call too", quoted(id))
+	}
+	if in.answered(at) {
+		return callAt{}, v.invalid("names the call %s, which has a result already", quoted(id))
+	}
+	return at, nil
+}
+
+func (in *reader) answered(at callAt) bool { return in.turns[at.turn].results[at.call].Role != 0 }
+
+// firstWaiting is the first call without a result.
+func (in *reader) firstWaiting() (callAt, error) {
+	for ; in.waiting.turn < len(in.turns); in.waiting = (callAt{turn: in.waiting.turn + 1}) {
+		for ; in.waiting.call < len(in.turns[in.waiting.turn].results); in.waiting.call++ {
+			if !in.answered(in.waiting) {
+				return in.waiting, nil
+			}
+		}
+		if in.waiting.turn == len(in.turns)-1 {
+			break // it may get more calls
+		}
+	}
+	v := in.item.get("call_id")
+	return callAt{}, v.invalid("is missing, and no call before it waits for a result")
+}
+
+// result is the content of the item in in.item: one text, and what is no text
+// behind it.
+func (in *reader) result(item string) (hub.Message, error) {
+	m := hub.Message{}
+	v := in.item.get("output")
+	var text string
+	var others []hub.Part
+	var err error
+	switch item {
+	case "tool_search_output":
+		text, err = in.found()
+	case "shell_call_output":
+		err = v.array()
+		text = v.Raw
+	case "apply_patch_call_output":
+		var status string
+		if status, err = in.item.text("status"); err == nil {
+			text, err = v.text()
+		}
+		if text == "" {
+			text = status
+		}
+		if status == "failed" {
+			m.Failed = true
+			text = failed(text)
+		}
+	default:
+		if v.IsArray() {
+			text, others, err = in.mixed(v)
+		} else {
+			text, err = v.text()
+		}
+	}
+	if err != nil {
+		return m, err
+	}
+	in.count(text)
+	if text != "" || len(others) > 0 {
+		m.Parts = append([]hub.Part{{Kind: hub.PartText, Text: text}}, others...)
+	}
+	return m, nil
+}
+
+// failed is the text of a result that is an error.
+func failed(text string) string {
+	if strings.HasPrefix(text, "Error: ") {
+		return text
+	}
+	return "Error: " + text
+}
+
+// found is what a search for tools came to; the tools were read with the others.
+func (in *reader) found() (string, error) {
+	var text strings.Builder
+	err := in.eachFound(func(name string) {
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString("tool available: ")
+		text.WriteString(name)
+	})
+	if text.Len() == 0 {
+		return "no tools found", err
+	}
+	return text.String(), err
+}

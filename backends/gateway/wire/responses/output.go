@@ -1,0 +1,314 @@
+package responses
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// item is one of the output. Its texts are the insides of JSON strings, as they came.
+type item struct {
+	id     string
+	status status
+	// Exactly one of these makes its kind: call, reasoning, or a message with parts.
+	call      *call
+	reasoning *reasoning
+	parts     []part
+}
+
+type status uint8
+
+const (
+	running status = iota
+	completed
+	incomplete
+)
+
+func (s status) String() string { return [...]string{"in_progress", "completed", "incomplete"}[s] }
+
+func (it *item) open() bool     { return it.status == running }
+func (it *item) close(s status) { it.status = s }
+
+type reasoning struct {
+	text  []byte
+	token string
+}
+
+// part is a piece of a message.
+type part struct {
+	refusal  bool
+	text     []byte
+	logprobs []byte // elements of an array
+}
+
+// append appends the item.
+func (it *item) append(dst []byte) []byte {
+	if it.call != nil {
+		return it.call.append(dst, it)
+	}
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendQuoted(dst, it.id)
+	if it.reasoning != nil {
+		return it.reasoning.append(dst, it.status)
+	}
+	dst = append(dst, `,"type":"message","status":"`...)
+	dst = append(dst, it.status.String()...)
+	dst = append(dst, `","role":"assistant","content":[`...)
+	for i := range it.parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = it.parts[i].append(dst)
+	}
+	return append(dst, "]}"...)
+}
+
+func (r *reasoning) append(dst []byte, s status) []byte {
+	dst = append(dst, `,"type":"reasoning"`...)
+	if s == incomplete {
+		dst = append(dst, `,"status":"incomplete"`...)
+	}
+	dst = append(dst, `,"summary":[`...)
+	if len(r.text) > 0 {
+		dst = r.appendPart(dst)
+	}
+	dst = append(dst, ']')
+	if r.token != "" {
+		dst = append(dst, `,"encrypted_content":`...)
+		dst = wire.AppendQuoted(dst, r.token)
+	}
+	return append(dst, '}')
+}
+
+func (r *reasoning) appendPart(dst []byte) []byte {
+	dst = append(dst, `{"type":"summary_text","text":"`...)
+	dst = append(dst, r.text...)
+	return append(dst, `"}`...)
+}
+
+func (p *part) append(dst []byte) []byte {
+	if p.refusal {
+		dst = append(dst, `{"type":"refusal","refusal":"`...)
+		dst = append(dst, p.text...)
+		return append(dst, `"}`...)
+	}
+	dst = append(dst, `{"type":"output_text","text":"`...)
+	dst = append(dst, p.text...)
+	dst = append(dst, `","annotations":[],"logprobs":[`...)
+	dst = append(dst, p.logprobs...)
+	return append(dst, "]}"...)
+}
+
+// add opens an item and announces it.
+func (w *writer) add(dst []byte, it item) []byte {
+	w.items = append(w.items, it)
+	dst = w.event(dst, "response.output_item.added")
+	return w.appendItem(dst, len(w.items)-1)
+}
+
+// done announces that an item is complete, or as complete as it gets.
+func (w *writer) done(dst []byte, index int, s status) []byte {
+	w.items[index].close(s)
+	dst = w.event(dst, "response.output_item.done")
+	return w.appendItem(dst, index)
+}
+
+func (w *writer) appendItem(dst []byte, index int) []byte {
+	dst = append(dst, `,"output_index":`...)
+	dst = strconv.AppendInt(dst, int64(index), 10)
+	dst = append(dst, `,"item":`...)
+	return end(w.items[index].append(dst))
+}
+
+// about begins an event about an item that is there.
+func (w *writer) about(dst []byte, name string, index int) []byte {
+	dst = w.event(dst, name)
+	dst = append(dst, `,"item_id":"`...)
+	dst = append(dst, w.items[index].id...)
+	dst = append(dst, `","output_index":`...)
+	return strconv.AppendInt(dst, int64(index), 10)
+}
+
+// appendText appends a last member that is a text, and ends the event.
+func appendText(dst []byte, name string, text []byte) []byte {
+	dst = append(dst, `,"`...)
+	dst = append(dst, name...)
+	dst = append(dst, `":"`...)
+	dst = append(dst, text...)
+	return end(append(dst, '"'))
+}
+
+// text writes a piece of an answer's text or of its refusal.
+func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
+	if w.current == none || w.items[w.current].reasoning != nil {
+		dst = w.closeCurrent(dst)
+		w.current = len(w.items)
+		dst = w.add(dst, item{id: w.reply.ID("msg_")})
+	}
+	it := &w.items[w.current]
+	if n := len(it.parts); n == 0 || it.parts[n-1].refusal != refusal {
+		if n > 0 {
+			dst = w.closePart(dst, w.current)
+		}
+		it.parts = append(it.parts, part{refusal: refusal})
+		dst = w.aboutPart(dst, "response.content_part.added", w.current)
+		dst = append(dst, `,"part":`...)
+		dst = end(it.parts[n].append(dst))
+	}
+	p := &it.parts[len(it.parts)-1]
+	p.text = append(p.text, d.Text...)
+	if refusal {
+		dst = w.aboutPart(dst, "response.refusal.delta", w.current)
+		return appendText(dst, "delta", d.Text)
+	}
+	dst = w.aboutPart(dst, "response.output_text.delta", w.current)
+	dst = append(dst, `,"delta":"`...)
+	dst = append(dst, d.Text...)
+	dst = append(dst, `","logprobs":[`...)
+	if w.r.Answer.Logprobs {
+		from := len(dst)
+		dst = appendElements(dst, d.Logprobs)
+		if added := dst[from:]; len(added) > 0 {
+			if len(p.logprobs) > 0 {
+				p.logprobs = append(p.logprobs, ',')
+			}
+			p.logprobs = append(p.logprobs, added...)
+		}
+	}
+	return end(append(dst, ']'))
+}
+
+// appendElements appends what is in a JSON array, on one line.
+func appendElements(dst, array []byte) []byte {
+	array = bytes.TrimSpace(array)
+	if len(array) < 2 {
+		return dst
+	}
+	from := len(dst)
+	dst = append(dst, bytes.TrimSpace(array[1:len(array)-1])...)
+	toOneLine(dst[from:])
+	return dst
+}
+
+// toOneLine puts spaces in place of line ends, which stand in JSON between tokens
+// only.
+func toOneLine(json []byte) {
+	for i, c := range json {
+		if c == '\n' || c == '\r' {
+			json[i] = ' '
+		}
+	}
+}
+
+// aboutPart is about with the index of an item's last part.
+func (w *writer) aboutPart(dst []byte, name string, index int) []byte {
+	dst = w.about(dst, name, index)
+	dst = append(dst, `,"content_index":`...)
+	return strconv.AppendInt(dst, int64(len(w.items[index].parts)-1), 10)
+}
+
+// closePart ends the last part of a message.
+func (w *writer) closePart(dst []byte, index int) []byte {
+	parts := w.items[index].parts
+	p := &parts[len(parts)-1]
+	if p.refusal {
+		dst = w.aboutPart(dst, "response.refusal.done", index)
+		dst = appendText(dst, "refusal", p.text)
+	} else {
+		dst = w.aboutPart(dst, "response.output_text.done", index)
+		dst = append(dst, `,"text":"`...)
+		dst = append(dst, p.text...)
+		dst = append(dst, `","logprobs":[`...)
+		dst = append(dst, p.logprobs...)
+		dst = end(append(dst, ']'))
+	}
+	dst = w.aboutPart(dst, "response.content_part.done", index)
+	dst = append(dst, `,"part":`...)
+	return end(p.append(dst))
+}
+
+// reasoning writes a piece of the model's reasoning.
+func (w *writer) reasoning(dst, text []byte) []byte {
+	if !w.r.Answer.Reasoning {
+		return dst
+	}
+	if w.current == none || w.items[w.current].reasoning == nil {
+		dst = w.openReasoning(dst)
+	}
+	if w.r.Answer.HideReasoningText {
+		return dst
+	}
+	r := w.items[w.current].reasoning
+	if len(r.text) == 0 {
+		dst = w.aboutSummary(dst, "response.reasoning_summary_part.added", w.current)
+		dst = append(dst, `,"part":`...)
+		dst = end(r.appendPart(dst))
+	}
+	r.text = append(r.text, text...)
+	dst = w.aboutSummary(dst, "response.reasoning_summary_text.delta", w.current)
+	return appendText(dst, "delta", text)
+}
+
+func (w *writer) openReasoning(dst []byte) []byte {
+	dst = w.closeCurrent(dst)
+	w.current = len(w.items)
+	return w.add(dst, item{id: w.reply.ID("rs_"), reasoning: &reasoning{}})
+}
+
+func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
+	dst = w.about(dst, name, index)
+	return append(dst, `,"summary_index":0`...)
+}
+
+// state ends the reasoning that it belongs to. State without reasoning is an item
+// with an empty summary (specification 11.3).
+func (w *writer) state(dst []byte, s hub.State) []byte {
+	if w.current == none || w.items[w.current].reasoning == nil {
+		if !w.r.Answer.State {
+			return dst
+		}
+		token := w.reply.Token(s)
+		if token == "" {
+			return dst
+		}
+		dst = w.openReasoning(dst)
+		w.items[w.current].reasoning.token = token
+		return w.closeCurrent(dst)
+	}
+	if w.r.Answer.State {
+		w.items[w.current].reasoning.token = w.reply.Token(s)
+	}
+	return w.closeCurrent(dst)
+}
+
+// closeCurrent ends the open item of text or reasoning, if there is one.
+func (w *writer) closeCurrent(dst []byte) []byte {
+	if w.current == none {
+		return dst
+	}
+	return w.closeItem(dst, w.current, completed)
+}
+
+// closeItem ends an item of text or reasoning.
+func (w *writer) closeItem(dst []byte, index int, s status) []byte {
+	w.current = none
+	r := w.items[index].reasoning
+	if r == nil {
+		dst = w.closePart(dst, index)
+		return w.done(dst, index, s)
+	}
+	if r.token == "" && w.r.Answer.State {
+		// The token says at least that the reasoning is ours.
+		r.token = w.reply.Token(hub.State{Form: hub.FormContent})
+	}
+	if len(r.text) > 0 {
+		dst = w.aboutSummary(dst, "response.reasoning_summary_text.done", index)
+		dst = appendText(dst, "text", r.text)
+		dst = w.aboutSummary(dst, "response.reasoning_summary_part.done", index)
+		dst = append(dst, `,"part":`...)
+		dst = end(r.appendPart(dst))
+	}
+	return w.done(dst, index, s)
+}

@@ -1,0 +1,142 @@
+package responses
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewPass passes Responses answers on to a Responses client, byte for byte but for the
+// model, which is the name that the client asked for (specification 1.2, 1.7).
+func NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
+	return &pass{model: string(wire.AppendQuoted(nil, r.Model)), reply: reply}
+}
+
+type pass struct {
+	model  string // JSON text
+	reply  hub.Reply
+	answer upstreamAnswer
+	bytes  int64
+	edits  wire.Edits
+	id     string // of the response, the inside of a JSON string
+	next   int64  // sequence_number of the next event
+}
+
+// Event implements hub.Pass.
+func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
+	if p.answer.done {
+		return dst, wire.Progress{Done: true}, nil
+	}
+	ok, err := p.answer.read(name, data)
+	if err != nil || !ok {
+		return dst, wire.Progress{}, err
+	}
+	e := &p.answer.event
+	p.next = max(p.next, e.sequence+1)
+	if id := e.response.id; p.id == "" && len(id) <= maxPassID {
+		p.id = string(id)
+	}
+	p.bytes += e.size()
+	if len(name) == 0 {
+		name = e.kind
+	}
+	if len(name) == 0 {
+		return dst, wire.Progress{}, nil // clients could not tell what it is
+	}
+	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
+	from := len(dst)
+	dst = p.rename(dst, bytes.TrimSpace(data))
+	toOneLine(dst[from:])
+	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Done: p.answer.done}, nil
+}
+
+// maxPassID is the size of the longest id of a response that is kept, in bytes.
+const maxPassID = 256
+
+// passProves reports whether the candidate has proved itself (specification 13.2):
+// by text of any kind, a call, an item that is complete, or the end.
+func passProves(e *upstreamEvent) bool {
+	switch string(e.kind) {
+	case "response.completed", "response.incomplete", "response.output_item.done":
+		return true
+	case "response.output_item.added":
+		return len(e.item.name) > 0 || bytes.HasSuffix(e.item.kind, []byte("_call"))
+	}
+	return len(e.text) > 0
+}
+
+// rename appends the answer with the client's name of the model.
+func (p *pass) rename(dst, data []byte) []byte {
+	p.edits = p.edits[:0]
+	if at := p.answer.event.response.model; at.to > 0 {
+		p.edits.Replace(at.from, at.to, p.model)
+	}
+	return p.edits.Apply(dst, data)
+}
+
+// End implements hub.Pass.
+func (p *pass) End(dst []byte) ([]byte, error) {
+	if !p.answer.done {
+		return dst, wire.ErrNoFinish
+	}
+	return dst, nil
+}
+
+// Whole implements hub.Pass.
+func (p *pass) Whole(body []byte) ([]byte, error) {
+	if err := p.answer.readWhole(body); err != nil {
+		return nil, err
+	}
+	s := wire.NewScanner(p.answer.event.response.output)
+	_ = s.Array(func(int) error { // it was read before
+		var item upstreamItem
+		err := item.scan(&s, p.answer.event.response.output)
+		p.bytes += int64(len(item.arguments) + len(item.input))
+		count := func(_, text, _ []byte) { p.bytes += int64(len(text)) }
+		upstreamParts(item.content, count)
+		upstreamParts(item.summary, count)
+		return err
+	})
+	return p.rename(make([]byte, 0, len(body)+len(p.model)), body), nil
+}
+
+// passCodes are the codes of a failed response that clients tell apart.
+var passCodes = [...]string{"rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt"}
+
+// Fail implements hub.Pass. Of the output nothing is repeated: the pass does not keep
+// it, and clients have it from the events.
+func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
+	code := f.Code
+	if !slices.Contains(passCodes[:], code) {
+		code = "server_error"
+	}
+	if !p.answer.started {
+		dst = append(dst, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":"...)
+		dst = strconv.AppendInt(dst, p.next, 10)
+		dst = append(append(append(dst, `,"code":"`...), code...), `","message":`...)
+		dst = wire.AppendQuoted(dst, f.Message)
+		return append(dst, ",\"param\":null}\n\n"...)
+	}
+	dst = append(dst, "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":"...)
+	dst = strconv.AppendInt(dst, p.next, 10)
+	dst = append(append(dst, `,"response":{"id":"`...), p.id...)
+	dst = append(dst, `","object":"response","created_at":`...)
+	dst = strconv.AppendInt(dst, p.reply.Created.Unix(), 10)
+	dst = append(append(dst, `,"status":"failed","model":`...), p.model...)
+	dst = append(append(append(dst, `,"output":[],"error":{"code":"`...), code...), `","message":`...)
+	dst = wire.AppendQuoted(dst, f.Message)
+	return append(dst, `},"incomplete_details":null,"instructions":null,"metadata":{},"parallel_tool_calls":true,`+
+		`"temperature":null,"tool_choice":"auto","tools":[],"top_p":null,"usage":null}}`+"\n\n"...)
+}
+
+// KeepAlive implements hub.Pass.
+func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+
+// Usage implements hub.Pass.
+func (p *pass) Usage() wire.Usage { return p.answer.usage }
+
+// TextBytes implements hub.Pass.
+func (p *pass) TextBytes() int64 { return p.bytes }

@@ -1,0 +1,417 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Read reads a request of a client (specification 7). Its errors are
+// *apierror.Error with status 400 and the path of the field at fault.
+func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	if err := wire.CheckObject(body); err != nil {
+		return nil, err
+	}
+	in := &reader{
+		r:       &hub.Request{Format: hub.Responses, Body: body, Answer: hub.Answer{Reasoning: true}},
+		options: o,
+		names:   make(map[toolKey]string),
+		flat:    make(map[string]struct{}),
+		calls:   make(map[string]callAt),
+		open:    closed,
+	}
+	gjson.ParseBytes(body).ForEach(func(key, v gjson.Result) bool {
+		in.fields.members = append(in.fields.members, member{key.Str, v})
+		return true
+	})
+	// Tools come before the input, whose calls go by their names, and tool_choice
+	// behind it, since items of the input add tools.
+	for _, step := range [...]func() error{
+		in.refused, in.model, in.include, in.reasoning, in.format, in.parameters,
+		in.tools, in.input, in.choice,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	in.leftOut()
+	in.echo()
+	return in.r, nil
+}
+
+// reader is a request that is being read.
+type reader struct {
+	r       *hub.Request
+	options hub.ReadOptions
+	// fields is the top level; item, part, tool and inner are rooms for one of
+	// their kind at a time (see object).
+	fields, item, part, tool, inner object
+
+	// names are those that upstreams know the tools by, flat the same as a set.
+	names map[toolKey]string
+	flat  map[string]struct{}
+	// hosted is the path of the first tool that only its vendor can run.
+	hosted string
+
+	turns []turn
+	// open is the index of the assistant turn that goes on, or closed.
+	open int
+	// pending is reasoning that waits for its turn.
+	pending []hub.Reasoning
+	// calls are the calls by their ids, waiting the first one without a result.
+	calls   map[string]callAt
+	waiting callAt
+}
+
+// maxDropped bounds the list of what is left out; the header has room for 20.
+const maxDropped = 32
+
+func (in *reader) drop(path string) {
+	if len(in.r.Dropped) < maxDropped {
+		in.r.Drop(path)
+	}
+}
+
+// fieldUse says what becomes of a top-level field.
+type fieldUse uint8
+
+const (
+	fieldRead    fieldUse = iota + 1 // understood
+	fieldDropped                     // left out and listed
+)
+
+// fields of specification 7.1; any other one is left out and listed.
+var fields = map[string]fieldUse{
+	"background": fieldRead, "conversation": fieldRead, "include": fieldRead, "input": fieldRead,
+	"instructions": fieldRead, "max_output_tokens": fieldRead, "metadata": fieldRead, "model": fieldRead,
+	"parallel_tool_calls": fieldRead, "previous_response_id": fieldRead, "prompt": fieldRead,
+	"prompt_cache_key": fieldRead, "reasoning": fieldRead, "safety_identifier": fieldRead, "store": fieldRead,
+	"stream": fieldRead, "stream_options": fieldRead, "temperature": fieldRead, "text": fieldRead,
+	"tool_choice": fieldRead, "tools": fieldRead, "top_logprobs": fieldRead, "top_p": fieldRead,
+	"truncation": fieldRead, "user": fieldRead,
+
+	"client_metadata": fieldDropped, "context_management": fieldDropped, "max_tool_calls": fieldDropped,
+	"moderation": fieldDropped, "prompt_cache_options": fieldDropped, "prompt_cache_retention": fieldDropped,
+	"service_tier": fieldDropped,
+}
+
+// leftOut lists the fields that nothing was made of.
+func (in *reader) leftOut() {
+	for _, m := range in.fields.members {
+		if fields[m.name] != fieldRead && m.Type != gjson.Null {
+			in.drop(headerName(m.name))
+		}
+	}
+}
+
+// headerName is a client's name for a field as a header can carry it.
+func headerName(name string) string {
+	name = name[:min(len(name), 64)]
+	return strings.Map(func(c rune) rune {
+		if c > ' ' && c < 0x7f && c != ',' {
+			return c
+		}
+		return '?'
+	}, name)
+}
+
+// refused are the fields of specification 7.7.
+func (in *reader) refused() error {
+	if v := in.fields.get("previous_response_id"); v.given() {
+		id, err := v.text()
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
+				"no response %s is stored here: responses are not kept, send the full input instead", quoted(id)).With(v.String())
+		}
+	}
+	for _, name := range [...]string{"conversation", "prompt"} {
+		if v := in.fields.get(name); v.given() {
+			return v.unsupported("is not supported, nothing is stored here: send the full input instead")
+		}
+	}
+	v := in.fields.get("background")
+	background, err := v.flag()
+	if background {
+		return v.unsupported("is not supported: leave it out and read the answer, as a stream if it takes long")
+	}
+	return err
+}
+
+func (in *reader) model() (err error) {
+	v := in.fields.get("model")
+	if in.r.Model, err = v.text(); err != nil {
+		return err
+	}
+	switch n := len(in.r.Model); {
+	case !v.given():
+		return v.missing()
+	case n == 0 || n > 512:
+		return v.invalid("must have 1 to 512 bytes, it has %d", n)
+	}
+	v = in.fields.get("stream")
+	if in.r.Stream, err = v.flag(); err != nil {
+		return err
+	}
+	v = in.fields.get("stream_options")
+	if !v.given() {
+		return nil
+	}
+	if err := in.item.open(v); err != nil {
+		return err
+	}
+	v = in.item.get("include_obfuscation")
+	obfuscated, err := v.flag()
+	if obfuscated {
+		in.drop(v.String())
+	}
+	return err
+}
+
+func (in *reader) include() error {
+	v := in.fields.get("include")
+	if !v.given() {
+		return nil
+	}
+	return v.each(func(element value) error {
+		name, err := element.text()
+		switch name {
+		case "reasoning.encrypted_content":
+			in.r.Answer.State = true
+		case "message.output_text.logprobs":
+			in.r.Answer.Logprobs = true
+		}
+		return err
+	})
+}
+
+func (in *reader) reasoning() error {
+	v := in.fields.get("reasoning")
+	if !v.given() {
+		return nil
+	}
+	if err := in.item.open(v); err != nil {
+		return err
+	}
+	for _, name := range [...]string{"summary", "generate_summary"} {
+		summary, err := in.item.text(name)
+		if err != nil {
+			return err
+		}
+		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
+	}
+	v = in.item.get("effort")
+	effort, err := v.text()
+	if err != nil || !v.given() {
+		return err
+	}
+	in.r.Effort = hub.Effort(effort)
+	if !slices.Contains(hub.Efforts[:], in.r.Effort) {
+		return v.invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quoted(effort))
+	}
+	return nil
+}
+
+// format reads text: what the answer has to be and how long.
+func (in *reader) format() error {
+	v := in.fields.get("text")
+	if !v.given() {
+		return nil
+	}
+	if err := in.item.open(v); err != nil {
+		return err
+	}
+	v = in.item.get("verbosity")
+	if _, err := v.text(); err != nil {
+		return err
+	}
+	if v.given() {
+		in.param("verbosity", v.Raw)
+	}
+	if v = in.item.get("format"); !v.given() {
+		return nil
+	}
+	if err := in.part.open(v); err != nil {
+		return err
+	}
+	name, err := in.part.name("type")
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "text":
+		return nil
+	case "json_object":
+		in.r.Output = &hub.Output{Kind: name}
+		return nil
+	case "json_schema":
+		in.r.Output, err = in.schema()
+		return err
+	default:
+		v = in.part.get("type")
+		return v.invalid("must be one of text, json_object, json_schema, it is %s", quoted(name))
+	}
+}
+
+// schema reads the format in in.part.
+func (in *reader) schema() (*hub.Output, error) {
+	out := &hub.Output{Kind: "json_schema"}
+	schema := in.part.get("schema")
+	err := schema.object()
+	if err == nil {
+		out.Name, err = in.part.name("name")
+	}
+	if err == nil {
+		out.Description, err = in.part.text("description")
+	}
+	if err == nil {
+		out.Strict, err = strict(&in.part)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Schema = schema.Raw
+	in.r.Needs |= wire.NeedJSONSchema
+	in.count(out.Description)
+	in.count(out.Schema)
+	return out, nil
+}
+
+// strict is the member of that name, as JSON text; empty: none.
+func strict(o *object) (string, error) {
+	v := o.get("strict")
+	if _, err := v.flag(); err != nil || !v.given() {
+		return "", err
+	}
+	return v.Raw, nil
+}
+
+func (in *reader) count(text string) { in.r.TextBytes += int64(len(text)) }
+
+func (in *reader) param(name, raw string) {
+	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
+}
+
+// parameters reads the fields that pass without being understood, and those that
+// need only a look.
+func (in *reader) parameters() error {
+	v := in.fields.get("max_output_tokens")
+	if v.given() {
+		if v.Type != gjson.Number {
+			return v.wrong("an integer")
+		}
+		if in.r.MaxTokens = v.Int(); float64(in.r.MaxTokens) != v.Num || v.Num < 1 {
+			return v.invalid("must be an integer of at least 1")
+		}
+	}
+	for _, name := range [...]string{"temperature", "top_p"} {
+		if v := in.fields.get(name); v.given() {
+			if v.Type != gjson.Number {
+				return v.wrong("a number")
+			}
+			in.param(name, v.Raw)
+		}
+	}
+	v = in.fields.get("parallel_tool_calls")
+	if _, err := v.flag(); err != nil {
+		return err
+	}
+	if v.given() {
+		in.param("parallel_tool_calls", v.Raw)
+	}
+	for _, step := range [...]func() error{in.logprobs, in.identifiers, in.metadata, in.truncation} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	v = in.fields.get("store")
+	_, err := v.flag()
+	return err
+}
+
+// logprobs: without the include flag nobody asked to see them.
+func (in *reader) logprobs() error {
+	v := in.fields.get("top_logprobs")
+	if v.given() && v.Type != gjson.Number {
+		return v.wrong("an integer")
+	}
+	switch {
+	case in.r.Answer.Logprobs:
+		in.param("logprobs", "true")
+		if v.given() {
+			in.param("top_logprobs", v.Raw)
+		}
+	case v.Num > 0:
+		in.drop("top_logprobs")
+	}
+	return nil
+}
+
+// identifiers of the user leave the gateway as a hash only.
+func (in *reader) identifiers() error {
+	user := ""
+	for _, name := range [...]string{"user", "safety_identifier"} {
+		id, err := in.fields.text(name)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			user = id // the newer field wins
+		}
+	}
+	if user != "" {
+		sum := sha256.Sum256([]byte(user))
+		in.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
+	}
+	v := in.fields.get("prompt_cache_key")
+	key, err := v.text()
+	if key != "" {
+		in.param("prompt_cache_key", v.Raw)
+	}
+	return err
+}
+
+func (in *reader) metadata() (err error) {
+	v := in.fields.get("metadata")
+	if !v.given() {
+		return nil
+	}
+	if err := v.object(); err != nil {
+		return err
+	}
+	pairs := 0
+	v.ForEach(func(key, text gjson.Result) bool {
+		pairs++
+		switch {
+		case text.Type != gjson.String:
+			err = v.invalid("must have strings as values, that of %s is %s", quoted(key.Str), kind(text))
+		case pairs > 16:
+			err = v.invalid("must have at most 16 pairs")
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (in *reader) truncation() error {
+	v := in.fields.get("truncation")
+	how, err := v.text()
+	switch how {
+	case "", "disabled":
+	case "auto":
+		in.drop("truncation")
+	default:
+		return v.invalid("must be disabled or auto, it is %s", quoted(how))
+	}
+	return err
+}

@@ -1,0 +1,341 @@
+package responses
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// toolKey is what a client means by a tool.
+type toolKey struct {
+	kind           hub.ToolKind
+	namespace, own string
+}
+
+// The tools that are known by their type: their name, and the member of a call
+// item that holds what they are asked to do.
+var (
+	toolNames = [...]string{
+		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
+		hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
+	}
+	bodyNames = [...]string{
+		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action",
+		hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
+	}
+)
+
+// flatName is the name of a tool without its namespace (specification 7.4.1).
+func (k toolKey) flatName() string {
+	if k.namespace == "" {
+		return k.own
+	}
+	return k.namespace + "__" + k.own
+}
+
+// upstreamName is the name under which upstreams know a tool, also one that is not
+// among the tools of the request.
+func (in *reader) upstreamName(key toolKey) string {
+	if name, known := in.names[key]; known {
+		return name
+	}
+	return hub.LegalName(key.flatName())
+}
+
+// add adds a tool, the first time that it comes. Two tools that would get one name
+// get a hash instead; NUL is in no legal name, so it is hashed with the rest.
+func (in *reader) add(key toolKey, t hub.Tool) {
+	if _, twice := in.names[key]; twice {
+		return
+	}
+	full := key.flatName()
+	t.Name = hub.LegalName(full)
+	if in.taken(t.Name) {
+		full += "\x00" + key.namespace + "\x00" + toolKinds[key.kind]
+		for t.Name = hub.LegalName(full); in.taken(t.Name); t.Name = hub.LegalName(full) {
+			full += "\x00"
+		}
+	}
+	t.Kind, t.Namespace, t.Own = key.kind, key.namespace, key.own
+	in.names[key] = t.Name
+	in.flat[t.Name] = struct{}{}
+	in.r.Tools = append(in.r.Tools, t)
+	in.r.Needs |= wire.NeedTools
+	in.count(t.Description)
+	in.count(t.Parameters)
+}
+
+func (in *reader) taken(name string) bool {
+	_, taken := in.flat[name]
+	return taken
+}
+
+// toolKinds are the kinds as the type of a tool spells them.
+var toolKinds = [...]string{
+	hub.ToolFunction: "function", hub.ToolCustom: "custom", hub.ToolSearch: "tool_search",
+	hub.ToolLocalShell: "local_shell", hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
+}
+
+// tools reads the tools of the request and those that items of the input add.
+func (in *reader) tools() error {
+	v := in.fields.get("tools")
+	if v.given() {
+		if err := v.each(in.readTool); err != nil {
+			return err
+		}
+	}
+	if input := in.fields.get("input"); input.IsArray() {
+		if err := input.each(in.moreTools); err != nil {
+			return err
+		}
+	}
+	if len(in.r.Tools) == 0 && in.hosted != "" {
+		return apierror.New(http.StatusBadRequest, "unsupported_parameter",
+			"%s is run by its vendor and not offered here: give a function tool too, or no tools", in.hosted).With(in.hosted)
+	}
+	return nil
+}
+
+// moreTools reads the tools of an item.
+func (in *reader) moreTools(item value) error {
+	switch item.Get("type").Str {
+	case "additional_tools", "tool_search_output":
+	default:
+		return nil
+	}
+	if err := in.item.open(item); err != nil {
+		return err
+	}
+	v := in.item.get("tools")
+	if !v.given() {
+		return nil
+	}
+	return v.each(in.readTool)
+}
+
+// readTool reads a tool (specification 7.4).
+func (in *reader) readTool(v value) error {
+	if err := in.tool.open(v); err != nil {
+		return err
+	}
+	name, err := in.tool.name("type")
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "function":
+		return in.function(&in.tool, "", "")
+	case "custom":
+		return in.custom(&in.tool, "", "")
+	case "namespace":
+		return in.namespace()
+	case "tool_search":
+		return in.search(v)
+	case "local_shell":
+		in.add(toolKey{kind: hub.ToolLocalShell, own: name}, hub.Tool{
+			Description: "Runs a command on the user's computer.", Parameters: localShellSchema,
+		})
+	case "shell":
+		environment := in.tool.get("environment")
+		if where := environment.Get("type").Str; strings.HasPrefix(where, "container") {
+			in.hostedTool(v)
+			return nil
+		}
+		in.add(toolKey{kind: hub.ToolShell, own: name}, hub.Tool{
+			Description: "Runs shell commands on the user's computer.", Parameters: shellSchema,
+		})
+	case "apply_patch":
+		in.add(toolKey{kind: hub.ToolApplyPatch, own: name}, hub.Tool{
+			Description: "Creates, changes or deletes one file of the workspace.", Parameters: applyPatchSchema,
+		})
+	default: // run by the vendor, or not known yet
+		in.hostedTool(v)
+	}
+	return nil
+}
+
+func (in *reader) hostedTool(v value) {
+	at := v.String()
+	in.drop(at)
+	if in.hosted == "" {
+		in.hosted = at
+	}
+}
+
+// noParameters is the schema of a function that takes nothing.
+const noParameters = `{"type":"object","properties":{}}`
+
+// function reads a function in o; prefix goes before its description.
+func (in *reader) function(o *object, namespace, prefix string) error {
+	key := toolKey{kind: hub.ToolFunction, namespace: namespace}
+	t := hub.Tool{}
+	var err error
+	if key.own, err = o.name("name"); err == nil {
+		t.Description, err = o.text("description")
+	}
+	if err == nil {
+		t.Parameters, err = parameters(o)
+	}
+	if err == nil {
+		t.Strict, err = strict(o)
+	}
+	if err != nil {
+		return err
+	}
+	if t.Strict != "true" {
+		t.Strict = ""
+	}
+	t.Description = prefix + t.Description
+	in.add(key, t)
+	return nil
+}
+
+// parameters is the schema of a tool.
+func parameters(o *object) (string, error) {
+	v := o.get("parameters")
+	if !v.given() {
+		return noParameters, nil
+	}
+	return v.Raw, v.object()
+}
+
+// customSchema takes the free text of a custom tool.
+const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as free text."}},"required":["input"],"additionalProperties":false}`
+
+// custom reads a tool that takes free text. A grammar cannot be held to by
+// other models; they are shown it.
+func (in *reader) custom(o *object, namespace, prefix string) error {
+	key := toolKey{kind: hub.ToolCustom, namespace: namespace}
+	t := hub.Tool{Parameters: customSchema}
+	var err error
+	if key.own, err = o.name("name"); err == nil {
+		t.Description, err = o.text("description")
+	}
+	if err != nil {
+		return err
+	}
+	t.Description = prefix + t.Description
+	format := o.get("format")
+	if format.given() {
+		if err := in.part.open(format); err != nil {
+			return err
+		}
+		definition, err := in.part.text("definition")
+		if err != nil {
+			return err
+		}
+		syntax, err := in.part.text("syntax")
+		if err != nil {
+			return err
+		}
+		if definition != "" {
+			t.Description = strings.TrimLeft(t.Description+"\n\nThe input must follow this "+strings.TrimLeft(syntax+" grammar:\n", " ")+definition, "\n")
+		}
+	}
+	in.add(key, t)
+	return nil
+}
+
+// namespace reads a namespace in in.tool: its members become tools of their own.
+func (in *reader) namespace() error {
+	name, err := in.tool.name("name")
+	if err != nil {
+		return err
+	}
+	prefix, err := in.tool.text("description")
+	if err != nil {
+		return err
+	}
+	if prefix != "" {
+		prefix += "\n\n"
+	}
+	members := in.tool.get("tools")
+	return members.each(func(v value) error {
+		if err := in.inner.open(v); err != nil {
+			return err
+		}
+		kind, err := in.inner.name("type")
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case "function":
+			err = in.function(&in.inner, name, prefix)
+		case "custom":
+			err = in.custom(&in.inner, name, prefix)
+		default:
+			in.hostedTool(v)
+			return nil
+		}
+		prefix = ""
+		return err
+	})
+}
+
+// search reads tool_search: a search by the client is a function, one by the vendor
+// is not needed, since all tools are given at once.
+func (in *reader) search(v value) error {
+	how, err := in.tool.text("execution")
+	if err != nil {
+		return err
+	}
+	if how != "client" {
+		in.hostedTool(v)
+		return nil
+	}
+	t := hub.Tool{}
+	if t.Description, err = in.tool.text("description"); err == nil {
+		t.Parameters, err = parameters(&in.tool)
+	}
+	if err != nil {
+		return err
+	}
+	if t.Description == "" {
+		t.Description = "Searches for more tools."
+	}
+	in.add(toolKey{kind: hub.ToolSearch, own: toolNames[hub.ToolSearch]}, t)
+	return nil
+}
+
+// eachFound calls do with the upstream's names of the tools in in.item.
+func (in *reader) eachFound(do func(name string)) error {
+	v := in.item.get("tools")
+	if !v.given() {
+		return nil
+	}
+	return v.each(func(element value) error {
+		if err := in.tool.open(element); err != nil {
+			return err
+		}
+		kind, err := in.tool.text("type")
+		if err != nil {
+			return err
+		}
+		own, err := in.tool.text("name")
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case "function":
+			do(in.upstreamName(toolKey{kind: hub.ToolFunction, own: own}))
+		case "custom":
+			do(in.upstreamName(toolKey{kind: hub.ToolCustom, own: own}))
+		case "namespace":
+			members := in.tool.get("tools")
+			members.ForEach(func(_, m gjson.Result) bool {
+				key := toolKey{namespace: own, own: m.Get("name").Str}
+				if m.Get("type").Str == "custom" {
+					key.kind = hub.ToolCustom
+				}
+				do(in.upstreamName(key))
+				return true
+			})
+		}
+		return nil
+	})
+}

@@ -1,0 +1,389 @@
+package responses
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// upstreamAnswer follows an answer in the Responses format, event by event or as a
+// whole: what a reader and a pass both have to know of it.
+type upstreamAnswer struct {
+	event upstreamEvent
+	usage wire.Usage
+	// status and reason (of incomplete_details) are those of the response.
+	status, reason string
+	started        bool // response.created was seen
+	done           bool // the last event was seen
+}
+
+// upstreamEvent is what one event holds, or a whole response. Texts are the insides of JSON
+// strings, escapes and all.
+type upstreamEvent struct {
+	kind     []byte // type
+	sequence int64  // sequence_number
+	output   int64  // output_index
+	summary  int64  // summary_index, or content_index of reasoning text
+	text     []byte // delta
+	final    []byte // arguments or input: the whole text of a call
+	logprobs []byte // JSON array, not empty
+	item     upstreamItem
+	response upstreamResponse
+	failed   bool // there is an error member
+	whole    bool // the event is a response itself
+}
+
+// size is the number of bytes of what the model wrote; done events only repeat it.
+func (e *upstreamEvent) size() int64 {
+	if bytes.HasSuffix(e.kind, []byte(".delta")) {
+		return int64(len(e.text))
+	}
+	return 0
+}
+
+// upstreamItem is an output item.
+type upstreamItem struct {
+	raw              []byte // JSON text
+	kind             []byte
+	callID, name     []byte
+	arguments, input []byte
+	encrypted        []byte
+	content, summary []byte // JSON arrays
+}
+
+// upstreamResponse is the response object of an event.
+type upstreamResponse struct {
+	raw    []byte // JSON text
+	id     []byte
+	model  upstreamSpan // the place of the value
+	output []byte       // JSON array
+	failed bool         // its error is not null
+}
+
+type upstreamSpan struct{ from, to int }
+
+var upstreamDone = []byte("[DONE]")
+
+// read takes one event of a stream. ok is false for one that says nothing.
+func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
+	a.event = upstreamEvent{}
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || bytes.Equal(data, upstreamDone) {
+		return false, nil
+	}
+	if err := a.scan(data); err != nil {
+		return false, err
+	}
+	e := &a.event
+	if len(e.kind) == 0 {
+		e.kind = name
+	}
+	switch string(e.kind) {
+	case "error":
+		return false, wire.ParseUpstreamError(200, data)
+	case "response.created":
+		a.started = true
+	case "response.failed", "response.cancelled":
+		return false, a.failure()
+	case "response.completed", "response.incomplete":
+		if e.response.failed {
+			return false, a.failure()
+		}
+		a.done = true
+		if a.status == "" {
+			a.status = string(e.kind[len("response."):])
+		}
+	default:
+		if e.failed {
+			return false, wire.ParseUpstreamError(200, data)
+		}
+	}
+	return true, nil
+}
+
+// failure is the error of a response that failed.
+func (a *upstreamAnswer) failure() error {
+	if a.event.response.failed {
+		return wire.ParseUpstreamError(200, a.event.response.raw)
+	}
+	return &wire.UpstreamError{Status: 200, Code: "server_error", Message: "the upstream gave up the response"}
+}
+
+// readWhole takes a whole response.
+func (a *upstreamAnswer) readWhole(body []byte) error {
+	a.event = upstreamEvent{whole: true}
+	if err := a.scan(body); err != nil {
+		return err
+	}
+	e := &a.event
+	e.response.raw = body
+	switch {
+	case e.response.failed || a.status == "failed" || a.status == "cancelled":
+		return a.failure()
+	case string(e.kind) == "error":
+		return wire.ParseUpstreamError(200, body)
+	case len(e.response.output) == 0:
+		return wire.ErrNoChoices
+	case a.status == "queued" || a.status == "in_progress":
+		return wire.ErrNoFinish
+	}
+	return nil
+}
+
+// scan passes one JSON object.
+func (a *upstreamAnswer) scan(data []byte) error {
+	s := wire.NewScanner(data)
+	if s.Kind() != wire.Object {
+		return wire.ErrBroken
+	}
+	err := s.Object(func(key []byte) error {
+		if a.event.whole && string(key) != "type" {
+			return a.response(&s, data, key)
+		}
+		return a.member(&s, data, key)
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return errors.Join(wire.ErrBroken, err)
+	}
+	return nil
+}
+
+// member passes a member of an event.
+func (a *upstreamAnswer) member(s *wire.Scanner, data, key []byte) (err error) {
+	e := &a.event
+	switch string(key) {
+	case "type":
+		e.kind, err = upstreamText(s)
+	case "delta":
+		e.text, err = upstreamText(s)
+	case "arguments", "input":
+		e.final, err = upstreamText(s)
+	case "sequence_number":
+		err = upstreamCount(s, &e.sequence)
+	case "output_index":
+		err = upstreamCount(s, &e.output)
+	case "summary_index", "content_index":
+		err = upstreamCount(s, &e.summary)
+	case "logprobs":
+		e.logprobs, err = upstreamArray(s, data)
+		if len(e.logprobs) > 0 && len(bytes.TrimSpace(e.logprobs[1:])) == 1 {
+			e.logprobs = nil
+		}
+	case "item":
+		return e.item.scan(s, data)
+	case "response":
+		if s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		from := s.Offset()
+		err = s.Object(func(key []byte) error { return a.response(s, data, key) })
+		e.response.raw = data[from:s.Offset()]
+	case "error":
+		e.failed = s.Kind() == wire.Object
+		return s.Skip()
+	default:
+		return s.Skip()
+	}
+	return err
+}
+
+// response passes a member of a response.
+func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error) {
+	r := &a.event.response
+	switch string(key) {
+	case "id":
+		r.id, err = upstreamText(s)
+	case "status":
+		raw, err := upstreamText(s)
+		a.status = upstreamStatus(raw)
+		return err
+	case "model":
+		if s.Kind() == wire.Invalid {
+			return s.Skip()
+		}
+		from := s.Offset()
+		err = s.Skip()
+		r.model = upstreamSpan{from, s.Offset()}
+	case "output":
+		r.output, err = upstreamArray(s, data)
+	case "error":
+		r.failed = s.Kind() != wire.Null
+		return s.Skip()
+	case "incomplete_details":
+		if s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			if string(key) != "reason" {
+				return s.Skip()
+			}
+			raw, err := upstreamText(s)
+			a.reason = string(raw)
+			return err
+		})
+	case "usage":
+		return upstreamUsage(s, &a.usage)
+	default:
+		return s.Skip()
+	}
+	return err
+}
+
+// upstreamStatus is string(raw) without an allocation for the usual ones.
+func upstreamStatus(raw []byte) string {
+	for _, status := range [...]string{"in_progress", "completed", "incomplete", "failed", "queued"} {
+		if string(raw) == status {
+			return status
+		}
+	}
+	return string(raw)
+}
+
+func (i *upstreamItem) scan(s *wire.Scanner, data []byte) error {
+	if s.Kind() != wire.Object {
+		return s.Skip()
+	}
+	*i = upstreamItem{}
+	from := s.Offset()
+	err := s.Object(func(key []byte) (err error) {
+		switch string(key) {
+		case "type":
+			i.kind, err = upstreamText(s)
+		case "call_id":
+			i.callID, err = upstreamText(s)
+		case "name":
+			i.name, err = upstreamText(s)
+		case "arguments":
+			i.arguments, err = upstreamText(s)
+		case "input":
+			i.input, err = upstreamText(s)
+		case "encrypted_content":
+			i.encrypted, err = upstreamText(s)
+		case "content":
+			i.content, err = upstreamArray(s, data)
+		case "summary":
+			i.summary, err = upstreamArray(s, data)
+		default:
+			return s.Skip()
+		}
+		return err
+	})
+	i.raw = data[from:s.Offset()]
+	return err
+}
+
+// call reports whether the item is a call of one of the client's tools.
+func (i *upstreamItem) call() bool {
+	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
+}
+
+// upstreamParts calls each with the parts of a content or a summary, a JSON array that
+// was read before.
+func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
+	if len(array) == 0 {
+		return
+	}
+	s := wire.NewScanner(array)
+	_ = s.Array(func(int) error {
+		if s.Kind() != wire.Object {
+			return s.Skip()
+		}
+		var kind, text, logprobs []byte
+		err := s.Object(func(key []byte) (err error) {
+			switch string(key) {
+			case "type":
+				kind, err = upstreamText(&s)
+			case "text", "refusal":
+				text, err = upstreamText(&s)
+			case "logprobs":
+				logprobs, err = upstreamArray(&s, array)
+				if len(logprobs) > 0 && len(bytes.TrimSpace(logprobs[1:])) == 1 {
+					logprobs = nil
+				}
+			default:
+				return s.Skip()
+			}
+			return err
+		})
+		each(kind, text, logprobs)
+		return err
+	})
+}
+
+// upstreamText passes a value; of a string it returns the inside.
+func upstreamText(s *wire.Scanner) ([]byte, error) {
+	if s.Kind() != wire.String {
+		return nil, s.Skip()
+	}
+	raw, _, err := s.Text()
+	return raw, err
+}
+
+// upstreamArray passes a value; of an array it returns the JSON text.
+func upstreamArray(s *wire.Scanner, data []byte) ([]byte, error) {
+	kind, from := s.Kind(), s.Offset()
+	err := s.Skip()
+	if kind != wire.Array || err != nil {
+		return nil, err
+	}
+	return data[from:s.Offset()], nil
+}
+
+// upstreamUsage passes a usage object; one that counts nothing changes nothing.
+func upstreamUsage(s *wire.Scanner, last *wire.Usage) error {
+	if s.Kind() != wire.Object {
+		return s.Skip()
+	}
+	u := wire.Usage{Known: true}
+	var total int64
+	err := s.Object(func(key []byte) error {
+		switch string(key) {
+		case "input_tokens":
+			return upstreamCount(s, &u.Prompt)
+		case "output_tokens":
+			return upstreamCount(s, &u.Completion)
+		case "total_tokens":
+			return upstreamCount(s, &total)
+		case "input_tokens_details", "output_tokens_details":
+			if s.Kind() != wire.Object {
+				break
+			}
+			return s.Object(func(key []byte) error {
+				switch string(key) {
+				case "cached_tokens":
+					return upstreamCount(s, &u.CacheRead)
+				case "cache_write_tokens":
+					return upstreamCount(s, &u.CacheWrite)
+				case "reasoning_tokens":
+					return upstreamCount(s, &u.Reasoning)
+				}
+				return s.Skip()
+			})
+		}
+		return s.Skip()
+	})
+	// Some providers leave reasoning out of the output (specification 5.1).
+	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
+		u.Completion += u.Reasoning
+	}
+	if u.Prompt > 0 || u.Completion > 0 {
+		*last = u
+	}
+	return err
+}
+
+// upstreamCount passes a number; what is none above zero changes nothing.
+func upstreamCount(s *wire.Scanner, into *int64) error {
+	if s.Kind() != wire.Number {
+		return s.Skip()
+	}
+	n, ok, err := s.Int()
+	if ok && n > 0 {
+		*into = n
+	}
+	return err
+}

@@ -1,0 +1,302 @@
+package responses
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// instructions writes the system message that stands first and returns the place of
+// the message behind it.
+func (w *upstreamWriter) instructions() (rest int) {
+	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
+		return 0
+	}
+	text := upstreamJoined(w.r.Messages[0].Parts, "\n\n")
+	if text != "" {
+		w.dst = append(w.dst, `,"instructions":`...)
+		w.dst = wire.AppendQuoted(w.dst, text)
+	}
+	return 1
+}
+
+// input writes the messages from place rest on as items. A call without a result is
+// an error there once the conversation goes on.
+func (w *upstreamWriter) input(rest int) error {
+	all := w.r.Messages
+	var open []string // ids of calls that wait for a result
+	for i := rest; i < len(all); i++ {
+		m := &all[i]
+		var err error
+		switch m.Role {
+		case hub.Assistant:
+			w.synthetic(open)
+			open = open[:0]
+			if err = w.assistant(i); err == nil {
+				for j := range m.Calls {
+					open = append(open, m.Calls[j].ID)
+				}
+			}
+		case hub.ToolResult:
+			open = upstreamWithout(open, m.CallID)
+			err = w.result(i)
+		default:
+			w.synthetic(open)
+			open = open[:0]
+			err = w.message(i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upstreamWithout takes an id away. Results come in the order of the calls, so it is
+// near the front.
+func upstreamWithout(open []string, id string) []string {
+	for i := range open {
+		if open[i] == id {
+			copy(open[1:i+1], open[:i])
+			return open[1:]
+		}
+	}
+	return open
+}
+
+// synthetic answers calls that have no result.
+func (w *upstreamWriter) synthetic(open []string) {
+	for _, id := range open {
+		w.output(id)
+		w.dst = append(w.dst, `"[no result]"}`...)
+	}
+}
+
+func (w *upstreamWriter) begin(kind string) {
+	if w.items++; w.items > 1 {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), '"')
+}
+
+// output begins the output item of a call.
+func (w *upstreamWriter) output(id string) {
+	kind := "function_call_output"
+	if _, custom := w.called[id]; custom {
+		kind = "custom_tool_call_output"
+	}
+	w.begin(kind)
+	w.dst = append(w.dst, `,"call_id":`...)
+	w.dst = wire.AppendQuoted(w.dst, id)
+	w.dst = append(w.dst, `,"output":`...)
+}
+
+// message writes message i of the user or the system. System messages behind the first
+// are the developer's.
+func (w *upstreamWriter) message(i int) error {
+	m := &w.r.Messages[i]
+	role := "user"
+	if m.Role != hub.User {
+		role = "developer"
+	}
+	itemFrom, items := len(w.dst), w.items
+	w.begin("message")
+	w.dst = append(append(append(w.dst, `,"role":"`...), role...), `","content":[`...)
+	n, err := w.parts(i)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		w.dst, w.items = w.dst[:itemFrom], items
+		return nil
+	}
+	w.dst = append(w.dst, "]}"...)
+	return nil
+}
+
+// parts writes the content of message i, which is none of the assistant, and returns
+// the number of its parts.
+func (w *upstreamWriter) parts(i int) (n int, err error) {
+	m := &w.r.Messages[i]
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		if (p.Kind == hub.PartText || p.Kind == hub.PartRefusal) && p.Text == "" {
+			continue
+		}
+		if n++; n > 1 {
+			w.dst = append(w.dst, ',')
+		}
+		switch p.Kind {
+		case hub.PartText, hub.PartRefusal:
+			w.dst = append(w.dst, `{"type":"input_text","text":`...)
+			w.dst = append(wire.AppendQuoted(w.dst, p.Text), '}')
+		case hub.PartImage:
+			w.dst = append(w.dst, `{"type":"input_image","image_url":`...)
+			w.dst = wire.AppendQuoted(w.dst, p.URL)
+			if p.Detail != "" {
+				w.dst = append(w.dst, `,"detail":`...)
+				w.dst = wire.AppendQuoted(w.dst, p.Detail)
+			}
+			w.dst = append(w.dst, '}')
+		case hub.PartFile:
+			w.file(p)
+		case hub.PartOther:
+			if w.r.Format != hub.Responses {
+				return 0, fmt.Errorf("messages[%d] holds a part that only the %s format knows", i, w.r.Format)
+			}
+			w.dst = append(w.dst, p.Raw...)
+		default:
+			return 0, fmt.Errorf("messages[%d] holds audio, which the responses format does not carry", i)
+		}
+	}
+	return n, nil
+}
+
+func (w *upstreamWriter) file(p *hub.Part) {
+	if !strings.HasPrefix(p.URL, "data:") {
+		w.dst = append(w.dst, `{"type":"input_file","file_url":`...)
+		w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+		return
+	}
+	name := p.Detail
+	if name == "" {
+		name = "file" // one is demanded
+	}
+	w.dst = append(w.dst, `{"type":"input_file","filename":`...)
+	w.dst = wire.AppendQuoted(w.dst, name)
+	w.dst = append(w.dst, `,"file_data":`...)
+	w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+}
+
+// assistant writes message i: reasoning, then text, then calls.
+func (w *upstreamWriter) assistant(i int) error {
+	m := &w.r.Messages[i]
+	text := false
+	for j := range m.Parts {
+		switch p := &m.Parts[j]; p.Kind {
+		case hub.PartText, hub.PartRefusal:
+			text = text || p.Text != ""
+		case hub.PartOther: // it belongs to another format, and is history
+		default:
+			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the responses format does not carry", i)
+		}
+	}
+	if !text && len(m.Calls) == 0 {
+		return nil // reasoning alone is an error there
+	}
+	for j := range m.Reasoning {
+		if s := m.Reasoning[j].State; s.Fits(w.t) && s.Form == hub.FormItem {
+			if w.items++; w.items > 1 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = append(w.dst, s.Data...)
+		}
+	}
+	if text {
+		w.words(m)
+	}
+	for j := range m.Calls {
+		w.call(&m.Calls[j])
+	}
+	return nil
+}
+
+// words writes what the assistant said.
+func (w *upstreamWriter) words(m *hub.Message) {
+	w.begin("message")
+	w.dst = append(w.dst, `,"role":"assistant","content":[`...)
+	n := 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind == hub.PartOther || p.Text == "" {
+			continue
+		}
+		if n++; n > 1 {
+			w.dst = append(w.dst, ',')
+		}
+		if p.Kind == hub.PartRefusal {
+			w.dst = append(w.dst, `{"type":"refusal","refusal":`...)
+		} else {
+			w.dst = append(w.dst, `{"type":"output_text","text":`...)
+		}
+		w.dst = append(wire.AppendQuoted(w.dst, p.Text), '}')
+	}
+	w.dst = append(w.dst, "]}"...)
+}
+
+func (w *upstreamWriter) call(c *hub.Call) {
+	kind, member, text := "function_call", "arguments", c.Arguments
+	if w.isCustom(c.Name) {
+		kind, member, text = "custom_tool_call", "input", upstreamInput(c.Arguments)
+		w.called[c.ID] = struct{}{}
+	} else if text == "" {
+		text = "{}"
+	}
+	w.begin(kind)
+	w.dst = append(w.dst, `,"call_id":`...)
+	w.dst = wire.AppendQuoted(w.dst, c.ID)
+	w.dst = append(w.dst, `,"name":`...)
+	w.dst = wire.AppendQuoted(w.dst, c.Name)
+	w.dst = append(append(append(w.dst, `,"`...), member...), `":`...)
+	w.dst = append(wire.AppendQuoted(w.dst, text), '}')
+}
+
+// result writes the output of a call: text, or a list where there is more than text.
+func (w *upstreamWriter) result(i int) error {
+	m := &w.r.Messages[i]
+	w.output(m.CallID)
+	for j := range m.Parts {
+		if kind := m.Parts[j].Kind; kind != hub.PartText && kind != hub.PartRefusal {
+			w.dst = append(w.dst, '[')
+			if _, err := w.parts(i); err != nil {
+				return err
+			}
+			w.dst = append(w.dst, "]}"...)
+			return nil
+		}
+	}
+	w.dst = append(wire.AppendQuoted(w.dst, upstreamJoined(m.Parts, "\n")), '}')
+	return nil
+}
+
+// upstreamJoined is the text of parts.
+func upstreamJoined(parts []hub.Part, gap string) string {
+	if len(parts) == 1 {
+		return parts[0].Text
+	}
+	var b strings.Builder
+	for i := range parts {
+		if parts[i].Text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(gap)
+		}
+		b.WriteString(parts[i].Text)
+	}
+	return b.String()
+}
+
+// upstreamInput is the text of a custom tool's call, which stands in {"input": text}.
+// What is no such object is the text itself.
+func upstreamInput(arguments string) string {
+	s := wire.NewScanner([]byte(arguments))
+	input, found := "", false
+	if s.Kind() != wire.Object {
+		return arguments
+	}
+	err := s.Object(func(key []byte) (err error) {
+		if string(key) == "input" && s.Kind() == wire.String {
+			found = true
+			input, err = s.Unquoted()
+			return err
+		}
+		return s.Skip()
+	})
+	if err != nil || s.End() != nil || !found {
+		return arguments
+	}
+	return input
+}

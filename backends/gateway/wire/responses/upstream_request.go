@@ -1,0 +1,279 @@
+package responses
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// upstreamLeastTokens is the smallest max_output_tokens that is taken.
+const upstreamLeastTokens = 16
+
+// Write writes a request for a Responses upstream (specification 10). Nothing is stored
+// there, so the state of reasoning comes back with the answer.
+//
+// Custom tools keep their kind where the provider takes it; all others are sent as the
+// functions that they are in the common form, and calls come back as such.
+func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
+		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
+	}
+	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
+	w.findCustom()
+	w.dst = append(w.dst, `{"model":`...)
+	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	rest := w.instructions()
+	w.dst = append(w.dst, `,"input":[`...)
+	if err := w.input(rest); err != nil {
+		return hub.Written{}, err
+	}
+	w.dst = append(w.dst, ']')
+	w.tools()
+	w.text()
+	w.reasoning()
+	w.limit()
+	w.params()
+	w.include()
+	w.dst = append(w.dst, `,"store":false`...)
+	if r.Stream {
+		w.dst = append(w.dst, `,"stream":true`...)
+	}
+	w.dst = append(w.dst, '}')
+	return hub.Written{Body: w.dst, Dropped: w.dropped}, nil
+}
+
+type upstreamWriter struct {
+	r       *hub.Request
+	t       *hub.Target
+	dst     []byte
+	dropped []string
+	items   int                 // input items written
+	custom  map[string]struct{} // names of the tools that are sent as custom ones
+	called  map[string]struct{} // ids of calls of these
+}
+
+func (w *upstreamWriter) drops(name string) bool { return slices.Contains(w.t.Drop, name) }
+
+// findCustom notes the tools that are sent as the custom tools that they are to the client.
+func (w *upstreamWriter) findCustom() {
+	if !w.t.Provider.NativeTools {
+		return
+	}
+	for i := range w.r.Tools {
+		if t := &w.r.Tools[i]; t.Kind == hub.ToolCustom {
+			if w.custom == nil {
+				w.custom, w.called = make(map[string]struct{}), make(map[string]struct{})
+			}
+			w.custom[t.Name] = struct{}{}
+		}
+	}
+}
+
+func (w *upstreamWriter) isCustom(name string) bool {
+	_, ok := w.custom[name]
+	return ok
+}
+
+func (w *upstreamWriter) tools() {
+	if len(w.r.Tools) == 0 {
+		return // tool_choice without tools is an error there
+	}
+	w.dst = append(w.dst, `,"tools":[`...)
+	for i := range w.r.Tools {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.tool(&w.r.Tools[i])
+	}
+	w.dst = append(w.dst, ']')
+	switch w.r.Choice.Mode {
+	case "auto", "none", "required":
+		w.dst = append(append(append(w.dst, `,"tool_choice":"`...), w.r.Choice.Mode...), '"')
+	case "function":
+		kind := "function"
+		if w.isCustom(w.r.Choice.Name) {
+			kind = "custom"
+		}
+		w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), `","name":`...)
+		w.dst = append(wire.AppendQuoted(w.dst, w.r.Choice.Name), '}')
+	}
+	if parallel := w.r.Param("parallel_tool_calls"); (parallel == "true" || parallel == "false") && !w.drops("parallel_tool_calls") {
+		w.dst = append(append(w.dst, `,"parallel_tool_calls":`...), parallel...)
+	}
+}
+
+func (w *upstreamWriter) tool(t *hub.Tool) {
+	custom := w.isCustom(t.Name)
+	kind := "function"
+	if custom {
+		kind = "custom"
+	}
+	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","name":`...)
+	w.dst = wire.AppendQuoted(w.dst, t.Name)
+	if t.Description != "" {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = wire.AppendQuoted(w.dst, t.Description)
+	}
+	if !custom {
+		w.dst = append(w.dst, `,"parameters":`...)
+		if t.Parameters == "" {
+			w.dst = append(w.dst, `{"type":"object","properties":{}}`...)
+		} else {
+			w.dst = append(w.dst, t.Parameters...)
+		}
+		// Without the member the schema would be taken for a strict one.
+		strict := t.Strict == "true" && !w.drops("strict")
+		w.dst = strconv.AppendBool(append(w.dst, `,"strict":`...), strict)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// text writes the form of the answer.
+func (w *upstreamWriter) text() {
+	verbosity := w.r.Param("verbosity")
+	switch {
+	case verbosity == "null":
+		verbosity = ""
+	case verbosity != "" && w.drops("verbosity"):
+		verbosity = ""
+		w.dropped = append(w.dropped, "verbosity")
+	}
+	o := w.r.Output
+	if o == nil && verbosity == "" {
+		return
+	}
+	w.dst = append(w.dst, `,"text":{`...)
+	if o != nil {
+		w.format(o)
+	}
+	if verbosity != "" {
+		if o != nil {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(append(w.dst, `"verbosity":`...), verbosity...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+func (w *upstreamWriter) format(o *hub.Output) {
+	if o.Kind != "json_schema" || o.Schema == "" {
+		w.dst = append(w.dst, `"format":{"type":"json_object"}`...)
+		return
+	}
+	w.dst = append(w.dst, `"format":{"type":"json_schema","name":`...)
+	name := o.Name
+	if name == "" {
+		name = "output"
+	}
+	w.dst = wire.AppendQuoted(w.dst, name)
+	if o.Description != "" {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = wire.AppendQuoted(w.dst, o.Description)
+	}
+	w.dst = append(append(w.dst, `,"schema":`...), o.Schema...)
+	if (o.Strict == "true" || o.Strict == "false") && !w.drops("strict") {
+		w.dst = append(append(w.dst, `,"strict":`...), o.Strict...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// reasoning writes the effort, as far as the model knows it (specification 11.1).
+func (w *upstreamWriter) reasoning() {
+	if w.r.Effort == "" {
+		return
+	}
+	effort := w.effort()
+	if effort == "" {
+		w.dropped = append(w.dropped, "reasoning_effort")
+		return
+	}
+	w.dst = append(append(append(w.dst, `,"reasoning":{"effort":"`...), effort...), '"')
+	if effort != string(hub.EffortNone) && w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
+		w.dst = append(w.dst, `,"summary":"auto"`...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// effort is the one that the model knows nearest to what was asked for, the lower ones
+// first; empty: none. "none" is sent only where it was asked for.
+func (w *upstreamWriter) effort() string {
+	known := w.t.Model.ReasoningEfforts
+	if known == nil {
+		known = w.t.Provider.Shape.ReasoningEfforts
+	}
+	asked := slices.Index(hub.Efforts[:], w.r.Effort)
+	if asked < 0 || !w.t.Model.Reasoning || w.drops("reasoning_effort") {
+		return ""
+	}
+	least := min(asked, 1)
+	for i := asked; i >= least; i-- {
+		if slices.Contains(known, string(hub.Efforts[i])) {
+			return string(hub.Efforts[i])
+		}
+	}
+	for _, effort := range hub.Efforts[asked:] {
+		if slices.Contains(known, string(effort)) {
+			return string(effort)
+		}
+	}
+	return ""
+}
+
+func (w *upstreamWriter) limit() {
+	if w.r.MaxTokens == 0 {
+		return
+	}
+	limit := w.r.MaxTokens
+	if most := int64(w.t.Model.MaxOutput); most > 0 {
+		limit = min(limit, most)
+	}
+	w.dst = append(w.dst, `,"max_output_tokens":`...)
+	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
+}
+
+// params writes the other parameters: the format has most of chat's that are left.
+func (w *upstreamWriter) params() {
+	if len(w.r.Stop) > 0 {
+		w.dropped = append(w.dropped, "stop")
+	}
+	for _, p := range w.r.Params {
+		switch {
+		case p.Value == "null" || p.Value == "false" && p.Name == "logprobs":
+			continue
+		case w.drops(p.Name) && p.Name != "store" && p.Name != "verbosity":
+			w.dropped = append(w.dropped, p.Name)
+			continue
+		}
+		switch p.Name {
+		case "temperature", "top_p", "top_logprobs", "user", "safety_identifier", "prompt_cache_key",
+			"prompt_cache_retention", "service_tier", "metadata":
+			w.dst = append(append(append(append(w.dst, `,"`...), p.Name...), `":`...), p.Value...)
+		case "n", "parallel_tool_calls", "verbosity", "store", "logprobs":
+			// written elsewhere, or not to be said
+		default:
+			w.dropped = append(w.dropped, p.Name)
+		}
+	}
+}
+
+func (w *upstreamWriter) include() {
+	state := w.t.Model.Reasoning // another model refuses to be asked
+	logprobs := (w.r.Answer.Logprobs || w.r.Param("logprobs") == "true") && !w.drops("logprobs")
+	if !state && !logprobs {
+		return
+	}
+	w.dst = append(w.dst, `,"include":[`...)
+	if state {
+		w.dst = append(w.dst, `"reasoning.encrypted_content"`...)
+	}
+	if logprobs {
+		if state {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, `"message.output_text.logprobs"`...)
+	}
+	w.dst = append(w.dst, ']')
+}

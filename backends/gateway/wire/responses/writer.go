@@ -1,0 +1,291 @@
+package responses
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// NewWriter makes the writer of one answer to a client (specification 8 and 9).
+func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+	return &writer{
+		r:       r,
+		reply:   reply,
+		id:      reply.ID("resp_"),
+		model:   string(wire.AppendQuoted(nil, r.Model)),
+		current: none,
+		now:     time.Now,
+	}
+}
+
+// writer turns deltas into items and the events about them. It keeps the text of the
+// items, since events and the final object repeat it.
+type writer struct {
+	r     *hub.Request
+	reply hub.Reply
+	id    string
+	model string // JSON text
+	now   func() time.Time
+
+	sequence int64
+	started  bool // response.created was sent
+	ended    bool
+
+	items []item
+	// current is the index of the open item of text or reasoning, or none; calls may
+	// be open beside it.
+	current int
+	// calls are the calls by their number.
+	calls   []*call
+	scratch []byte
+}
+
+const none = -1
+
+// result is how an answer came out.
+type result struct {
+	status, reason string // reason of incomplete_details; empty: null
+	failure        *hub.Failure
+	usage          *wire.Usage // nil: null
+}
+
+var inProgress = result{status: "in_progress"}
+
+// outcome is that of specification 5.
+func outcome(end *hub.End) result {
+	r := result{status: "completed", usage: &end.Usage}
+	switch end.Finish {
+	case hub.FinishLength, hub.FinishContext:
+		r.status, r.reason = "incomplete", "max_output_tokens"
+	case hub.FinishRefusal:
+		r.status, r.reason = "incomplete", "content_filter"
+	case hub.FinishStop, hub.FinishCalls:
+	}
+	return r
+}
+
+func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
+	if w.ended {
+		return dst
+	}
+	if !w.started {
+		w.started = true
+		dst = w.lifecycle(dst, "response.created", inProgress)
+		dst = w.lifecycle(dst, "response.in_progress", inProgress)
+	}
+	for i := range deltas {
+		d := &deltas[i]
+		if d.Kind == hub.DeltaEnd {
+			w.ended = true
+			end := outcome(&d.End)
+			dst = w.finish(dst, end)
+			return w.lifecycle(dst, "response."+end.status, end)
+		}
+		dst = w.delta(dst, d)
+	}
+	return dst
+}
+
+func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
+	end := result{status: "completed", usage: &wire.Usage{}}
+	for i := range deltas {
+		d := &deltas[i]
+		if d.Kind == hub.DeltaEnd {
+			end = outcome(&d.End)
+			break
+		}
+		w.scratchEvents(func(dst []byte) []byte { return w.delta(dst, d) })
+	}
+	if end.status == "completed" {
+		for _, c := range w.calls {
+			if !c.sound() {
+				return nil, hub.ErrArguments
+			}
+		}
+	}
+	w.scratchEvents(func(dst []byte) []byte { return w.finish(dst, end) })
+	return w.object(nil, end), nil
+}
+
+// scratchEvents writes events that nobody reads, for the items that come of them.
+func (w *writer) scratchEvents(write func(dst []byte) []byte) {
+	w.scratch = write(w.scratch[:0])
+}
+
+func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
+	if w.ended {
+		return dst
+	}
+	w.ended = true
+	if !w.started {
+		dst = w.event(dst, "error")
+		dst = append(dst, `,"code":"`...)
+		dst = append(dst, failureCode(&f)...)
+		dst = append(dst, `","message":`...)
+		dst = wire.AppendQuoted(dst, f.Message)
+		return end(append(dst, `,"param":null`...))
+	}
+	for i := range w.items {
+		if w.items[i].open() {
+			w.items[i].close(incomplete)
+		}
+	}
+	return w.lifecycle(dst, "response.failed", result{status: "failed", failure: &f})
+}
+
+// failureCode is one of those that clients know (specification 8).
+func failureCode(f *hub.Failure) string {
+	switch f.Code {
+	case "rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt":
+		return f.Code
+	}
+	if f.Type == "rate_limit_error" {
+		return "rate_limit_exceeded"
+	}
+	return "server_error"
+}
+
+func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+
+// delta writes the events of what is not the end.
+func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
+	switch d.Kind {
+	case hub.DeltaText:
+		return w.text(dst, d, false)
+	case hub.DeltaRefusal:
+		return w.text(dst, d, true)
+	case hub.DeltaReasoning:
+		return w.reasoning(dst, d.Text)
+	case hub.DeltaState:
+		return w.state(dst, d.State)
+	case hub.DeltaCall:
+		return w.call(dst, d)
+	case hub.DeltaArguments:
+		if d.Call >= len(w.calls) {
+			return dst
+		}
+		return w.arguments(dst, w.calls[d.Call], d.Text)
+	case hub.DeltaEnd:
+	}
+	return dst
+}
+
+// finish closes what is open, in the order in which it was opened. An answer that
+// was cut leaves its last item incomplete.
+func (w *writer) finish(dst []byte, r result) []byte {
+	for i := range w.items {
+		it := &w.items[i]
+		switch {
+		case !it.open():
+		case it.call != nil:
+			dst = w.closeCall(dst, it.call, r)
+		case r.status == "incomplete":
+			dst = w.closeItem(dst, i, incomplete)
+		default:
+			dst = w.closeItem(dst, i, completed)
+		}
+	}
+	for _, c := range w.calls {
+		if c.late() {
+			dst = w.lateCall(dst, c, r)
+		}
+	}
+	return dst
+}
+
+// event begins an event; its other members and end follow.
+func (w *writer) event(dst []byte, name string) []byte {
+	dst = append(dst, "event: "...)
+	dst = append(dst, name...)
+	dst = append(dst, "\ndata: {\"type\":\""...)
+	dst = append(dst, name...)
+	dst = append(dst, `","sequence_number":`...)
+	dst = strconv.AppendInt(dst, w.sequence, 10)
+	w.sequence++
+	return dst
+}
+
+func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
+
+// lifecycle is an event with the response object.
+func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
+	dst = w.event(dst, name)
+	dst = append(dst, `,"response":`...)
+	return end(w.object(dst, r))
+}
+
+// object appends the response object (specification 8).
+func (w *writer) object(dst []byte, r result) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendQuoted(dst, w.id)
+	dst = append(dst, `,"object":"response","created_at":`...)
+	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
+	dst = append(dst, `,"status":"`...)
+	dst = append(dst, r.status...)
+	dst = append(dst, `","background":false,"completed_at":`...)
+	if r.status == "completed" {
+		dst = strconv.AppendInt(dst, max(w.now().Unix(), w.reply.Created.Unix()), 10)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"error":`...)
+	if r.failure != nil {
+		dst = append(dst, `{"code":"`...)
+		dst = append(dst, failureCode(r.failure)...)
+		dst = append(dst, `","message":`...)
+		dst = wire.AppendQuoted(dst, r.failure.Message)
+		dst = append(dst, '}')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"incomplete_details":`...)
+	if r.reason != "" {
+		dst = append(dst, `{"reason":"`...)
+		dst = append(dst, r.reason...)
+		dst = append(dst, `"}`...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"model":`...)
+	dst = append(dst, w.model...)
+	for _, p := range w.r.Answer.Echo {
+		dst = append(dst, `,"`...)
+		dst = append(dst, p.Name...)
+		dst = append(dst, `":`...)
+		dst = append(dst, p.Value...)
+	}
+	dst = append(dst, `,"output":[`...)
+	for i := range w.items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = w.items[i].append(dst)
+	}
+	dst = append(dst, `],"usage":`...)
+	return append(appendUsage(dst, r.usage), '}')
+}
+
+// appendUsage appends the counts (specification 5.1). Clients need the object at the end
+// of an answer, also when the upstream did not count.
+func appendUsage(dst []byte, u *wire.Usage) []byte {
+	if u == nil {
+		return append(dst, "null"...)
+	}
+	for _, count := range [...]struct {
+		before string
+		n      int64
+	}{
+		{`{"input_tokens":`, u.Prompt},
+		{`,"input_tokens_details":{"cached_tokens":`, u.CacheRead},
+		{`,"cache_write_tokens":`, u.CacheWrite},
+		{`},"output_tokens":`, u.Completion},
+		{`,"output_tokens_details":{"reasoning_tokens":`, u.Reasoning},
+		{`},"total_tokens":`, u.Prompt + u.Completion},
+	} {
+		dst = append(dst, count.before...)
+		dst = strconv.AppendInt(dst, count.n, 10)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,602 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// request is one whose answer uses every kind of tool.
+func request(t testing.TB, include string) *hub.Request {
+	t.Helper()
+	r, err := Read([]byte(with(`"input":"hi","include":[`+include+`],"metadata":{"a":"b"},"tools":[{"type":"function","name":"f"},{"type":"function","name":"mcp.g"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"},{"type":"custom","name":"c"}]},
+		{"type":"custom","name":"patch"},{"type":"tool_search","execution":"client"},{"type":"local_shell"},{"type":"shell"},{"type":"apply_patch"}]`)), opener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const (
+	wantState    = `"reasoning.encrypted_content"`
+	wantLogprobs = `"message.output_text.logprobs"`
+)
+
+// newWriter makes a writer whose ids and times do not change.
+func newWriter(r *hub.Request) *writer {
+	n := 0
+	w := NewWriter(r, hub.Reply{
+		Created: time.Unix(1790000000, 0),
+		NewID: func(prefix string) string {
+			n++
+			return fmt.Sprintf("%s%d", prefix, n)
+		},
+		Seal: func(s hub.State) string {
+			if s.Data == "large" {
+				return ""
+			}
+			return fmt.Sprintf("kcs1.%s:%s", s.Form, s.Data)
+		},
+	}).(*writer)
+	w.now = func() time.Time { return time.Unix(1790000007, 0) }
+	return w
+}
+
+func say(text string) hub.Delta    { return hub.Delta{Kind: hub.DeltaText, Text: []byte(text)} }
+func think(text string) hub.Delta  { return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(text)} }
+func refuse(text string) hub.Delta { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(text)} }
+
+func state(form hub.Form, data string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}}
+}
+
+func calls(n int, name string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaCall, Call: n, ID: fmt.Sprintf("call_%d", n), Name: name}
+}
+
+// gives are arguments as the model wrote them.
+func gives(n int, text string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: wire.AppendEscaped(nil, text)}
+}
+
+func ends(f hub.Finish) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: f, Usage: wire.Usage{
+		Prompt: 100, Completion: 20, CacheRead: 60, CacheWrite: 5, Reasoning: 7, Known: true,
+	}}}
+}
+
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	logprobs := say("Hi")
+	logprobs.Logprobs = []byte("[ {\"token\":\"Hi\",\n\"logprob\":-0.1,\"bytes\":[72,105],\"top_logprobs\":[]} ]")
+	more := say("!")
+	more.Logprobs = []byte(`[{"token":"!","logprob":-1}]`)
+	none := say("?")
+	none.Logprobs = []byte(`[]`)
+	for name, c := range map[string]struct {
+		include string
+		deltas  []hub.Delta
+	}{
+		"text":             {"", []hub.Delta{say(`Hel\"`), say(`lo\n\u00e9`), ends(hub.FinishStop)}},
+		"empty":            {"", []hub.Delta{ends(hub.FinishStop)}},
+		"reasoning":        {wantState, []hub.Delta{think("Look "), think("first."), say("ok"), ends(hub.FinishStop)}},
+		"reasoning_plain":  {"", []hub.Delta{think("Look."), state(hub.FormItem, "x"), say("ok"), ends(hub.FinishStop)}},
+		"reasoning_states": {wantState, []hub.Delta{think("a"), state(hub.FormSignature, "1"), think("b"), state(hub.FormSignature, "2"), state(hub.FormRedacted, "3"), say("ok"), ends(hub.FinishStop)}},
+		"reasoning_tool":   {wantState, []hub.Delta{think("a"), calls(0, "f"), gives(0, "{}"), ends(hub.FinishCalls)}},
+		"state_alone":      {wantState, []hub.Delta{state(hub.FormThought, "t"), calls(0, "f"), gives(0, "{}"), ends(hub.FinishCalls)}},
+		"state_too_large":  {wantState, []hub.Delta{state(hub.FormThought, "large"), say("ok"), ends(hub.FinishStop)}},
+		"state_unwanted":   {"", []hub.Delta{state(hub.FormThought, "t"), say("ok"), ends(hub.FinishStop)}},
+		"two_tools":        {"", []hub.Delta{say("I do."), calls(0, "f"), gives(0, `{"a":`), gives(0, `"x\ny"}`), calls(1, "n__m"), gives(1, "{}"), ends(hub.FinishCalls)}},
+		"interleaved":      {"", []hub.Delta{calls(0, "f"), gives(0, `{"a":`), calls(1, hub.LegalName("mcp.g")), gives(1, `{"b":`), gives(0, "1}"), gives(1, "2}"), ends(hub.FinishCalls)}},
+		"text_after_call":  {"", []hub.Delta{calls(0, "f"), gives(0, "{}"), say("and "), say("text"), calls(1, "f"), gives(1, "{}"), ends(hub.FinishCalls)}},
+		"unknown_tool":     {"", []hub.Delta{calls(0, "other"), gives(0, "{}"), ends(hub.FinishCalls)}},
+		"custom":           {"", []hub.Delta{calls(0, "patch"), gives(0, `{"in`), gives(0, `put": "*** \`), gives(0, `"a\\`), gives(0, `n\ud8`), gives(0, `3d\ude00`), gives(0, `b\n"}`), calls(1, "n__c"), gives(1, `{"input":"x"}`), ends(hub.FinishCalls)}},
+		"known_by_type": {"", []hub.Delta{
+			calls(0, "tool_search"), gives(0, "{\"query\":\n\"x\"}"), calls(1, "local_shell"), gives(1, `{"command":["ls"]}`), calls(2, "shell"), gives(2, `{"commands":["ls"],"timeout_ms":5}`),
+			calls(3, "apply_patch"), gives(3, `{"type":"delete_file",`), calls(4, "f"), gives(3, `"path":"x"}`), gives(4, "{}"), ends(hub.FinishCalls),
+		}},
+		"length_in_text":      {"", []hub.Delta{say("Hel"), ends(hub.FinishLength)}},
+		"length_in_arguments": {"", []hub.Delta{calls(0, "f"), gives(0, "{}"), calls(1, "f"), gives(1, `{"a`), calls(2, "shell"), gives(2, `{"c`), ends(hub.FinishLength)}},
+		"context":             {"", []hub.Delta{say("Hel"), ends(hub.FinishContext)}},
+		"refusal":             {"", []hub.Delta{say("Well. "), refuse("I can"), refuse("not."), ends(hub.FinishRefusal)}},
+		"logprobs":            {wantLogprobs, []hub.Delta{logprobs, more, none, ends(hub.FinishStop)}},
+		"logprobs_unwanted":   {"", []hub.Delta{logprobs, ends(hub.FinishStop)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request(t, c.include)
+			var stream []byte
+			w := newWriter(r)
+			for i := range c.deltas {
+				stream = w.Stream(stream, c.deltas[i:i+1])
+			}
+			checkStream(t, stream)
+			golden(t, filepath.Join("writer", name+".sse"), shorter(string(stream)))
+
+			if got := w.Stream(nil, c.deltas); len(got) > 0 {
+				t.Errorf("the stream goes on behind its end: %s", got)
+			}
+			if got := w.Fail(nil, hub.Failure{}); len(got) > 0 {
+				t.Errorf("the stream fails behind its end: %s", got)
+			}
+			if at := newWriter(r).Stream(nil, c.deltas); !bytes.Equal(at, stream) {
+				t.Errorf("all at once gives\n%s", at)
+			}
+
+			whole, err := newWriter(r).Whole(c.deltas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := readEvents(t, stream)
+			if last := events[len(events)-1].Get("response").Raw; last != string(whole) {
+				t.Errorf("whole is\n%s\nand the stream ends with\n%s", whole, last)
+			}
+		})
+	}
+}
+
+// shorter takes the tools out of a golden file, which every response object repeats.
+func shorter(stream string) string {
+	out := strings.Builder{}
+	for line := range strings.Lines(stream) {
+		from, to := strings.Index(line, `,"tools":[`), strings.Index(line, `,"top_logprobs"`)
+		if from >= 0 && to > from {
+			line = line[:from] + `,"tools":[…]` + line[to:]
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// TestEcho: the response repeats the request in full.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	body, err := newWriter(request(t, "")).Whole([]hub.Delta{say("ok"), ends(hub.FinishStop)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := gjson.ParseBytes(body)
+	for _, name := range []string{
+		"id", "object", "created_at", "status", "model", "output", "error", "incomplete_details", "instructions", "metadata",
+		"parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "max_output_tokens", "previous_response_id",
+		"reasoning", "store", "text", "truncation", "usage", "user", "service_tier", "background", "completed_at",
+	} {
+		if !got.Get(name).Exists() {
+			t.Errorf("no %s in %s", name, body)
+		}
+	}
+	if got.Get("output_text").Exists() || got.Get("tools.#").Int() != 8 || got.Get("model").Str != "m" || got.Get("metadata.a").Str != "b" {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestHiddenReasoning(t *testing.T) {
+	t.Parallel()
+	r := request(t, wantState)
+	r.Answer.HideReasoningText = true
+	deltas := []hub.Delta{think("secret"), state(hub.FormItem, "x"), say("ok"), ends(hub.FinishStop)}
+	stream := newWriter(r).Stream(nil, deltas)
+	checkStream(t, stream)
+	if bytes.Contains(stream, []byte("secret")) || !bytes.Contains(stream, []byte(`"summary":[],"encrypted_content":"kcs1.item:x"`)) {
+		t.Errorf("got %s", stream)
+	}
+	r.Answer.Reasoning, r.Answer.State = false, false
+	if stream = newWriter(r).Stream(nil, deltas); bytes.Contains(stream, []byte(`"type":"reasoning"`)) {
+		t.Errorf("got %s", stream)
+	}
+}
+
+func TestFail(t *testing.T) {
+	t.Parallel()
+	r := request(t, wantState)
+	w := newWriter(r)
+	if got := string(w.KeepAlive(nil)); got != ": keep-alive\n\n" {
+		t.Errorf("alive: %q", got)
+	}
+	got := string(w.Fail(nil, hub.Failure{Code: "upstream_stream_error", Message: "broke \"off\""}))
+	const want = "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"code\":\"server_error\",\"message\":\"broke \\\"off\\\"\",\"param\":null}\n\n"
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+	if got := w.Fail(nil, hub.Failure{}); len(got) > 0 {
+		t.Errorf("it failed again: %s", got)
+	}
+
+	w = newWriter(r)
+	stream := w.Stream(nil, []hub.Delta{think("a"), say("done"), calls(0, "f"), gives(0, `{"a`), calls(1, "shell"), gives(1, "{}"), calls(2, "patch"), gives(2, `{"input":"x`), say("more")})
+	stream = w.Fail(stream, hub.Failure{Code: "rate_limit_exceeded", Message: "Please try again in 1.5s."})
+	checkStream(t, stream)
+	golden(t, filepath.Join("writer", "fail.sse"), shorter(string(stream)))
+
+	for _, c := range [][3]string{
+		{"rate_limit_exceeded", "", "rate_limit_exceeded"},
+		{"context_length_exceeded", "", "context_length_exceeded"},
+		{"insufficient_quota", "", "insufficient_quota"},
+		{"upstream_stream_error", "rate_limit_error", "rate_limit_exceeded"},
+		{"upstream_stream_error", "overloaded_error", "server_error"},
+		{"", "", "server_error"},
+	} {
+		if got := failureCode(&hub.Failure{Code: c[0], Type: c[1]}); got != c[2] {
+			t.Errorf("%v: got %s", c, got)
+		}
+	}
+}
+
+// TestWholeArguments: arguments that are no object fail the answer, unless it was cut.
+func TestWholeArguments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tool, arguments string
+		good            bool
+	}{
+		{"f", `{"a":1}`, true},
+		{"f", `{"a":1`, false},
+		{"f", `[]`, false},
+		{"shell", `{"commands":["ls"]}`, true},
+		{"shell", `ls`, false},
+		{"patch", `{"input":"x"}`, true},
+		{"patch", `{"input":"x`, false},
+		{"patch", `*** Begin Patch`, true},
+	} {
+		deltas := []hub.Delta{calls(0, c.tool), gives(0, c.arguments), ends(hub.FinishCalls)}
+		if _, err := newWriter(request(t, "")).Whole(deltas); (err == nil) != c.good || err != nil && !errors.Is(err, hub.ErrArguments) {
+			t.Errorf("%s %s: %v", c.tool, c.arguments, err)
+		}
+		deltas[2] = ends(hub.FinishLength)
+		if _, err := newWriter(request(t, "")).Whole(deltas); err != nil {
+			t.Errorf("%s %s, cut: %v", c.tool, c.arguments, err)
+		}
+	}
+	// In a stream there is no way back.
+	stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "shell"), gives(0, `"ls"`), ends(hub.FinishCalls)})
+	checkStream(t, stream)
+	if !bytes.Contains(stream, []byte(`"action":{"_raw":"\"ls\""}`)) {
+		t.Errorf("got %s", stream)
+	}
+}
+
+// event is the data of an event.
+type event struct{ gjson.Result }
+
+func readEvents(t *testing.T, stream []byte) []event {
+	t.Helper()
+	if len(stream) > 0 && !bytes.HasSuffix(stream, []byte("\n\n")) {
+		t.Fatalf("the stream ends with %q", stream[max(0, len(stream)-50):])
+	}
+	var events []event
+	for text := range strings.SplitSeq(strings.TrimSuffix(string(stream), "\n\n"), "\n\n") {
+		name, data, _ := strings.Cut(text, "\n")
+		name, hasName := strings.CutPrefix(name, "event: ")
+		data, hasData := strings.CutPrefix(data, "data: ")
+		if !hasName || !hasData || strings.ContainsAny(data, "\r\n") || !json.Valid([]byte(data)) {
+			t.Fatalf("not an event: %q", text)
+		}
+		e := event{gjson.Parse(data)}
+		if e.Get("type").Str != name {
+			t.Fatalf("event %s has the type %s", name, e.Get("type").Str)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// seenItem is what a client knows of an item.
+type seenItem struct {
+	id, kind  string
+	parts     []string // text of each content part, or of the summary
+	openPart  bool
+	text      string // arguments or input
+	done      bool
+	last      gjson.Result
+	textEnded bool
+}
+
+// checkStream checks a stream as strict clients do (specification 9.1 and 9.4).
+func checkStream(t *testing.T, stream []byte) {
+	t.Helper()
+	events := readEvents(t, stream)
+	var items []*seenItem
+	var id string
+	fail := func(e event, format string, args ...any) {
+		t.Helper()
+		t.Fatalf("%s\nat %s\nin\n%s", fmt.Sprintf(format, args...), e.Raw, stream)
+	}
+	for n, e := range events {
+		kind := e.Get("type").Str
+		if got := e.Get("sequence_number"); got.Type != gjson.Number || got.Int() != int64(n) {
+			fail(e, "the sequence number should be %d", n)
+		}
+		switch n {
+		case 0:
+			if kind != "response.created" {
+				fail(e, "the first event")
+			}
+		case 1:
+			if kind != "response.in_progress" {
+				fail(e, "the second event")
+			}
+		}
+		if response := e.Get("response"); response.Exists() {
+			if id == "" {
+				id = response.Get("id").Str
+			}
+			if id == "" || response.Get("id").Str != id || response.Get("object").Str != "response" {
+				fail(e, "the id of the response")
+			}
+			last := n == len(events)-1
+			if n > 1 != last {
+				fail(e, "a lifecycle event in the middle")
+			}
+			if n <= 1 && (response.Get("output.#").Int() != 0 || response.Get("status").Str != "in_progress" || response.Get("usage").Type != gjson.Null) {
+				fail(e, "the beginning")
+			}
+			if last {
+				checkEnd(t, kind, response, items)
+			}
+			continue
+		}
+		if n == len(events)-1 {
+			fail(e, "the stream ends")
+		}
+		index := e.Get("output_index")
+		if index.Type != gjson.Number {
+			fail(e, "no output_index")
+		}
+		at := int(index.Int())
+		if kind == "response.output_item.added" {
+			if at != len(items) {
+				fail(e, "output_index should be %d", len(items))
+			}
+			it := e.Get("item")
+			for _, other := range items {
+				if other.id == it.Get("id").Str {
+					fail(e, "an id twice")
+				}
+				if !other.done && (other.kind == "message" || other.kind == "reasoning") {
+					fail(e, "item %s is still open", other.id)
+				}
+			}
+			items = append(items, &seenItem{id: it.Get("id").Str, kind: it.Get("type").Str})
+			continue
+		}
+		if at >= len(items) {
+			fail(e, "an item that was not added")
+		}
+		it := items[at]
+		if it.done {
+			fail(e, "an item that is done")
+		}
+		if kind != "response.output_item.done" && e.Get("item_id").Str != it.id {
+			fail(e, "item_id should be %s", it.id)
+		}
+		part := func() *string {
+			number := e.Get("content_index")
+			if it.kind == "reasoning" {
+				number = e.Get("summary_index")
+			}
+			if !it.openPart || int(number.Int()) != len(it.parts)-1 {
+				fail(e, "a part that is not open")
+			}
+			return &it.parts[len(it.parts)-1]
+		}
+		ended := func(kind, text, want string) {
+			if it.kind != kind || text != want {
+				fail(e, "the text is %q, that of the deltas %q", text, want)
+			}
+			it.textEnded = true
+		}
+		switch kind {
+		case "response.content_part.added", "response.reasoning_summary_part.added":
+			if it.openPart {
+				fail(e, "a part is open")
+			}
+			it.parts, it.openPart = append(it.parts, ""), true
+		case "response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta":
+			*part() += e.Get("delta").Str
+		case "response.output_text.done", "response.reasoning_summary_text.done":
+			ended(it.kind, e.Get("text").Str, *part())
+		case "response.refusal.done":
+			ended("message", e.Get("refusal").Str, *part())
+		case "response.content_part.done", "response.reasoning_summary_part.done":
+			ended(it.kind, e.Get("part.text").Str+e.Get("part.refusal").Str, *part())
+			it.openPart = false
+		case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+			it.text += e.Get("delta").Str
+		case "response.function_call_arguments.done":
+			if e.Get("name").Str == "" {
+				fail(e, "no name")
+			}
+			ended("function_call", e.Get("arguments").Str, it.text)
+		case "response.custom_tool_call_input.done":
+			ended("custom_tool_call", e.Get("input").Str, it.text)
+		case "response.output_item.done":
+			it.last, it.done = e.Get("item"), true
+			if it.openPart || it.last.Get("id").Str != it.id || it.last.Get("type").Str != it.kind || it.last.Get("status").Str == "in_progress" {
+				fail(e, "the end of item %+v", it)
+			}
+			if !it.textEnded && (it.kind == "message" || it.kind == "function_call" || it.kind == "custom_tool_call") {
+				fail(e, "the text has no end")
+			}
+		default:
+			fail(e, "an unknown event")
+		}
+	}
+}
+
+// checkEnd checks the last event: its output is what the events told.
+func checkEnd(t *testing.T, kind string, response gjson.Result, items []*seenItem) {
+	t.Helper()
+	status := response.Get("status").Str
+	if kind != "response."+status || status != "completed" && status != "incomplete" && status != "failed" {
+		t.Fatalf("%s with the status %s", kind, status)
+	}
+	if (status == "failed") != response.Get("error").IsObject() || (status == "incomplete") != response.Get("incomplete_details").IsObject() ||
+		(status == "failed") == response.Get("usage").IsObject() {
+		t.Fatalf("the end is %s", response.Raw)
+	}
+	output := response.Get("output").Array()
+	if len(output) != len(items) {
+		t.Fatalf("%d items in the output, %d were added: %s", len(output), len(items), response.Raw)
+	}
+	for i, it := range items {
+		got := output[i]
+		if got.Get("id").Str != it.id || got.Get("type").Str != it.kind {
+			t.Fatalf("output %d is %s", i, got.Raw)
+		}
+		if it.done && got.Raw != it.last.Raw || !it.done && status != "failed" {
+			t.Fatalf("output %d is %s, it was %s", i, got.Raw, it.last.Raw)
+		}
+		if !it.done && got.Get("status").Str != "incomplete" {
+			t.Fatalf("output %d was not done: %s", i, got.Raw)
+		}
+		var parts []string
+		for _, list := range []string{"content", "summary"} {
+			for _, p := range got.Get(list).Array() {
+				parts = append(parts, p.Get("text").Str+p.Get("refusal").Str)
+			}
+		}
+		if strings.Join(parts, "\x00") != strings.Join(it.parts, "\x00") {
+			t.Fatalf("output %d has the texts %q, the deltas %q", i, parts, it.parts)
+		}
+		if text := got.Get("input").Str; it.kind == "custom_tool_call" && text != it.text {
+			t.Fatalf("output %d has the input %q, the deltas %q", i, text, it.text)
+		}
+		if text := got.Get("arguments").Str; it.kind == "function_call" && text != it.text {
+			t.Fatalf("output %d has the arguments %q, the deltas %q", i, text, it.text)
+		}
+	}
+}
+
+// FuzzWriter drives a writer with deltas as readers promise them.
+func FuzzWriter(f *testing.F) {
+	f.Add([]byte("\x01ab\x02cd\x04x\x05{}\x00"), uint8(0))
+	f.Add([]byte("\x02ab\x06c\x01d\x04a\x05{\"a\":\x04c\x05{\"input\":\"\x05\\u00\x01x\x0541\"}"), uint8(3))
+	f.Add([]byte("\x03no\x01yes\x04d\x05x\x04e\x05{\"b\":1}\x06y"), uint8(9))
+	tools := []string{"f", "n__m", "patch", "n__c", "tool_search", "local_shell", "shell", "apply_patch", "other"}
+	f.Fuzz(func(t *testing.T, script []byte, how uint8) {
+		include := []string{"", wantState, wantLogprobs, wantState + "," + wantLogprobs}[how%4]
+		r := request(t, include)
+		var deltas []hub.Delta
+		count := 0
+		given := map[int]bool{}
+		for len(script) > 0 && count < 20 {
+			op := script[0]
+			n := 1
+			for n < len(script) && script[n] >= 8 {
+				n++
+			}
+			text := strings.ToValidUTF8(string(script[1:n]), "?")
+			script = script[n:]
+			switch {
+			case op%8 == 4:
+				pick := 0
+				if text != "" {
+					pick = int(text[0]) % len(tools)
+				}
+				deltas = append(deltas, calls(count, tools[pick]))
+				count++
+			case op%8 == 6:
+				deltas = append(deltas, state(hub.FormThought, text))
+			case text == "":
+			case op%8 == 1:
+				d := say(string(wire.AppendEscaped(nil, text)))
+				d.Logprobs = []byte(`[{"token":"x"}]`)
+				deltas = append(deltas, d)
+			case op%8 == 2:
+				deltas = append(deltas, think(string(wire.AppendEscaped(nil, text))))
+			case op%8 == 3:
+				deltas = append(deltas, refuse(string(wire.AppendEscaped(nil, text))))
+			case count > 0:
+				call := int(op>>3) % count
+				given[call] = true
+				deltas = append(deltas, gives(call, text))
+			}
+		}
+		for call := range count {
+			if !given[call] {
+				deltas = append(deltas, gives(call, "{}"))
+			}
+		}
+		w := newWriter(r)
+		stream := w.Stream(nil, deltas)
+		before := newWriter(r).Stream(nil, deltas)
+		if how&16 != 0 {
+			checkStream(t, w.Fail(stream, hub.Failure{Message: "broke"}))
+			return
+		}
+		finish := hub.Finish(how>>5)%5 + 1
+		stream = w.Stream(stream, []hub.Delta{ends(finish)})
+		if !bytes.HasPrefix(stream, before) {
+			t.Fatal("the same deltas gave other events")
+		}
+		checkStream(t, stream)
+		whole, err := newWriter(r).Whole(append(deltas, ends(finish)))
+		if err != nil {
+			if !errors.Is(err, hub.ErrArguments) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if events := readEvents(t, stream); events[len(events)-1].Get("response").Raw != string(whole) {
+			t.Fatalf("whole is %s", whole)
+		}
+	})
+}
+
+func BenchmarkWriterText(b *testing.B) {
+	r := request(b, "")
+	deltas := []hub.Delta{say(`some text of the usual length`)}
+	var dst []byte
+	w := newWriter(r)
+	dst = w.Stream(dst, deltas)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if n++; n%10000 == 0 { // an answer is not endless
+			w = newWriter(r)
+		}
+		dst = w.Stream(dst[:0], deltas)
+	}
+}
+
+func BenchmarkWriterInput(b *testing.B) {
+	r := request(b, "")
+	begin := []hub.Delta{calls(0, "patch"), gives(0, `{"input":"`)}
+	deltas := []hub.Delta{gives(0, `+ some \"text\" of a patch\n`)}
+	var dst []byte
+	w := newWriter(r)
+	dst = w.Stream(dst, begin)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if n++; n%10000 == 0 {
+			w = newWriter(r)
+			w.Stream(nil, begin)
+		}
+		dst = w.Stream(dst[:0], deltas)
+	}
+}
+
+func BenchmarkWriterWhole(b *testing.B) {
+	r, err := Read(largeRequest(), opener)
+	if err != nil {
+		b.Fatal(err)
+	}
+	deltas := []hub.Delta{think("Hm."), say(strings.Repeat("some text ", 400)), calls(0, "tool_1"), gives(0, `{"a":1}`), ends(hub.FinishCalls)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := newWriter(r).Whole(deltas); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

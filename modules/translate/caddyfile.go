@@ -1,0 +1,55 @@
+package translate
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("translate", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+// UnmarshalCaddyfile sets up the handler from its Caddyfile form:
+//
+//	translate [<matcher>] messages|responses {
+//		model <name>
+//		reasoning
+//	}
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // translate
+	if !d.AllArgs(&h.Format) {
+		return d.ArgErr()
+	}
+	if err := h.Validate(); err != nil {
+		return d.Err(err.Error())
+	}
+	for d.NextBlock(0) {
+		switch d.Val() {
+		case "model":
+			if h.Model != "" {
+				return d.Err("model is given twice")
+			}
+			if !d.AllArgs(&h.Model) {
+				return d.ArgErr()
+			}
+		case "reasoning":
+			if h.Reasoning {
+				return d.Err("reasoning is given twice")
+			}
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			h.Reasoning = true
+		default:
+			return d.Errf("unknown option %q; there are: model, reasoning", d.Val())
+		}
+	}
+	return nil
+}
+
+// Interface guards
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

@@ -1,0 +1,218 @@
+// Package translate is the middleware that puts clients of one model API in
+// front of a server that speaks another.
+package translate
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/body"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Handler lets clients of the messages or the Responses API use a server that
+// speaks chat completions: it translates requests, answers and streams, tools,
+// images and reasoning included. Put `api_errors` of the same format around it.
+//
+// In front of `reverse_proxy`, a request to …/messages or …/responses goes on as a
+// chat completion to …/chat/completions, and …/messages/count_tokens is answered
+// here by an estimate. In front of `cascade` nothing is converted here: the
+// cascade takes the client's own bytes and answers in the client's format, so that
+// a provider that speaks it natively gets them as they are.
+//
+// Fields of the request that the server does not get are named in the header
+// x-gateway-dropped-params of the answer. Requests to other paths pass untouched.
+//
+// Errors: 400 for what cannot be translated, with the JSON path; 413 and 415 for
+// the body; an error of the server keeps its status; 502 for an answer that cannot
+// be read.
+type Handler struct {
+	// Format is what the clients speak: "messages" or "responses". Required.
+	Format string `json:"format,omitempty"`
+
+	// Model is sent to the server whatever the client asked for. Default: the
+	// client's.
+	Model string `json:"model,omitempty"`
+
+	// Reasoning: the server knows reasoning_effort. Default: it is not sent,
+	// since servers without reasoning models refuse it.
+	Reasoning bool `json:"reasoning,omitempty"`
+
+	sealer *hub.Sealer
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.translate",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// tokenKey seals reasoning marks. Chat servers have no state that must survive,
+// so the key lives as long as the process.
+var tokenKey = func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails since Go 1.24
+	return key
+}()
+
+// Provision makes what all requests share.
+func (h *Handler) Provision(caddy.Context) (err error) {
+	h.sealer, err = hub.NewSealer(tokenKey)
+	return err
+}
+
+// Validate checks the format.
+func (h *Handler) Validate() error {
+	switch hub.Format(h.Format) {
+	case hub.Messages, hub.Responses:
+		return nil
+	case hub.Chat:
+	}
+	return fmt.Errorf("format %q cannot be translated; there are: messages, responses", h.Format)
+}
+
+const countTokens = "/messages/count_tokens"
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	base, ours := strings.CutSuffix(r.URL.Path, "/"+h.Format)
+	switch {
+	case r.Method != http.MethodPost:
+		return next.ServeHTTP(w, r)
+	case h.Format == string(hub.Messages) && strings.HasSuffix(r.URL.Path, countTokens):
+		return h.count(w, r)
+	case !ours:
+		return next.ServeHTTP(w, r)
+	}
+	t := &translation{handler: h, original: r}
+	caddyhttp.SetVar(r.Context(), original, t)
+	out := r.WithContext(r.Context())
+	target := *r.URL
+	target.Path, target.RawPath = base+"/chat/completions", ""
+	out.URL = &target
+	out.RequestURI = target.RequestURI()
+	out.Header = r.Header.Clone()
+	for _, name := range []string{"Accept-Encoding", "Content-Encoding", "Content-Length", "Anthropic-Version", "Anthropic-Beta"} {
+		out.Header.Del(name)
+	}
+	out.Header.Set("Content-Type", "application/json")
+	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
+	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t}
+	defer answer.release()
+	return answer.finish(next.ServeHTTP(answer, out))
+}
+
+// read reads a request of the client's format.
+func (h *Handler) read(text []byte, r *http.Request) (*hub.Request, error) {
+	options := hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open}
+	if h.Format == string(hub.Messages) {
+		return messages.Read(text, options)
+	}
+	return responses.Read(text, options)
+}
+
+func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open("", token) }
+
+// count answers …/messages/count_tokens.
+func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
+	text, lease, err := body.Read(r)
+	if err != nil {
+		return err
+	}
+	defer lease.Give()
+	ask, err := messages.ReadCount(text, hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open})
+	if err != nil {
+		return statusError(err)
+	}
+	return WriteCount(w, hub.CountTokens(ask))
+}
+
+// WriteCount writes the answer of count_tokens.
+func WriteCount(w http.ResponseWriter, tokens int64) error {
+	answer := strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10)
+	answer = append(answer, '}')
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	_, err := w.Write(answer)
+	return err
+}
+
+// original is the request variable that holds the translation under way.
+const original = "tollgate.translate"
+
+// translation is one request on its way through.
+type translation struct {
+	handler  *Handler
+	original *http.Request
+	taken    bool
+	request  *hub.Request // once it was read
+	dropped  []string
+	err      error // of reading the client's request
+}
+
+// Take hands the client's own request to a handler that answers in the client's
+// format: from now on nothing is translated here. ok is false when r is not to
+// be translated at all.
+func Take(r *http.Request) (client *http.Request, format hub.Format, ok bool) {
+	t, ok := caddyhttp.GetVar(r.Context(), original).(*translation)
+	if !ok {
+		return r, hub.Chat, false
+	}
+	t.taken = true
+	return t.original, hub.Format(t.handler.Format), true
+}
+
+// converted is the body of the chat completion; it is made when somebody reads it.
+type converted struct {
+	t    *translation
+	body io.Reader
+}
+
+func (c *converted) Read(p []byte) (int, error) {
+	if c.body == nil {
+		if c.t.err == nil {
+			c.body, c.t.err = c.t.convert()
+		}
+		if c.t.err != nil {
+			return 0, c.t.err
+		}
+	}
+	return c.body.Read(p)
+}
+
+func (c *converted) Close() error { return c.t.original.Body.Close() }
+
+// statusError gives Caddy the status of an error that api_errors will render.
+func statusError(err error) error {
+	if e, ok := apierror.From(err); ok {
+		return caddyhttp.Error(e.Status, err)
+	}
+	if _, ok := errors.AsType[caddyhttp.HandlerError](err); ok {
+		return err
+	}
+	return caddyhttp.Error(http.StatusBadRequest, err)
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ io.ReadCloser               = (*converted)(nil)
+)

@@ -1,0 +1,183 @@
+package translate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// send passes a request through the middleware; next nil: to a scripted model.
+func send(t *testing.T, config, path, body string, next caddyhttp.HandlerFunc) (*httptest.ResponseRecorder, error) {
+	t.Helper()
+	h := new(Handler)
+	if err := h.UnmarshalCaddyfile(caddyfile.NewTestDispenser(config)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(h.Provision(caddy.Context{}), h.Validate()); err != nil {
+		t.Fatal(err)
+	}
+	if next == nil {
+		model := scriptedmodel.New(scriptedmodel.Options{})
+		next = func(w http.ResponseWriter, r *http.Request) error {
+			if r.Header.Get("Accept-Encoding") != "" {
+				t.Error("an encoded answer is asked for")
+			}
+			model.ServeHTTP(w, r)
+			return nil
+		}
+	}
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any)), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Accept-Encoding", "gzip")
+	w := httptest.NewRecorder()
+	return w, h.ServeHTTP(w, r, next)
+}
+
+const hello = `{"model":"scripted?text=Hello","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]`
+
+func TestTranslate(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		config, path, body string
+		kind               string
+		parts              []string
+	}{
+		"message": {
+			"translate messages", "/v1/messages", hello + `,"top_k":3,"betas":["x"]}`, "application/json",
+			[]string{`"type":"message"`, `"text":"Hello"`, `"stop_reason":"end_turn"`},
+		},
+		"message stream": {
+			"translate messages", "/v1/messages", hello + `,"stream":true}`, "text/event-stream; charset=utf-8",
+			[]string{"event: message_start\n", `"text_delta","text":"Hello"`, "event: message_stop\n"},
+		},
+		"another model": {
+			"translate messages {\n model scripted?text=Mine\n}", "/v1/messages", hello + `}`, "application/json",
+			[]string{`"text":"Mine"`, `"model":"scripted?text=Hello"`},
+		},
+		"response": {
+			"translate responses", "/v1/responses", `{"model":"scripted?text=Hello","input":"Hi"}`, "application/json",
+			[]string{`"object":"response"`, `"text":"Hello"`, `"status":"completed"`},
+		},
+		"response stream": {
+			"translate responses", "/v1/responses", `{"model":"scripted?text=Hello","input":"Hi","stream":true}`, "text/event-stream; charset=utf-8",
+			[]string{"event: response.created\n", `"delta":"Hello"`, "event: response.completed\n"},
+		},
+		"count": {
+			"translate messages", "/v1/messages/count_tokens", `{"model":"m","messages":[{"role":"user","content":"Hi"}]}`, "application/json",
+			[]string{`{"input_tokens":5}`},
+		},
+		"a stream that breaks": {
+			"translate messages", "/v1/messages", `{"model":"scripted?fault=error_mid&text=a+b+c","max_tokens":10,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
+			"text/event-stream; charset=utf-8",
+			[]string{`"text":"a`, "event: error\n", `"type":"api_error"`},
+		},
+		"a stream without an end": {
+			"translate responses", "/v1/responses", `{"model":"scripted?fault=no_finish&text=a+b+c","input":"Hi","stream":true}`,
+			"text/event-stream; charset=utf-8",
+			[]string{"event: response.failed\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := send(t, test.config, test.path, test.body, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != test.kind {
+				t.Errorf("status %d, headers %v", w.Code, w.Header())
+			}
+			for _, part := range test.parts {
+				if !strings.Contains(w.Body.String(), part) {
+					t.Errorf("no %s in\n%s", part, w.Body)
+				}
+			}
+			if strings.Contains(test.body, "top_k") && w.Header().Get("X-Gateway-Dropped-Params") == "" {
+				t.Error("what was dropped is not said")
+			}
+		})
+	}
+}
+
+func TestTranslateErrors(t *testing.T) {
+	t.Parallel()
+	ask := func(model, more string) string {
+		return `{"model":"` + model + `","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]` + more + `}`
+	}
+	for name, test := range map[string]struct {
+		body   string
+		next   caddyhttp.HandlerFunc
+		status int
+		code   string
+	}{
+		"bad field":       {`{"model":"m","messages":[]}`, nil, 400, ""},
+		"bad JSON":        {`{"model":`, nil, 400, "invalid_json"},
+		"server refuses":  {ask("scripted?status=429&code=slow_down", ""), nil, 429, "slow_down"},
+		"server fails":    {ask("scripted?status=503", ""), nil, 503, ""},
+		"error inside":    {ask("scripted?fault=error_object", ""), nil, 502, "upstream_error"},
+		"error in stream": {ask("scripted?fault=error_object", `,"stream":true`), nil, 502, "upstream_error"},
+		"no choices":      {ask("scripted?fault=empty_choices", ""), nil, 502, "upstream_error"},
+		"web page":        {ask("scripted?fault=html", ""), nil, 502, "upstream_error"},
+		"no server": {ask("m", ""), func(_ http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			return caddyhttp.Error(http.StatusBadGateway, apierror.New(502, "down", "down"))
+		}, 502, "down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := send(t, "translate messages", "/v1/messages", test.body, test.next)
+			handler, ok := errors.AsType[caddyhttp.HandlerError](err)
+			if !ok || handler.StatusCode != test.status || w.Body.Len() > 0 {
+				t.Fatalf("error %v, body %q", err, w.Body)
+			}
+			if e, ok := apierror.From(err); !ok || test.code != "" && e.Code != test.code {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestTranslateLeavesAlone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		path string
+		next caddyhttp.HandlerFunc
+	}{
+		"another path": {"/v1/models", func(w http.ResponseWriter, r *http.Request) error {
+			_, err := io.WriteString(w, r.URL.Path)
+			return err
+		}},
+		"an answer of its own": {"/v1/messages", func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := io.WriteString(w, "/v1/models")
+			return err
+		}},
+		"taken": {"/v1/messages", func(w http.ResponseWriter, r *http.Request) error {
+			client, format, ok := Take(r)
+			text, err := io.ReadAll(client.Body)
+			if !ok || format != hub.Messages || string(text) != "anything" || err != nil || client.URL.Path != "/v1/messages" {
+				return errors.New("the client's request is gone")
+			}
+			w.WriteHeader(http.StatusOK)
+			_, err = io.WriteString(w, "/v1/models")
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := send(t, "translate messages", test.path, "anything", test.next)
+			if err != nil || w.Body.String() != "/v1/models" {
+				t.Errorf("error %v, body %q", err, w.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,263 @@
+package translate
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+)
+
+// Bounds of an answer that is not streamed.
+const (
+	maxReply = 32 << 20
+	maxError = 64 << 10
+)
+
+// What becomes of an answer.
+const (
+	undecided = iota
+	untouched // of a handler that took the request, or never read it
+	whole     // to be translated when it is complete
+	streamed  // to be translated event by event
+	refused   // an error of the server
+)
+
+// writer takes the server's answer and writes the client's.
+type writer struct {
+	*caddyhttp.ResponseWriterWrapper
+	t      *translation
+	mode   int
+	status int
+	pass   hub.Pass
+	kept   []byte // of whole and refused
+
+	events *wire.EventReader
+	coming []byte // bytes of the stream that events has not read yet
+	out    []byte
+	begun  bool // something was written to the client
+	done   bool // the stream is complete, or broken and the client was told
+	flush  *http.ResponseController
+}
+
+// WriteHeader decides what becomes of the answer.
+func (w *writer) WriteHeader(status int) {
+	if w.mode != undecided || status < 200 && status != http.StatusSwitchingProtocols {
+		if w.mode == undecided || w.mode == untouched {
+			w.ResponseWriter.WriteHeader(status)
+		}
+		return
+	}
+	w.status = status
+	if w.t.err != nil { // whatever is said of a body that could not be read
+		w.mode = refused
+		return
+	}
+	if w.t.taken || w.t.request == nil {
+		w.mode = untouched
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	media, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+	switch {
+	case status >= 300:
+		w.mode = refused
+		return
+	case w.t.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream"):
+		w.mode = streamed
+	default:
+		w.mode = whole
+	}
+	w.pass = w.t.pass()
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
+		w.Header().Del(name)
+	}
+	if len(w.t.dropped) > 0 {
+		w.Header().Set("X-Gateway-Dropped-Params", strings.Join(w.t.dropped[:min(len(w.t.dropped), 20)], ", "))
+	}
+	if w.mode == streamed {
+		w.events = wire.NewEventReader((*feed)(w))
+		w.flush = http.NewResponseController(w.ResponseWriter)
+	}
+}
+
+// feed is the reader of the events that have come so far.
+type feed writer
+
+func (f *feed) Read(p []byte) (int, error) {
+	if len(f.coming) == 0 {
+		return 0, wire.ErrWait
+	}
+	n := copy(p, f.coming)
+	f.coming = f.coming[n:]
+	return n, nil
+}
+
+// Write takes a piece of the server's answer.
+func (w *writer) Write(p []byte) (int, error) {
+	if w.mode == undecided {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch w.mode {
+	case untouched:
+		return w.ResponseWriter.Write(p)
+	case refused:
+		w.kept = append(w.kept, p[:min(len(p), maxError-len(w.kept))]...)
+		return len(p), nil
+	case whole:
+		if len(w.kept)+len(p) > maxReply {
+			return 0, errors.New("the answer is larger than 32 MiB")
+		}
+		w.kept = append(w.kept, p...)
+		return len(p), nil
+	}
+	return len(p), w.stream(p)
+}
+
+// stream translates the events that p completes.
+func (w *writer) stream(p []byte) error {
+	w.coming = p
+	w.out = w.out[:0]
+	for !w.done {
+		event, err := w.events.Next()
+		if errors.Is(err, wire.ErrWait) {
+			break
+		}
+		if err == nil && event.Comment {
+			w.out = w.pass.KeepAlive(w.out)
+			continue
+		}
+		var progress wire.Progress
+		if err == nil {
+			w.out, progress, err = w.pass.Event(w.out, event.Name, event.Data)
+		}
+		if err != nil {
+			return w.fail(err)
+		}
+		w.done = progress.Done
+	}
+	return w.send()
+}
+
+// send writes what was translated and sends it on its way.
+func (w *writer) send() error {
+	if len(w.out) == 0 {
+		return nil
+	}
+	if !w.begun {
+		w.begun = true
+		header := w.Header()
+		header.Set("Content-Type", "text/event-stream; charset=utf-8")
+		header.Set("Cache-Control", "no-cache, no-transform")
+		header.Set("X-Accel-Buffering", "no")
+		w.ResponseWriter.WriteHeader(http.StatusOK)
+	}
+	if _, err := w.ResponseWriter.Write(w.out); err != nil {
+		return err
+	}
+	return w.flush.Flush()
+}
+
+// fail ends a stream that broke: by an error if nothing was sent yet, else by the
+// error event of the client's format.
+func (w *writer) fail(err error) error {
+	w.done = true
+	if !w.begun && len(w.out) == 0 {
+		w.mode, w.t.err = refused, upstream(err)
+		return nil
+	}
+	failure := hub.Failure{Code: "upstream_stream_error", Type: "api_error", Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.original.Context())}
+	w.out = w.pass.Fail(w.out, failure)
+	return w.send()
+}
+
+// FlushError implements the flushing of http.ResponseController: streams are
+// flushed event by event here, and what is held back has nothing to flush.
+func (w *writer) FlushError() error {
+	if w.mode == untouched {
+		return http.NewResponseController(w.ResponseWriter).Flush()
+	}
+	return nil
+}
+
+// ReadFrom keeps io.Copy on the way through Write.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	if w.mode == untouched {
+		return w.ResponseWriterWrapper.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{w}, r)
+}
+
+// finish ends the answer; err is that of the handler behind.
+func (w *writer) finish(err error) error {
+	t := w.t
+	switch {
+	case t.taken || w.mode == untouched:
+		return err
+	case t.err != nil: // what became of it behind does not matter
+		return statusError(t.err)
+	case w.mode == refused:
+		e := wire.ParseUpstreamError(w.status, w.kept)
+		return statusError(&apierror.Error{Status: w.status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
+	case err != nil && !w.begun:
+		return err
+	case w.mode == streamed && !w.done:
+		w.done = true
+		out, broken := w.pass.End(w.out[:0])
+		if w.out = out; broken != nil {
+			if broken = w.fail(broken); broken == nil && !w.begun {
+				return statusError(t.err)
+			}
+			return broken
+		}
+		return w.send()
+	case w.mode == whole:
+		answer, broken := w.pass.Whole(w.kept)
+		if broken != nil {
+			return statusError(upstream(broken))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		w.ResponseWriter.WriteHeader(http.StatusOK)
+		_, err = w.ResponseWriter.Write(answer)
+	}
+	return err
+}
+
+func (w *writer) release() {
+	if w.events != nil {
+		w.events.Release()
+	}
+}
+
+// upstream is the 502 of an answer that is an error or cannot be read.
+func upstream(err error) error {
+	return &apierror.Error{Status: http.StatusBadGateway, Code: "upstream_error", Type: "api_error", Message: "the upstream failed: " + reason(err), Cause: err}
+}
+
+// reason is what a client may know of an error.
+func reason(err error) string {
+	if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
+		return e.Message
+	}
+	for _, known := range []error{wire.ErrNoFinish, wire.ErrNoChoices, hub.ErrArguments, wire.ErrEventTooLarge} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return wire.ErrBroken.Error()
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter = (*writer)(nil)
+	_ io.ReaderFrom       = (*writer)(nil)
+	_ io.Reader           = (*feed)(nil)
+)
