@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -18,20 +17,6 @@ import (
 // onePixel is a PNG picture.
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-// sent is the body of the last chat completion that an upstream got.
-func (u *upstream) sent(t *testing.T) map[string]any {
-	t.Helper()
-	requests := u.Requests()
-	if len(requests) == 0 {
-		t.Fatal("the upstream got no request")
-	}
-	var body map[string]any
-	if err := json.Unmarshal(requests[len(requests)-1].Body, &body); err != nil {
-		t.Fatal(err)
-	}
-	return body
-}
-
 // TestMessages is the gateway as a client of the messages API sees it.
 func TestMessages(t *testing.T) {
 	t.Parallel()
@@ -45,7 +30,7 @@ func TestMessages(t *testing.T) {
 	sdk := anthropic.NewClient(anthropicoption.WithBaseURL(g.base), anthropicoption.WithAPIKey(key), anthropicoption.WithMaxRetries(0))
 	ask := func(model string, more ...anthropic.MessageParam) anthropic.MessageNewParams {
 		return anthropic.MessageNewParams{
-			Model: anthropic.Model(model), MaxTokens: 1000, System: []anthropic.TextBlockParam{{Text: "Be kind."}},
+			Model: model, MaxTokens: 1000, System: []anthropic.TextBlockParam{{Text: "Be kind."}},
 			Messages: append([]anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Hi"))}, more...),
 		}
 	}

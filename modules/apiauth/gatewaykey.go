@@ -69,6 +69,7 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 // identify finds whose key was sent and notes it for the handlers behind.
 func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	key := credential(r.Header)
+	hide(r.Header)
 	if key == "" {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
@@ -112,6 +113,19 @@ func rateLimit(identity *keychain.Identity) string {
 func Identity(r *http.Request) (*keychain.Identity, bool) {
 	identity, ok := caddyhttp.GetVar(r.Context(), identityVar).(*keychain.Identity)
 	return identity, ok
+}
+
+// hide moves a key out of X-Api-Key, a header that access logs show: of
+// Authorization Caddy knows that it is secret.
+func hide(h http.Header) {
+	values := h["X-Api-Key"]
+	if len(values) == 0 {
+		return
+	}
+	delete(h, "X-Api-Key")
+	if len(h["Authorization"]) == 0 {
+		h["Authorization"] = []string{"Bearer " + values[0]}
+	}
 }
 
 // credential is the key of a request; empty: none. A scheme other than Bearer

@@ -327,9 +327,10 @@ func statusError(err error) error {
 
 // newRecord is what the usage log keeps of a request.
 func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascade.Result, started time.Time) keychain.Record {
-	surface, model, stream := "chat_completions", "", false
-	if ask.Chat != nil {
-		model, stream = ask.Chat.Model, ask.Chat.Stream
+	var surface, model string
+	var stream bool
+	if c := ask.Chat; c != nil {
+		surface, model, stream = "chat_completions", c.Model, c.Stream
 	} else {
 		surface, model, stream = string(ask.Hub.Format), ask.Hub.Model, ask.Hub.Stream
 	}

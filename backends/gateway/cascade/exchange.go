@@ -87,7 +87,10 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	x.size = int64(len(written.Body))
 	x.body = func() io.ReadCloser { return io.NopCloser(bytes.NewReader(written.Body)) }
-	x.dropped = slices.Concat(h.Dropped, written.Dropped)
+	x.dropped = written.Dropped
+	if !own { // what the reader left out stands in the client's own bytes
+		x.dropped = slices.Concat(h.Dropped, written.Dropped)
+	}
 	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, param).Exists() }
 	return x, nil
 }

@@ -312,12 +312,13 @@ func failureType(f *failure) string {
 
 // failureCode is the code that clients tell failures in a stream apart by.
 func failureCode(f *failure) string {
-	switch {
-	case f.class == rateLimited:
+	if f.class == rateLimited {
 		return "rate_limit_exceeded"
-	case f.class == noCredit:
+	}
+	if f.class == noCredit {
 		return "insufficient_quota"
-	case f.class == tooLong:
+	}
+	if f.class == tooLong {
 		return "context_length_exceeded"
 	}
 	return "upstream_stream_error"

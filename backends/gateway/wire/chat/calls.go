@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
@@ -161,9 +162,9 @@ func (c *calls) find(p *callPiece) *call {
 
 // last finds the latest call that fits; it is usually the last of all.
 func (c *calls) last(fits func(*call) bool) *call {
-	for i := len(c.list) - 1; i >= 0; i-- {
-		if fits(c.list[i]) {
-			return c.list[i]
+	for _, k := range slices.Backward(c.list) {
+		if fits(k) {
+			return k
 		}
 	}
 	return nil

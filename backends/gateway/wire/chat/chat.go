@@ -10,7 +10,7 @@ const (
 	maxCalls = 1024
 	maxID    = 256      // bytes of an id, before it is replaced
 	maxName  = 512      // bytes of a tool's name
-	maxHeld  = 8 << 20  // bytes of arguments that wait for their call's name
+	maxHeld  = 8 << 20  // bytes of arguments that wait: for a name, or for their end
 	maxState = 64 << 10 // bytes of reasoning state; more makes no token (specification 11.3)
 	maxStop  = 1 << 10  // bytes of the stop sequence that an upstream reports
 )

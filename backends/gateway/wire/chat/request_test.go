@@ -206,6 +206,12 @@ func TestReadRefuses(t *testing.T) {
 		return `{"model":"m","messages":[{"role":"user","content":"x"}],` + members + `}`
 	}
 	message := func(m string) string { return `{"model":"m","messages":[{"role":"user","content":"x"},` + m + `]}` }
+	choice := func(c string) string {
+		return with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":` + c)
+	}
+	allowed := func(tools string) string {
+		return choice(`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + tools + `]}}`)
+	}
 	for body, want := range map[string]string{
 		`[`:                            "invalid_json ",
 		`{"model":"m","model":"n"}`:    "invalid_value model",
@@ -259,17 +265,17 @@ func TestReadRefuses(t *testing.T) {
 		with(`"tools":[{"type":"x"}]`):                      "invalid_value tools[0].type",
 		with(`"tools":[{"type":"function"}]`):               "invalid_value tools[0].function",
 		with(`"tools":[{"type":"function","function":{}}]`): "missing_required_parameter tools[0].function.name",
-		with(`"tools":[{"type":"function","function":{"name":"f","parameters":1}}]`):                                                                                                               "invalid_value tools[0].function.parameters",
-		with(`"tools":[{"type":"custom","custom":{}}]`):                                                                                                                                            "missing_required_parameter tools[0].custom.name",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"x"`):                                                                                                            "invalid_value tool_choice",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":1`):                                                                                                              "invalid_value tool_choice",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function"}`):                                                                                            "missing_required_parameter tool_choice.function.name",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"x"}`):                                                                                                   "invalid_value tool_choice.type",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"g"}}]}}`): "invalid_value tool_choice.allowed_tools.tools",
-		with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`):                                           "invalid_value tool_choice.allowed_tools.tools[0]",
-		with(`"response_format":1`):                                                 "invalid_value response_format",
-		with(`"response_format":{"type":"x"}`):                                      "invalid_value response_format.type",
-		with(`"response_format":{"type":"json_schema"}`):                            "invalid_value response_format.json_schema",
+		with(`"tools":[{"type":"function","function":{"name":"f","parameters":1}}]`): "invalid_value tools[0].function.parameters",
+		with(`"tools":[{"type":"custom","custom":{}}]`):                              "missing_required_parameter tools[0].custom.name",
+		choice(`"x"`):                 "invalid_value tool_choice",
+		choice(`1`):                   "invalid_value tool_choice",
+		choice(`{"type":"function"}`): "missing_required_parameter tool_choice.function.name",
+		choice(`{"type":"x"}`):        "invalid_value tool_choice.type",
+		allowed(`{"type":"function","function":{"name":"g"}}`): "invalid_value tool_choice.allowed_tools.tools",
+		allowed(`1`):                                     "invalid_value tool_choice.allowed_tools.tools[0]",
+		with(`"response_format":1`):                      "invalid_value response_format",
+		with(`"response_format":{"type":"x"}`):           "invalid_value response_format.type",
+		with(`"response_format":{"type":"json_schema"}`): "invalid_value response_format.json_schema",
 		with(`"response_format":{"type":"json_schema","json_schema":{"schema":1}}`): "invalid_value response_format.json_schema.schema",
 	} {
 		_, err := Read([]byte(body), hub.ReadOptions{})

@@ -11,11 +11,13 @@ import (
 )
 
 // The bounds of a schema with its references resolved: a small one can stand for
-// a huge one. maxSchemaWork is in bytes looked at, for all schemas of a request.
+// a huge one. maxSchemaWork is in bytes looked at, for all schemas of a request;
+// each schema within costs schemaWork more.
 const (
 	maxSchema      = 512 << 10
 	maxSchemaDepth = 64
 	maxSchemaWork  = 64 << 20
+	schemaWork     = 512
 )
 
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
@@ -68,7 +70,7 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 // members writes those of a schema that are not written yet, and behind them
 // those of the schema it refers to.
 func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
-	if *s.work += len(v.Raw); *s.work > maxSchemaWork {
+	if *s.work += len(v.Raw) + schemaWork; *s.work > maxSchemaWork {
 		return errSchema
 	}
 	ref := v.Get("$ref")

@@ -31,7 +31,7 @@ func (w *body) messages() error {
 		if w.hollow(m) {
 			continue
 		}
-		w.dst = append(w.dst, separator(n, '['))
+		w.dst = append(w.dst, separator(n))
 		n++
 		if err := w.message(m, i > turn, i == len(messages)-1); err != nil {
 			return err
@@ -46,8 +46,8 @@ func (w *body) messages() error {
 
 // currentTurn is the index of the last message of the user.
 func currentTurn(messages []hub.Message) int {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == hub.User {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == hub.User {
 			return i
 		}
 	}
@@ -148,7 +148,7 @@ func (w *body) content(m *hub.Message) error {
 		return nil
 	}
 	for i := range m.Parts {
-		w.dst = append(w.dst, separator(i, '['))
+		w.dst = append(w.dst, separator(i))
 		if err := w.part(&m.Parts[i]); err != nil {
 			return err
 		}

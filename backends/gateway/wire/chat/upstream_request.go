@@ -100,16 +100,16 @@ func (w *body) stop() {
 	}
 	w.name("stop")
 	for i, s := range list {
-		w.dst = append(w.dst, separator(i, '['))
+		w.dst = append(w.dst, separator(i))
 		w.dst = wire.AppendQuoted(w.dst, s)
 	}
 	w.dst = append(w.dst, ']')
 }
 
-// separator is what stands before element i of a list.
-func separator(i int, open byte) byte {
+// separator is what stands before element i of a JSON array.
+func separator(i int) byte {
 	if i == 0 {
-		return open
+		return '['
 	}
 	return ','
 }
@@ -282,7 +282,7 @@ func (w *body) tools() error {
 	w.name("tools")
 	for i := range tools {
 		tool := &tools[i]
-		w.dst = append(w.dst, separator(i, '['))
+		w.dst = append(w.dst, separator(i))
 		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
 		w.dst = wire.AppendQuoted(w.dst, tool.Name)
 		if tool.Description != "" {

@@ -187,6 +187,16 @@ func TestSchemaBounds(t *testing.T) {
 	if _, err := appendSubset(nil, deep, &work); !errors.Is(err, errSchema) {
 		t.Errorf("a deep schema gave %v", err)
 	}
+	// Long chains at whose end there is little to write.
+	var chain strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	work = 0
+	chained := `{"$defs":{` + chain.String() + `"d60":{}},"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/d0"},`, 100_000) + `{}]}`
+	if _, err := appendSubset(nil, chained, &work); !errors.Is(err, errSchema) {
+		t.Errorf("long chains gave %v", err)
+	}
 	// Much to look at and nothing to write.
 	idle := `{"$defs":{"x":{"format":"` + strings.Repeat("x", 100_000) + `"}},"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/x"},`, 20_000) + `{}]}`
 	work = 0

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -58,9 +59,9 @@ func (w *body) fits(s *hub.State, form hub.Form) bool {
 }
 
 func (w *body) lastThought(m *hub.Message) string {
-	for i := len(m.Reasoning) - 1; i >= 0; i-- {
-		if s := m.Reasoning[i].State; w.fits(s, hub.FormThought) {
-			return s.Data
+	for _, r := range slices.Backward(m.Reasoning) {
+		if w.fits(r.State, hub.FormThought) {
+			return r.State.Data
 		}
 	}
 	return ""

@@ -14,13 +14,10 @@ import (
 func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-")}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
-	w.tail = append(w.tail, `}`...)
+	w.tail = "}\n\n"
 	if r.IncludeUsage {
-		w.tail = append(w.tail, `,"usage":null}`...)
-	} else {
-		w.tail = append(w.tail, '}')
+		w.tail = `,"usage":null` + w.tail
 	}
-	w.tail = append(w.tail, "\n\n"...)
 	return w
 }
 
@@ -29,10 +26,11 @@ type writer struct {
 	reply   *hub.Reply
 	id      string
 	// head and tail are what all chunks have in common.
-	head, tail []byte
-	began      bool
-	thought    string // a signature that waits for what it belongs to
-	customs    []custom
+	head    []byte
+	tail    string
+	began   bool
+	thought string // a signature that waits for what it belongs to
+	customs []custom
 }
 
 // frame appends the members of an answer up to the list of choices.
@@ -54,7 +52,7 @@ func (w *writer) open(dst []byte) []byte {
 }
 
 func (w *writer) shut(dst []byte) []byte {
-	return append(append(dst, `},"finish_reason":null}]`...), w.tail[1:]...)
+	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
 
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
@@ -82,7 +80,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 		return w.call(dst, d)
 	case hub.DeltaArguments:
 		if c := w.custom(d.Call); c != nil {
-			c.arguments = append(c.arguments, d.Text...)
+			c.arguments = append(c.arguments, d.Text[:min(len(d.Text), maxHeld-len(c.arguments))]...)
 			return dst
 		}
 		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
@@ -204,7 +202,7 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	}
 	dst = append(w.open(dst), `},"finish_reason":"`...)
 	dst = append(dst, finishReason(end.Finish)...)
-	dst = append(append(dst, `"}]`...), w.tail[1:]...)
+	dst = append(append(dst, `"}]`...), w.tail...)
 	if w.request.IncludeUsage && end.Usage.Known {
 		dst = append(append(dst, w.head...), `],"usage":`...)
 		dst = append(appendUsage(dst, &end.Usage), "}\n\n"...)
@@ -268,6 +266,7 @@ type custom struct {
 func (c *custom) input() []byte {
 	var text []byte
 	found := false
+	c.arguments = whole(c.arguments) // where maxHeld cut them
 	arguments := wire.AppendUnquoted(nil, c.arguments)
 	s := wire.NewScanner(arguments)
 	if s.Kind() == wire.Object {

@@ -170,3 +170,23 @@ func BenchmarkTranslateText(b *testing.B) {
 		}
 	}
 }
+
+// TestCustomInput: what is no {"input": text} is the text itself, and a cut in an
+// escape does no harm.
+func TestCustomInput(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{\"input\":\"a\\nb\"}`:  `a\nb`,
+		`{\"input\":1}`:          `{\"input\":1}`,
+		`{\"other\":\"a\"}`:      `{\"other\":\"a\"}`,
+		`{\"input\":\"a\"} more`: `{\"input\":\"a\"} more`,
+		`plain`:                  `plain`,
+		`cut \`:                  `cut `,
+		`cut \u00`:               `cut `,
+	} {
+		c := custom{arguments: []byte(in)}
+		if got := string(c.input()); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

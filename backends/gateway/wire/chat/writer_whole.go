@@ -80,10 +80,10 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 				m.calls[d.Call].arguments = append(m.calls[d.Call].arguments, d.Text...)
 			}
 		case hub.DeltaState:
-			switch d.State.Form {
-			case hub.FormThought:
+			if d.State.Form == hub.FormThought {
 				w.thought = d.State.Data
-			case hub.FormDetails:
+			}
+			if d.State.Form == hub.FormDetails {
 				m.details = appendElements(m.details, []byte(d.State.Data))
 			}
 		case hub.DeltaEnd:

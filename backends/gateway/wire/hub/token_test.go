@@ -8,7 +8,7 @@ import (
 
 func sealer(t *testing.T, keys ...byte) *Sealer {
 	t.Helper()
-	var all [][]byte
+	all := make([][]byte, 0, len(keys))
 	for _, k := range keys {
 		all = append(all, bytes.Repeat([]byte{k}, 32))
 	}

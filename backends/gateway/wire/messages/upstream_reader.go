@@ -169,8 +169,8 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 
 // find is the place of an open call, or -1. The last one is the usual.
 func (r *upstreamReader) find(index int64) int {
-	for i := len(r.open) - 1; i >= 0; i-- {
-		if r.open[i].index == index {
+	for i, c := range slices.Backward(r.open) {
+		if c.index == index {
 			return i
 		}
 	}

@@ -150,7 +150,7 @@ func (w *upstreamWriter) tools() {
 		w.tool(&w.r.Tools[i])
 	}
 	w.dst = append(w.dst, ']')
-	kind := ""
+	var kind string
 	switch w.r.Choice.Mode {
 	case "auto", "none":
 		kind = w.r.Choice.Mode

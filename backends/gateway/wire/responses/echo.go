@@ -54,4 +54,9 @@ func inner(v value, name, missing string) string {
 // lineEnds stand in JSON between tokens only, and an event has one line.
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 
-func oneLine(json string) string { return lineEnds.Replace(json) }
+func oneLine(json string) string {
+	if strings.IndexByte(json, '\n') < 0 && strings.IndexByte(json, '\r') < 0 {
+		return json
+	}
+	return lineEnds.Replace(json)
+}

@@ -33,19 +33,17 @@ func (in *reader) input() error {
 	}
 	before := len(in.turns)
 	switch v = in.fields.get("input"); {
-	case !v.given():
-		return v.missing()
 	case v.Type == gjson.String:
 		if v.Str != "" {
 			in.say(hub.User, in.words(v.Str))
 		}
-	case v.IsArray():
-		err = v.each(in.readItem)
-	default:
+	case !v.IsArray():
 		return v.wrong("a string or an array")
 	}
-	if err != nil {
-		return err
+	for _, item := range in.items {
+		if err := in.readItem(item); err != nil {
+			return err
+		}
 	}
 	if in.finish(); len(in.turns) == before {
 		return v.invalid("must have at least one message")

@@ -35,7 +35,7 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	// Tools come before the input, whose calls go by their names, and tool_choice
 	// behind it, since items of the input add tools.
 	for _, step := range [...]func() error{
-		in.refused, in.model, in.include, in.reasoning, in.format, in.parameters,
+		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters,
 		in.tools, in.input, in.choice,
 	} {
 		if err := step(); err != nil {
@@ -61,6 +61,7 @@ type reader struct {
 	// hosted is the path of the first tool that only its vendor can run.
 	hosted string
 
+	items []value // of the input
 	turns []turn
 	// open is the index of the assistant turn that goes on, or closed.
 	open int
@@ -80,33 +81,22 @@ func (in *reader) drop(path string) {
 	}
 }
 
-// fieldUse says what becomes of a top-level field.
-type fieldUse uint8
-
-const (
-	fieldRead    fieldUse = iota + 1 // understood
-	fieldDropped                     // left out and listed
-)
-
-// fields of specification 7.1; any other one is left out and listed.
-var fields = map[string]fieldUse{
-	"background": fieldRead, "conversation": fieldRead, "include": fieldRead, "input": fieldRead,
-	"instructions": fieldRead, "max_output_tokens": fieldRead, "metadata": fieldRead, "model": fieldRead,
-	"parallel_tool_calls": fieldRead, "previous_response_id": fieldRead, "prompt": fieldRead,
-	"prompt_cache_key": fieldRead, "reasoning": fieldRead, "safety_identifier": fieldRead, "store": fieldRead,
-	"stream": fieldRead, "stream_options": fieldRead, "temperature": fieldRead, "text": fieldRead,
-	"tool_choice": fieldRead, "tools": fieldRead, "top_logprobs": fieldRead, "top_p": fieldRead,
-	"truncation": fieldRead, "user": fieldRead,
-
-	"client_metadata": fieldDropped, "context_management": fieldDropped, "max_tool_calls": fieldDropped,
-	"moderation": fieldDropped, "prompt_cache_options": fieldDropped, "prompt_cache_retention": fieldDropped,
-	"service_tier": fieldDropped,
+// understood are the fields of specification 7.1 that something is made of. Any other
+// one is left out and listed, those that the reference knows (service_tier,
+// client_metadata, …) like those that it may add.
+var understood = map[string]bool{
+	"background": true, "conversation": true, "include": true, "input": true, "instructions": true,
+	"max_output_tokens": true, "metadata": true, "model": true, "parallel_tool_calls": true,
+	"previous_response_id": true, "prompt": true, "prompt_cache_key": true, "reasoning": true,
+	"safety_identifier": true, "store": true, "stream": true, "stream_options": true, "temperature": true,
+	"text": true, "tool_choice": true, "tools": true, "top_logprobs": true, "top_p": true, "truncation": true,
+	"user": true,
 }
 
 // leftOut lists the fields that nothing was made of.
 func (in *reader) leftOut() {
 	for _, m := range in.fields.members {
-		if fields[m.name] != fieldRead && m.Type != gjson.Null {
+		if !understood[m.name] && m.Type != gjson.Null {
 			in.drop(headerName(m.name))
 		}
 	}
@@ -159,7 +149,11 @@ func (in *reader) model() (err error) {
 	case n == 0 || n > 512:
 		return v.invalid("must have 1 to 512 bytes, it has %d", n)
 	}
-	v = in.fields.get("stream")
+	return nil
+}
+
+func (in *reader) stream() (err error) {
+	v := in.fields.get("stream")
 	if in.r.Stream, err = v.flag(); err != nil {
 		return err
 	}

@@ -392,16 +392,65 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// fragments are items and tools for a fuzzer to lay side by side.
+var (
+	fragments = []string{
+		`{"role":"user","content":"hi"}`,
+		`{"role":"assistant","content":[{"type":"output_text","text":"ok"},{"type":"refusal","refusal":"no"}]}`,
+		`{"role":"developer","content":[{"type":"input_image","image_url":"data:x"},{"type":"input_file","file_url":"https://x"}]}`,
+		`{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`,
+		`{"type":"function_call","call_id":"b b","name":"m","namespace":"n"}`,
+		`{"type":"function_call","name":"x y"}`,
+		`{"type":"function_call_output","call_id":"a","output":"1"}`,
+		`{"type":"function_call_output","call_id":"b b","output":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"https://x"}]}`,
+		`{"type":"function_call_output","output":""}`,
+		`{"type":"custom_tool_call","call_id":"c","name":"patch","input":"x"}`,
+		`{"type":"custom_tool_call_output","call_id":"c","output":"y"}`,
+		`{"type":"local_shell_call","id":"l","action":{}}`,
+		`{"type":"local_shell_call_output","id":"l","output":"y"}`,
+		`{"type":"shell_call","call_id":"s","action":{}}`,
+		`{"type":"shell_call_output","call_id":"s","output":[]}`,
+		`{"type":"apply_patch_call","call_id":"p","operation":{}}`,
+		`{"type":"apply_patch_call_output","call_id":"p","status":"failed"}`,
+		`{"type":"tool_search_call","call_id":"t","arguments":{}}`,
+		`{"type":"tool_search_output","call_id":"t","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"}]}]}`,
+		`{"type":"reasoning","summary":[{"type":"summary_text","text":"x"}],"encrypted_content":"kcs1.good"}`,
+		`{"type":"web_search_call"}`,
+		`{"type":"additional_tools","tools":[{"type":"custom","name":"patch"}]}`,
+	}
+	toolFragments = []string{
+		`{"type":"function","name":"f"}`, `{"type":"function","name":"n__m"}`, `{"type":"custom","name":"patch"}`,
+		`{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"},{"type":"custom","name":"m"}]}`,
+		`{"type":"shell"}`, `{"type":"local_shell"}`, `{"type":"apply_patch"}`, `{"type":"tool_search","execution":"client"}`, `{"type":"web_search"}`,
+	}
+)
+
+// pick joins the fragments that the bytes of a script name.
+func pick(from []string, script []byte) string {
+	picked := make([]string, 0, len(script))
+	for _, b := range script {
+		picked = append(picked, from[int(b)%len(from)])
+	}
+	return strings.Join(picked, ",")
+}
+
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"first", "second"} {
 		body, err := os.ReadFile(filepath.Join("testdata", "client", name+".json"))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(body)
+		f.Add(body, []byte(nil), []byte(nil), "")
 	}
-	f.Add([]byte(with(`"input":[{"type":"local_shell_call","id":"x","action":{}},{"type":"local_shell_call_output","id":"x","output":"y"}],"tools":[{"type":"shell"},{"type":"apply_patch"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"shell"}]}`)))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Add([]byte(nil), []byte{0, 19, 3, 4, 7, 6}, []byte{0, 1, 3}, `{"type":"function","name":"f"}`)
+	f.Add([]byte(nil), []byte{21, 3, 5, 8, 8, 20, 1}, []byte{2, 4}, `{"type":"allowed_tools","tools":[{"type":"shell"},{"type":"custom","name":"patch"}]}`)
+	f.Fuzz(func(t *testing.T, body, items, tools []byte, choice string) {
+		if len(body) == 0 {
+			if choice == "" {
+				choice = "null"
+			}
+			body = []byte(with(`"input":[` + pick(fragments, items) + `],"tools":[` + pick(toolFragments, tools) + `],"tool_choice":` + choice))
+		}
 		r, err := Read(body, opener)
 		if err != nil {
 			var refused *apierror.Error

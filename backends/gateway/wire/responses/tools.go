@@ -90,7 +90,11 @@ func (in *reader) tools() error {
 		}
 	}
 	if input := in.fields.get("input"); input.IsArray() {
-		if err := input.each(in.moreTools); err != nil {
+		err := input.each(func(item value) error {
+			in.items = append(in.items, item)
+			return in.moreTools(item)
+		})
+		if err != nil {
 			return err
 		}
 	}

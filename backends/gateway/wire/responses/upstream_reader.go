@@ -199,8 +199,8 @@ func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 
 // find is the place of the call with an output_index, or -1. The last one is the usual.
 func (r *upstreamReader) find(output int64) int {
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if r.calls[i].output == output {
+	for i, c := range slices.Backward(r.calls) {
+		if c.output == output {
 			return i
 		}
 	}

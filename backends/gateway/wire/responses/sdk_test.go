@@ -1,0 +1,37 @@
+package responses
+
+import (
+	"encoding/json"
+	"testing"
+
+	sdk "github.com/openai/openai-go/v3/responses"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// TestSDK has a client library collect a stream.
+func TestSDK(t *testing.T) {
+	t.Parallel()
+	deltas := []hub.Delta{think("Hm."), say("Hello"), calls(0, "f"), gives(0, `{"a":1}`), calls(1, "patch"), gives(1, `{"input":"x\ny"}`), calls(2, "shell"), gives(2, `{"commands":["ls"]}`), ends(hub.FinishCalls)}
+	stream := newWriter(request(t, wantState)).Stream(nil, deltas)
+	var all sdk.ResponseAccumulator
+	for _, e := range readEvents(t, stream) {
+		var got sdk.ResponsesServerEventUnion
+		if err := json.Unmarshal([]byte(e.Raw), &got); err != nil {
+			t.Fatalf("%v: %s", err, e.Raw)
+		}
+		if err := all.AddEvent(got); err != nil {
+			t.Fatalf("%v: %s", err, e.Raw)
+		}
+	}
+	got, err := all.ReconstructedResponse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.OutputText() != "Hello" || len(got.Output) != 5 || got.Status != "completed" || got.Usage.TotalTokens != 120 {
+		t.Errorf("got %+v", got)
+	}
+	if got.Output[0].EncryptedContent != "kcs1.content:" || got.Output[2].Arguments.OfString != `{"a":1}` || got.Output[3].Input != "x\ny" || got.Output[4].Action.Commands[0] != "ls" {
+		t.Errorf("got %s", got.RawJSON())
+	}
+}
