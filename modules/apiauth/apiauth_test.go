@@ -398,3 +398,17 @@ func BenchmarkUnchecked(b *testing.B) {
 		}
 	}
 }
+
+func TestKeysAreHidden(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ sent, left http.Header }{
+		"api key": {http.Header{"X-Api-Key": {"ak-1"}}, http.Header{"Authorization": {"Bearer ak-1"}}},
+		"both":    {http.Header{"X-Api-Key": {"ak-1"}, "Authorization": {"Bearer ak-2"}}, http.Header{"Authorization": {"Bearer ak-2"}}},
+		"bearer":  {http.Header{"Authorization": {"Bearer ak-2"}}, http.Header{"Authorization": {"Bearer ak-2"}}},
+	} {
+		hide(test.sent)
+		if fmt.Sprint(test.sent) != fmt.Sprint(test.left) {
+			t.Errorf("%s: %v is left", name, test.sent)
+		}
+	}
+}

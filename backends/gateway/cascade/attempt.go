@@ -247,6 +247,9 @@ func unfit(err error) *failure {
 		if e.Code != "" {
 			f.code = e.Code
 		}
+		if e.Status == http.StatusBadRequest { // the next one may say the same
+			f.class = client
+		}
 	}
 	return f
 }
