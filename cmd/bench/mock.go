@@ -95,6 +95,10 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer is the whole of the mock provider.
 func answer(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") { // it speaks nothing else
+		http.NotFound(w, r)
+		return
+	}
 	body := bodies.Get().(*bytes.Buffer)
 	body.Reset()
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, 64<<20))

@@ -98,11 +98,14 @@ func chat(ask string, stream bool, size int) string {
 }
 
 // request is the text of an HTTP request for a site.
-func (s site) request(body string) []byte {
+func (s site) request(body string) []byte { return s.post("/v1/chat/completions", body) }
+
+// post is the same for another path.
+func (s site) post(path, body string) []byte {
 	authorization := ""
 	if s.key != "" {
 		authorization = "Authorization: Bearer " + s.key + "\r\n"
 	}
-	return []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: " + s.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + authorization +
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + authorization +
 		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }

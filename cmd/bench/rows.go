@@ -25,6 +25,7 @@ var rows = []row{
 	{"g", "1,000,000 streamed events", eventsRow},
 	{"h", "50 reloads under load", reloadRow},
 	{"i", "usage log in SQLite at a high rate", usageRow},
+	{"j", "translated streams of 100 chunks", translatedRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.
