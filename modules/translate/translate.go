@@ -115,7 +115,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
 	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t}
 	defer answer.release()
-	return answer.finish(next.ServeHTTP(answer, out))
+	return answer.finish(answer.serve(next, out))
 }
 
 // read reads a request of the client's format.

@@ -181,3 +181,28 @@ func TestTranslateLeavesAlone(t *testing.T) {
 		})
 	}
 }
+
+// breaksOff answers as reverse_proxy does when its server is cut off.
+func breaksOff(kind, text string) caddyhttp.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func TestTranslateCutOff(t *testing.T) {
+	t.Parallel()
+	w, err := send(t, "translate messages", "/v1/messages", hello+`,"stream":true}`,
+		breaksOff("text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n"))
+	if err != nil || !strings.Contains(w.Body.String(), `"text":"Hel"`) || !strings.Contains(w.Body.String(), "event: error\n") {
+		t.Errorf("error %v, stream\n%s", err, w.Body)
+	}
+	w, err = send(t, "translate messages", "/v1/messages", hello+`}`, breaksOff("application/json", `{"choices":[{"index":0,"mess`))
+	if e, ok := apierror.From(err); !ok || e.Status != http.StatusBadGateway || w.Body.Len() > 0 {
+		t.Errorf("error %v, body %q", err, w.Body)
+	}
+}

@@ -195,6 +195,18 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w}, r)
 }
 
+// serve runs the handler behind. reverse_proxy panics with ErrAbortHandler when the
+// server breaks off, to cut the client off too: where the answer is translated, the
+// client is told in its own format instead.
+func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil && (p != http.ErrAbortHandler || w.pass == nil) { //nolint:errorlint // panics are compared as they are
+			panic(p)
+		}
+	}()
+	return next.ServeHTTP(w, r)
+}
+
 // finish ends the answer; err is that of the handler behind.
 func (w *writer) finish(err error) error {
 	t := w.t
