@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -300,4 +301,47 @@ func TestResponses(t *testing.T) {
 			t.Errorf("stored response: %v", err)
 		}
 	})
+}
+
+// TestTranslateExample runs the README's translate in front of a chat server.
+func TestTranslateExample(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "### `translate <format>`")
+	_, rest, fenced := strings.Cut(rest, "```caddyfile\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !found || !fenced || !closed {
+		t.Fatal("the README has no example of translate")
+	}
+	up := newUpstream(t)
+	port := freePort(t)
+	config := swap(t, example, ":8080", "http://127.0.0.1:"+port)
+	config = swap(t, config, "localhost:8000", strings.TrimPrefix(up.url, "http://"))
+	config = swap(t, config, "model qwen3 ", "model "+script("text", "Hello there"))
+	newNode(t, "{\n\tadmin unix/data/admin.sock\n\tgrace_period 5s\n}\n"+config).start()
+	sdk := anthropic.NewClient(anthropicoption.WithBaseURL("http://127.0.0.1:"+port), anthropicoption.WithAPIKey("any"), anthropicoption.WithMaxRetries(0))
+	params := anthropic.MessageNewParams{
+		Model: "claude-sonnet-4-6", MaxTokens: 100, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Hi"))},
+	}
+	m, err := sdk.Messages.New(t.Context(), params)
+	if err != nil || m.Content[0].Text != "Hello there" || m.Model != "claude-sonnet-4-6" {
+		t.Fatalf("message %+v, error %v", m, err)
+	}
+	var whole anthropic.Message
+	events := sdk.Messages.NewStreaming(t.Context(), params)
+	for events.Next() {
+		if err := whole.Accumulate(events.Current()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events.Err() != nil || whole.Content[0].Text != "Hello there" {
+		t.Errorf("stream %+v, error %v", whole, events.Err())
+	}
+	params.MaxTokens = 0
+	if _, err = sdk.Messages.New(t.Context(), params); err == nil || !strings.Contains(err.Error(), "max_tokens") {
+		t.Errorf("without max_tokens: %v", err)
+	}
 }

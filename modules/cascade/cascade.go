@@ -152,6 +152,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		if r.Method != http.MethodPost {
 			return methodNotAllowed(w, r, "POST")
 		}
+		format := strings.TrimPrefix(path, "/v1/")
+		return refuse(http.StatusNotFound, "not_found", "this site does not serve "+path+": put `translate "+format+"` before `cascade`")
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
