@@ -117,6 +117,10 @@ func renderMessages(e *apierror.Error, id string) reply {
 	}
 	body := appendString(nil, `{"type":"error","error":{"type":`, messagesType(e))
 	body = appendString(body, `,"message":`, e.Message)
+	if e.Code == "thread_unsupported_request" { // a code that the vendor's SDKs act on
+		body = appendString(body, `,"details":{"error_code":`, e.Code)
+		body = append(body, '}')
+	}
 	body = appendString(body, `},"request_id":`, id)
 	body = append(body, '}')
 	return reply{status: status, header: contentType("application/json"), body: body}

@@ -145,7 +145,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 				return f.scanChoice(&s, i, &got)
 			})
 		case "usage":
-			err = scanUsage(&s, &f.Usage)
+			err = ScanUsage(&s, &f.Usage)
 			if kind == Object {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from

@@ -85,13 +85,13 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	dst = append(dst, "data: "...)
 	from := len(dst)
 	dst = c.form.edits.Apply(dst, data)
-	oneLine(dst[from:])
+	OneLine(dst[from:])
 	return append(dst, "\n\n"...), Progress{Proof: got.proof}, nil
 }
 
-// oneLine puts spaces in place of line ends: an event with several data lines
+// OneLine puts spaces in place of line ends: an event with several data lines
 // becomes one with a single line. In JSON line ends stand only between tokens.
-func oneLine(text []byte) {
+func OneLine(text []byte) {
 	for _, end := range [...]byte{'\n', '\r'} {
 		rest := text
 		for at := bytes.IndexByte(rest, end); at >= 0; at = bytes.IndexByte(rest, end) {

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Edit replaces src[From:To] with Text.
 type Edit struct {
 	From, To int
@@ -29,4 +34,56 @@ func (e Edits) Part(dst, src []byte, from, to int) []byte {
 		}
 	}
 	return append(dst, src[from:to]...)
+}
+
+// Sort puts replacements that were noted in another order in that of the text.
+func (e Edits) Sort() {
+	slices.SortFunc(e, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
+}
+
+// Item is a member of an object, its key included, or an element of an array.
+type Item struct {
+	From, To int
+	Drop     bool // it is to be left out
+}
+
+// Remove leaves out the items of one object or array that are to be dropped, each
+// with one comma.
+func (e *Edits) Remove(items []Item) {
+	kept := false
+	for i, item := range items {
+		switch {
+		case !item.Drop:
+			kept = true
+		case kept:
+			e.Replace(items[i-1].To, item.To, "")
+		case i+1 < len(items):
+			e.Replace(item.From, items[i+1].From, "")
+		default:
+			e.Replace(item.From, item.To, "")
+		}
+	}
+}
+
+// KeyAt is the offset of the opening quote of the key whose value stands at from.
+// A Scanner must have passed the object up to there.
+func KeyAt(body []byte, from int) int {
+	i := from - 1
+	for body[i] != ':' {
+		i--
+	}
+	for i--; body[i] != '"'; i-- { // the closing one
+	}
+	for {
+		for i--; body[i] != '"'; i-- {
+		}
+		// A quote behind an odd number of backslashes is part of the key.
+		n := 0
+		for body[i-1-n] == '\\' {
+			n++
+		}
+		if n%2 == 0 {
+			return i
+		}
+	}
 }

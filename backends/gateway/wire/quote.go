@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math/bits"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -20,6 +22,15 @@ func AppendQuoted[T string | []byte](dst []byte, text T) []byte {
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	from := 0 // text[from:i] is plain
 	for i := 0; i < len(text); {
+		if i+8 <= len(text) {
+			w := load(text, i)
+			marks := special(w) | w&highs
+			if marks == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(marks) / 8 // the lowest mark is a true one
+		}
 		c := text[i]
 		switch {
 		case c >= utf8.RuneSelf:
@@ -59,49 +70,97 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 
 // AppendUnquoted appends what the inside of a JSON string stands for; the
 // Scanner must have passed the string. Half of a surrogate pair becomes U+FFFD.
-func AppendUnquoted(dst, raw []byte) []byte {
-	for i := 0; i < len(raw); {
-		if raw[i] != '\\' {
-			dst = append(dst, raw[i])
-			i++
-			continue
+func AppendUnquoted[T string | []byte](dst []byte, raw T) []byte {
+	for i := 0; ; {
+		from := i
+		i = escapeAt(raw, i)
+		dst = append(dst, raw[from:i]...)
+		if i == len(raw) {
+			return dst
 		}
-		switch c := raw[i+1]; c {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			r := rune4(raw[i+2:])
-			i += 6
-			if utf16.IsSurrogate(r) {
-				low := rune(utf8.RuneError)
-				if len(raw) >= i+6 && raw[i] == '\\' && raw[i+1] == 'u' {
-					low = rune4(raw[i+2:])
-				}
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-					i += 6
-				}
-			}
-			dst = utf8.AppendRune(dst, r)
-			continue
-		default: // quote, backslash, slash
-			dst = append(dst, c)
-		}
-		i += 2
+		dst, i = appendEscape(dst, raw, i)
 	}
-	return dst
+}
+
+// unquoted is AppendUnquoted for a text of its own.
+func unquoted(raw string) string {
+	i := escapeAt(raw, 0)
+	if i == len(raw) {
+		return raw
+	}
+	var (
+		text strings.Builder
+		tail [utf8.UTFMax]byte
+	)
+	text.Grow(len(raw))
+	for from := 0; ; i = escapeAt(raw, from) {
+		text.WriteString(raw[from:i])
+		if i == len(raw) {
+			return text.String()
+		}
+		var one []byte
+		one, from = appendEscape(tail[:0], raw, i)
+		text.Write(one)
+	}
+}
+
+// appendEscape appends what the escape at i stands for; next is the offset behind it.
+func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next int) {
+	switch c := raw[i+1]; c {
+	case 'b':
+		dst = append(dst, '\b')
+	case 'f':
+		dst = append(dst, '\f')
+	case 'n':
+		dst = append(dst, '\n')
+	case 'r':
+		dst = append(dst, '\r')
+	case 't':
+		dst = append(dst, '\t')
+	case 'u':
+		r := rune4(raw[i+2:])
+		i += 6
+		if utf16.IsSurrogate(r) {
+			low := rune(utf8.RuneError)
+			if len(raw) >= i+6 && raw[i] == '\\' && raw[i+1] == 'u' {
+				low = rune4(raw[i+2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				i += 6
+			}
+		}
+		return utf8.AppendRune(dst, r), i
+	default: // quote, backslash, slash
+		dst = append(dst, c)
+	}
+	return dst, i + 2
+}
+
+// load reads 8 bytes, the first of them lowest; the compiler makes it one read.
+func load[T string | []byte](text T, i int) uint64 {
+	_ = text[i+7]
+	return uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
+		uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
+}
+
+// escapeAt is the offset of the first backslash from i on, or the length.
+func escapeAt[T string | []byte](raw T, i int) int {
+	for ; i+8 <= len(raw); i += 8 {
+		slash := load(raw, i) ^ (ones * '\\')
+		if marks := (slash - ones) &^ slash & highs; marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
+		}
+	}
+	for i < len(raw) && raw[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // rune4 is the number that four hexadecimal digits make.
-func rune4(digits []byte) (r rune) {
-	for _, c := range digits[:4] {
+func rune4[T string | []byte](digits T) (r rune) {
+	for i := range 4 {
+		c := rune(digits[i])
 		switch {
 		case c >= 'a':
 			c -= 'a' - 10
@@ -110,7 +169,7 @@ func rune4(digits []byte) (r rune) {
 		default:
 			c -= '0'
 		}
-		r = r<<4 | rune(c)
+		r = r<<4 | c
 	}
 	return r
 }

@@ -257,6 +257,27 @@ func (s *Scanner) Int() (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
+// Inside passes a value of any kind; of a string it returns what Text does.
+func (s *Scanner) Inside() ([]byte, error) {
+	if s.Kind() != String {
+		return nil, s.Skip()
+	}
+	raw, _, err := s.string()
+	return raw, err
+}
+
+// Count passes a value of any kind; into becomes what an integer above zero counts.
+func (s *Scanner) Count(into *int64) error {
+	if s.Kind() != Number {
+		return s.Skip()
+	}
+	n, ok, err := s.Int()
+	if ok && n > 0 {
+		*into = n
+	}
+	return err
+}
+
 func (s *Scanner) enter(open byte) error {
 	s.space()
 	if s.i >= len(s.b) {

@@ -79,6 +79,9 @@ func (e *EventReader) Release() {
 // Next returns the next event or comment. At the end of the stream it returns
 // io.EOF after an event that had no blank line behind it.
 func (e *EventReader) Next() (Event, error) {
+	if data, ok := e.plain(); ok {
+		return Event{Data: data}, nil
+	}
 	var event Event
 	have := false
 	// Offsets, not slices: a refill may move or replace the buffer.
@@ -143,6 +146,23 @@ func (e *EventReader) Next() (Event, error) {
 			name = value
 		}
 	}
+}
+
+// plain takes the event that most streams are made of: one data line and a blank
+// one, both in the buffer and ended by \n.
+func (e *EventReader) plain() (data []byte, ok bool) {
+	const field = "data: "
+	window := e.buf[e.start:e.end]
+	if e.skipLF || !e.began || !bytes.HasPrefix(window, []byte(field)) {
+		return nil, false
+	}
+	to := bytes.IndexByte(window, '\n')
+	if to < 0 || to+1 == len(window) || window[to+1] != '\n' || bytes.IndexByte(window[:to], '\r') >= 0 {
+		return nil, false
+	}
+	e.start += to + 2
+	e.scan = e.start
+	return window[len(field):to], true
 }
 
 func (e *EventReader) event(name, data span) Event {

@@ -6,70 +6,63 @@ type Usage struct {
 	Prompt, Completion    int64
 	CacheRead, CacheWrite int64
 	Reasoning             int64
-	total                 int64
 	Known                 bool // the upstream sent one
 }
 
-// scanUsage passes a usage object (or null): the last one that counts anything
-// wins. Some upstreams send zeros while they do not know yet.
-func scanUsage(s *Scanner, last *Usage) error {
+// ScanUsage passes a usage object of the chat format (or null): the last one that
+// counts anything wins. Some upstreams send zeros while they do not know yet.
+func ScanUsage(s *Scanner, last *Usage) error {
 	if s.Kind() != Object {
 		return s.Skip()
 	}
-	u := &Usage{Known: true}
+	u, total := Usage{Known: true}, int64(0)
 	err := s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens":
-			return count(s, &u.Prompt)
+			return s.Count(&u.Prompt)
 		case "completion_tokens":
-			return count(s, &u.Completion)
+			return s.Count(&u.Completion)
 		case "total_tokens":
-			return count(s, &u.total)
+			return s.Count(&total)
 		case "prompt_cache_hit_tokens": // DeepSeek
-			return count(s, &u.CacheRead)
-		case "prompt_tokens_details":
-			return details(s, "cached_tokens", &u.CacheRead, "cache_write_tokens", &u.CacheWrite)
-		case "completion_tokens_details":
-			return details(s, "reasoning_tokens", &u.Reasoning, "", nil)
+			return s.Count(&u.CacheRead)
+		case "prompt_tokens_details", "completion_tokens_details":
+			return u.ScanDetails(s)
 		default:
 			return s.Skip()
 		}
 	})
-	// Some providers leave reasoning out of the completion (specification 5.1).
-	if u.Reasoning > 0 && u.total == u.Prompt+u.Completion+u.Reasoning {
+	u.Keep(total, last)
+	return err
+}
+
+// ScanDetails passes the details of either side; their names are distinct, and the
+// same in the Responses format.
+func (u *Usage) ScanDetails(s *Scanner) error {
+	if s.Kind() != Object {
+		return s.Skip()
+	}
+	return s.Object(func(key []byte) error {
+		switch string(key) {
+		case "cached_tokens":
+			return s.Count(&u.CacheRead)
+		case "cache_write_tokens":
+			return s.Count(&u.CacheWrite)
+		case "reasoning_tokens":
+			return s.Count(&u.Reasoning)
+		default:
+			return s.Skip()
+		}
+	})
+}
+
+// Keep makes a usage the last one if it counts anything. Some providers leave
+// reasoning out of the completion, as their total tells (specification 5.1).
+func (u *Usage) Keep(total int64, last *Usage) {
+	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
 	}
 	if u.Prompt > 0 || u.Completion > 0 {
 		*last = *u
 	}
-	return err
-}
-
-// details passes an object and takes one or two counts (b not nil) from it.
-func details(s *Scanner, nameA string, a *int64, nameB string, b *int64) error {
-	if s.Kind() != Object {
-		return s.Skip()
-	}
-	return s.Object(func(key []byte) error {
-		switch {
-		case string(key) == nameA:
-			return count(s, a)
-		case string(key) == nameB && b != nil:
-			return count(s, b)
-		default:
-			return s.Skip()
-		}
-	})
-}
-
-// count passes a number; what is negative, fractional or no number counts 0.
-func count(s *Scanner, into *int64) error {
-	if s.Kind() != Number {
-		return s.Skip()
-	}
-	n, ok, err := s.Int()
-	if ok && n > 0 {
-		*into = n
-	}
-	return err
 }

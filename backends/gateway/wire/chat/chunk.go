@@ -64,7 +64,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 			}
 		case "usage":
 			c.usage = kind == wire.Object
-			return scanUsage(&s, usage)
+			return wire.ScanUsage(&s, usage)
 		case "error":
 			if kind != wire.Null {
 				c.failure = c.data

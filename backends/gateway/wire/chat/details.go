@@ -65,7 +65,7 @@ func (d *details) add(array []byte) {
 // join adds an entry to the last one or behind it.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
-	if n := len(d.list); n > 0 && entry.textName != "" && d.list[n-1].fits(entry) {
+	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {
 		d.size += d.list[n-1].merge(entry)
 		return
 	}
@@ -85,8 +85,17 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
+// fits reports whether an entry is a fragment of this one: more of its text, or
+// nothing but its signature.
 func (d *detail) fits(entry *detail) bool {
-	return d.kind == entry.kind && d.index == entry.index && d.textName == entry.textName
+	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
+		return false
+	}
+	if entry.textName == "" {
+		signature := d.member("signature")
+		return signature == "" || signature == "null"
+	}
+	return d.textName == entry.textName
 }
 
 // merge takes the text of a later fragment, and what the earlier ones lacked

@@ -127,8 +127,8 @@ func truth(path string, r gjson.Result) (string, error) {
 
 // each calls member with the members of an object until one fails.
 func each(object gjson.Result, member func(key string, value gjson.Result) error) (err error) {
-	object.ForEach(func(key, value gjson.Result) bool {
-		err = member(key.Str, value)
+	wire.Members(object, func(key string, value gjson.Result) bool {
+		err = member(key, value)
 		return err == nil
 	})
 	return err
@@ -137,7 +137,7 @@ func each(object gjson.Result, member func(key string, value gjson.Result) error
 // elements calls element with the elements of an array until one fails.
 func elements(array gjson.Result, element func(i int, value gjson.Result) error) (err error) {
 	i := 0
-	array.ForEach(func(_, value gjson.Result) bool {
+	wire.Elements(array, func(value gjson.Result) bool {
 		err = element(i, value)
 		i++
 		return err == nil

@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"bytes"
+	"errors"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
@@ -18,7 +21,8 @@ type pass struct {
 }
 
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
-	return p.stream.Event(dst, data)
+	out, progress, err := p.stream.Event(dst, data)
+	return out, progress, errorList(err, data)
 }
 
 func (p *pass) End(dst []byte) ([]byte, error) { return p.stream.End(dst) }
@@ -26,9 +30,18 @@ func (p *pass) End(dst []byte) ([]byte, error) { return p.stream.End(dst) }
 func (p *pass) Whole(body []byte) ([]byte, error) {
 	var err error
 	if p.whole, err = wire.ReadChatReply(body, p.asked); err != nil {
-		return nil, err
+		return nil, errorList(err, body)
 	}
 	return p.whole.Body, nil
+}
+
+// errorList is the error that a broken answer tells when it is a list: Gemini's errors
+// come in one.
+func errorList(err error, body []byte) error {
+	if errors.Is(err, wire.ErrBroken) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		return wire.ParseUpstreamError(200, body)
+	}
+	return err
 }
 
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }

@@ -191,6 +191,10 @@ func (w *body) params() {
 			w.dst = append(w.dst, p.Value...)
 		}
 	}
+	if key := hub.CacheKey(w.request, w.target); key != "" {
+		w.name("prompt_cache_key")
+		w.dst = append(w.dst, key...)
+	}
 	if w.request.Answer.Logprobs && w.request.Param("logprobs") == "" && !w.drops("logprobs") {
 		w.name("logprobs")
 		w.dst = append(w.dst, "true"...)

@@ -121,6 +121,8 @@ type Failure struct {
 type Reply struct {
 	// Created is the time that the answer carries.
 	Created time.Time
+	// Now tells when the answer is complete; nil: time.Now.
+	Now func() time.Time
 	// InputTokens is the estimate that a stream begins with, before the upstream
 	// has told the number (specification 6.1).
 	InputTokens int64
@@ -137,6 +139,14 @@ func (r *Reply) ID(prefix string) string {
 		return r.NewID(prefix)
 	}
 	return wire.NewID(prefix)
+}
+
+// Time is the time now.
+func (r *Reply) Time() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
 }
 
 // Token makes a token, or none.

@@ -253,6 +253,8 @@ var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, Ef
 type Target struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
+	// User is whose request it is, for CacheKey; empty: not known.
+	User string
 	// Drop names the parameters that are left out: those of the provider's
 	// shape and those that it refused before. Names are chat's.
 	Drop []string

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	tokenPrefix = "kcs1."
+	// TokenPrefix begins every token.
+	TokenPrefix = "kcs1."
 	// maxToken is the size of the longest token; clients send each of them again
 	// with every turn.
 	maxToken = 64 << 10
@@ -47,17 +48,17 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 // Seal makes a token; empty: the state is too large for one.
 func (s *Sealer) Seal(user string, state State) string {
 	text, err := json.Marshal(state)
-	if err != nil || len(tokenPrefix)+base64.RawURLEncoding.EncodedLen(len(text)+s.keys[0].Overhead()) > maxToken {
+	if err != nil || len(TokenPrefix)+base64.RawURLEncoding.EncodedLen(len(text)+s.keys[0].Overhead()) > maxToken {
 		return ""
 	}
 	sealed := s.keys[0].Seal(nil, nil, text, []byte(user)) //nolint:gosec // G407: it draws the nonce itself
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
+	return TokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
 }
 
 // Open opens a token. What is none of ours, was changed or belongs to another user
 // is not told apart: it is foreign.
 func (s *Sealer) Open(user, token string) (State, bool) {
-	text, ours := strings.CutPrefix(token, tokenPrefix)
+	text, ours := strings.CutPrefix(token, TokenPrefix)
 	if !ours || len(token) > maxToken {
 		return State{}, false
 	}

@@ -63,7 +63,7 @@ const (
 	maxRefusal = 16 << 10
 	// noToken is the signature of thinking for which there is no token. It must not
 	// be empty (specification 11.3).
-	noToken = "kcs1."
+	noToken = hub.TokenPrefix
 )
 
 // take puts a delta into its block.

@@ -1,11 +1,5 @@
 package messages
 
-import (
-	"bytes"
-
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-)
-
 // arguments follows the arguments of a call, which come in pieces, to know when
 // their object is complete.
 type arguments struct {
@@ -39,57 +33,4 @@ func (a *arguments) step(c byte) {
 	case c == '}', c == ']':
 		a.depth--
 	}
-}
-
-// object is the JSON object that arguments (the inside of a JSON string) stand
-// for; ok is false when they are none, even with what is open closed.
-func object(raw []byte) (text []byte, ok bool) {
-	text = bytes.TrimSpace(wire.AppendUnquoted(nil, raw))
-	if len(text) == 0 {
-		return []byte("{}"), true
-	}
-	if isObject(text) {
-		return text, true
-	}
-	text = repaired(text)
-	return text, isObject(text)
-}
-
-func isObject(text []byte) bool {
-	s := wire.NewScanner(text)
-	return s.Kind() == wire.Object && s.Skip() == nil && s.End() == nil
-}
-
-// repaired closes the strings and brackets that are open at the end of a text.
-func repaired(text []byte) []byte {
-	var open []byte
-	inString, escaped := false, false
-	for _, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped = c == '\\'
-			inString = c != '"'
-		case c == '"':
-			inString = true
-		case c == '{':
-			open = append(open, '}')
-		case c == '[':
-			open = append(open, ']')
-		case (c == '}' || c == ']') && len(open) > 0:
-			open = open[:len(open)-1]
-		}
-		if len(open) > wire.MaxDepth {
-			return nil
-		}
-	}
-	if inString {
-		text = append(text, '"')
-	}
-	for len(open) > 0 {
-		text = append(text, open[len(open)-1])
-		open = open[:len(open)-1]
-	}
-	return text
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -26,10 +27,10 @@ func (b *block) read(v gjson.Result, at string) (err error) {
 	}
 	b.at = at
 	var kind gjson.Result
-	v.ForEach(func(key, v gjson.Result) bool {
-		if key.Str == "type" {
+	wire.Members(v, func(key string, v gjson.Result) bool {
+		if key == "type" {
 			kind = v
-		} else if field := b.field(key.Str); field != nil {
+		} else if field := b.field(key); field != nil {
 			*field = v
 		}
 		return true
@@ -208,7 +209,7 @@ func resultNote(content gjson.Result) string {
 	}
 	var lines []string
 	if content.IsArray() {
-		content.ForEach(func(_, v gjson.Result) bool {
+		wire.Elements(content, func(v gjson.Result) bool {
 			if s := v.Get("text"); s.Type == gjson.String && s.Str != "" {
 				lines = append(lines, s.Str)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -14,7 +15,8 @@ import (
 const attribution = "x-anthropic-billing-header:"
 
 // joiner joins texts with a separator into as few parts as cache marks allow: a
-// mark is a position, so a part ends with it.
+// mark is a position, so a part ends with it. What stands between parts is up to
+// those who write them.
 type joiner struct {
 	separator string
 	parts     []hub.Part
@@ -38,7 +40,7 @@ func (j *joiner) add(text, cache string) {
 
 func (j *joiner) end(cache string) []hub.Part {
 	j.parts = appendText(j.parts, j.run.String(), cache)
-	j.run = strings.Builder{}
+	j.run, j.began = strings.Builder{}, false
 	return j.parts
 }
 
@@ -118,8 +120,8 @@ func (b *block) readSource() (s source, err error) {
 		return s, wrongKind(s.at, "an object", b.source)
 	}
 	var kind gjson.Result
-	b.source.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	wire.Members(b.source, func(key string, v gjson.Result) bool {
+		switch key {
 		case "type":
 			kind = v
 		case "media_type":

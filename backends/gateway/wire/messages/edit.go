@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,9 +8,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
-
-// editToken is what a token of reasoning state begins with.
-const editToken = "kcs1."
 
 // Edit writes a request of a messages client for a messages upstream: the client's
 // bytes but for the smallest changes (specification 1.2).
@@ -24,7 +20,7 @@ func Edit(r *hub.Request, t *hub.Target, open func(token string) (hub.State, boo
 	if err := e.top(); err != nil {
 		return hub.Written{}, err
 	}
-	slices.SortFunc(e.edits, func(a, b wire.Edit) int { return cmp.Compare(a.From, b.From) })
+	e.edits.Sort()
 	return hub.Written{Body: e.edits.Apply(make([]byte, 0, len(r.Body)+256), r.Body), Dropped: e.dropped}, nil
 }
 
@@ -45,24 +41,18 @@ type editTurn struct {
 	removed  bool // it held thinking that is not sent
 }
 
-// editItem is a member of an object or an element of an array.
-type editItem struct {
-	from, to int
-	drop     bool
-}
-
 // editNever are the members that no list of refused parameters may take away.
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
 	s := wire.NewScanner(e.body)
-	var items []editItem
+	var items []wire.Item
 	var thinking, contexts int // places in items; 0: none
 	var thinkingValue editSpan
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := editItem{from: editKey(e.body, from), drop: e.drops(name)}
+		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: e.drops(name)}
 		var err error
 		if name == "messages" && kind == wire.Array {
 			err = e.messages(&s)
@@ -72,20 +62,20 @@ func (e *editor) top() error {
 		if err != nil {
 			return err
 		}
-		item.to = s.Offset()
+		item.To = s.Offset()
 		switch name {
 		case "model":
-			e.edits.Replace(from, item.to, string(wire.AppendQuoted(nil, e.t.Model.ID)))
+			e.edits.Replace(from, item.To, string(wire.AppendQuoted(nil, e.t.Model.ID)))
 		case "max_tokens":
 			if most := int64(e.t.Model.MaxOutput); most > 0 && e.r.MaxTokens > most {
-				e.edits.Replace(from, item.to, strconv.FormatInt(most, 10))
+				e.edits.Replace(from, item.To, strconv.FormatInt(most, 10))
 			}
 		case "thinking":
-			thinking, thinkingValue = len(items)+1, editSpan{from, item.to}
+			thinking, thinkingValue = len(items)+1, editSpan{from, item.To}
 		case "context_management":
 			contexts = len(items) + 1
 		}
-		if item.drop {
+		if item.Drop {
 			e.dropped = append(e.dropped, name)
 		}
 		items = append(items, item)
@@ -94,40 +84,18 @@ func (e *editor) top() error {
 	if err != nil {
 		return err
 	}
-	if thinking > 0 && !items[thinking-1].drop && e.mustNotThink(e.body[thinkingValue.from:thinkingValue.to]) {
+	if thinking > 0 && !items[thinking-1].Drop && e.mustNotThink(e.body[thinkingValue.from:thinkingValue.to]) {
 		e.edits.Replace(thinkingValue.from, thinkingValue.to, `{"type":"disabled"}`)
-		if contexts > 0 && !items[contexts-1].drop { // it may clear thinking, which is an error without any
-			items[contexts-1].drop = true
+		if contexts > 0 && !items[contexts-1].Drop { // it may clear thinking, which is an error without any
+			items[contexts-1].Drop = true
 			e.dropped = append(e.dropped, "context_management")
 		}
 	}
-	e.remove(items)
+	e.edits.Remove(items)
 	return nil
 }
 
 type editSpan struct{ from, to int }
-
-// editKey is the offset of the opening quote of the key whose value stands at from.
-func editKey(body []byte, from int) int {
-	i := from - 1
-	for body[i] != ':' {
-		i--
-	}
-	for i--; body[i] != '"'; i-- { // the closing one
-	}
-	for {
-		for i--; body[i] != '"'; i-- {
-		}
-		// A quote behind an odd number of backslashes is part of the key.
-		n := 0
-		for body[i-1-n] == '\\' {
-			n++
-		}
-		if n%2 == 0 {
-			return i
-		}
-	}
-}
 
 // drops reports whether a top-level member is left out. The names of the target are
 // those of the chat format.
@@ -173,43 +141,26 @@ func editType(value []byte) (kind string) {
 	return kind
 }
 
-// remove leaves out the items that are to be dropped, each with one comma.
-func (e *editor) remove(items []editItem) {
-	kept := false
-	for i, item := range items {
-		switch {
-		case !item.drop:
-			kept = true
-		case kept:
-			e.edits.Replace(items[i-1].to, item.to, "")
-		case i+1 < len(items):
-			e.edits.Replace(item.from, items[i+1].from, "")
-		default:
-			e.edits.Replace(item.from, item.to, "")
-		}
-	}
-}
-
 func (e *editor) messages(s *wire.Scanner) error {
-	var items []editItem
+	var items []wire.Item
 	err := s.Array(func(int) error {
 		kind := s.Kind()
-		item := editItem{from: s.Offset()}
+		item := wire.Item{From: s.Offset()}
 		mark := len(e.edits)
 		var err error
 		if kind == wire.Object {
-			item.drop, err = e.message(s)
+			item.Drop, err = e.message(s)
 		} else {
 			err = s.Skip()
 		}
-		item.to = s.Offset()
-		if item.drop {
+		item.To = s.Offset()
+		if item.Drop {
 			e.edits = e.edits[:mark]
 		}
 		items = append(items, item)
 		return err
 	})
-	e.remove(items)
+	e.edits.Remove(items)
 	return err
 }
 
@@ -238,12 +189,12 @@ func (e *editor) message(s *wire.Scanner) (empty bool, err error) {
 
 // content passes the blocks of a message. empty: there were some, and none is left.
 func (e *editor) content(s *wire.Scanner) (turn editTurn, empty bool, err error) {
-	var items []editItem
+	var items []wire.Item
 	dropped := 0
 	mark := len(e.edits)
 	err = s.Array(func(int) error {
 		kind := s.Kind()
-		item := editItem{from: s.Offset()}
+		item := wire.Item{From: s.Offset()}
 		b := editBlock{}
 		var err error
 		if kind == wire.Object {
@@ -254,16 +205,16 @@ func (e *editor) content(s *wire.Scanner) (turn editTurn, empty bool, err error)
 		if err != nil {
 			return err
 		}
-		item.to = s.Offset()
+		item.To = s.Offset()
 		switch b.kind {
 		case "tool_use":
 			turn.calls = true
 		case "thinking", "redacted_thinking":
-			item.drop = e.token(&b)
-			turn.thinking = turn.thinking || !item.drop
-			turn.removed = turn.removed || item.drop
+			item.Drop = e.token(&b)
+			turn.thinking = turn.thinking || !item.Drop
+			turn.removed = turn.removed || item.Drop
 		}
-		if item.drop {
+		if item.Drop {
 			dropped++
 		}
 		items = append(items, item)
@@ -273,7 +224,7 @@ func (e *editor) content(s *wire.Scanner) (turn editTurn, empty bool, err error)
 		e.edits = e.edits[:mark]
 		return turn, true, err
 	}
-	e.remove(items)
+	e.edits.Remove(items)
 	return turn, false, err
 }
 
@@ -285,7 +236,7 @@ func (e *editor) token(b *editBlock) (drop bool) {
 	if b.kind == "redacted_thinking" {
 		value, at, form = b.data, b.dataAt, hub.FormRedacted
 	}
-	if !strings.HasPrefix(value, editToken) {
+	if !strings.HasPrefix(value, hub.TokenPrefix) {
 		return false
 	}
 	if e.open == nil {

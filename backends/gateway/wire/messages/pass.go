@@ -58,7 +58,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
 	from := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
-	passOneLine(dst[from:])
+	wire.OneLine(dst[from:])
 	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Done: done}, nil
 }
 
@@ -71,16 +71,6 @@ func (p *pass) rename(dst, data []byte) []byte {
 	return p.edits.Apply(dst, data)
 }
 
-// passOneLine puts spaces in place of line ends: an event of several data lines becomes
-// one of a single line. In JSON line ends stand only between tokens.
-func passOneLine(text []byte) {
-	for i, c := range text {
-		if c == '\n' || c == '\r' {
-			text[i] = ' '
-		}
-	}
-}
-
 // End implements hub.Pass. A stop_reason without a message_stop behind it is an
 // answer that is complete; clients wait for the event.
 func (p *pass) End(dst []byte) ([]byte, error) {
@@ -91,7 +81,7 @@ func (p *pass) End(dst []byte) ([]byte, error) {
 		return dst, wire.ErrNoFinish
 	}
 	p.answer.done = true
-	return append(dst, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...), nil
+	return append(dst, messageStop...), nil
 }
 
 // Whole implements hub.Pass.
@@ -104,22 +94,14 @@ func (p *pass) Whole(body []byte) ([]byte, error) {
 }
 
 // Fail implements hub.Pass.
-func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
-	dst = append(dst, `event: error`+"\n"+`data: {"type":"error","error":{"type":`...)
-	dst = wire.AppendQuoted(dst, f.Type)
-	dst = append(dst, `,"message":`...)
-	dst = wire.AppendQuoted(dst, f.Message)
-	dst = append(dst, `},"request_id":`...)
-	dst = wire.AppendQuoted(dst, f.RequestID)
-	return append(dst, "}\n\n"...)
-}
+func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return appendFailure(dst, &f) }
 
 // KeepAlive implements hub.Pass. No ping may stand before message_start.
 func (p *pass) KeepAlive(dst []byte) []byte {
 	if !p.answer.started {
-		return append(dst, ": keep-alive\n\n"...)
+		return append(dst, comment...)
 	}
-	return append(dst, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
+	return append(dst, ping...)
 }
 
 // Usage implements hub.Pass.

@@ -63,7 +63,7 @@ type fields struct {
 	model, maxTokens, messages, system, stream, stop gjson.Result
 	temperature, topP, topK, tools, choice           gjson.Result
 	thinking, output, format, metadata, cache        gjson.Result
-	serviceTier, servers, container                  gjson.Result
+	serviceTier, servers, container, thread          gjson.Result
 }
 
 func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
@@ -78,8 +78,8 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 		calls:    map[string]place{},
 	}
 	var f fields
-	gjson.ParseBytes(body).ForEach(func(key, v gjson.Result) bool {
-		r.collect(&f, key.Str, v)
+	wire.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
+		r.collect(&f, key, v)
 		return true
 	})
 	if err := r.read(&f); err != nil {
@@ -129,6 +129,8 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 		f.servers = v
 	case "container":
 		f.container = v
+	case "thread":
+		f.thread = v
 	default: // known ones that tune only, and those of a later time
 		if given(v) {
 			r.drop(listed(key))
@@ -246,6 +248,10 @@ func (r *reader) elsewhere(f *fields) error {
 	}
 	if given(f.container) {
 		return unsupported("container", "is not supported: leave it out")
+	}
+	if given(f.thread) && f.thread.Type != gjson.False {
+		// The vendor's SDKs know this code and go on without a thread.
+		return fault("thread_unsupported_request", "thread", "is not supported: send the whole conversation with each request")
 	}
 	_, err := optionalObject(f.cache, "cache_control")
 	return err

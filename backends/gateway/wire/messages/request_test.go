@@ -232,6 +232,7 @@ func TestReadRefuses(t *testing.T) {
 		{ask(`"mcp_servers":[{}]`), "", "mcp_servers", foreign, "not supported"},
 		{ask(`"mcp_servers":{}`), "", "mcp_servers", value, "an array"},
 		{ask(`"container":"c1"`), "", "container", foreign, "not supported"},
+		{ask(`"thread":{"type":"create"}`), "", "thread", "thread_unsupported_request", "the whole conversation"},
 		{ask(`"thinking":"on"`), "", "thinking", value, "an object"},
 		{ask(`"thinking":{}`), "", "thinking.type", absent, "required"},
 		{ask(`"thinking":{"type":"x"}`), "", "thinking.type", value, `it is "x"`},
@@ -347,7 +348,7 @@ func TestReadContent(t *testing.T) {
 		{"system blocks", ask(`"system":[{"type":"text","text":"a"},{"type":"text","text":""},{"type":"text","text":"b"}]`), "", lines(`system "a\n\nb"`, asked), "", 0},
 		{
 			"system marks", ask(`"system":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}},{"type":"text","text":"c"}]`), "",
-			lines(`system "a\n\nb"* "\n\nc"`, asked), "", 0,
+			lines(`system "a\n\nb"* "c"`, asked), "", 0,
 		},
 		{"system attribution", ask(`"system":[{"type":"text","text":"x-anthropic-billing-header: cc=1"},{"type":"text","text":"b"}]`), "", lines(`system "b"`, asked), "", 0},
 		{"system attribution alone", ask(`"system":"x-anthropic-billing-header: cc=1"`), "", lines(asked), "", 0},
@@ -372,35 +373,35 @@ func TestReadContent(t *testing.T) {
 		{"search result", talk(user(`[{"type":"search_result","title":"T","source":"https://s","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`)), "", lines(`user "[T](https://s)\na\nb"`), "", 0},
 		{
 			"calls and results out of order", talk(user(`"q"`), assistant(`[{"type":"text","text":"t"},`+callA+`,`+callB+`]`), user(`[{"type":"text","text":"after"},`+result("b", `,"content":"B"`)+`,`+result("a", `,"content":[{"type":"text","text":"A"},{"type":"text","text":"2"}]`)+`]`)), "",
-			lines(`user "q"`, `assistant "t" call(a f {"x": 1}) call(b g {})`, `tool #a "A\n2"`, `tool #b "B"`, `user "after"`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant "t" call(a f {"x":1}) call(b g {})`, `tool #a "A\n2"`, `tool #b "B"`, `user "after"`), "", wire.NeedTools,
 		},
 		{
 			"results in two messages", talk(user(`"q"`), assistant(`[`+callA+`,`+callB+`]`), user(`[`+result("b", "")+`]`), `{"role":"system","content":"s"}`, user(`[`+result("a", "")+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1}) call(b g {})`, `tool #a`, `tool #b`, `system "s"`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(a f {"x":1}) call(b g {})`, `tool #a`, `tool #b`, `system "s"`), "", wire.NeedTools,
 		},
 		{
 			"call without result", talk(user(`"q"`), assistant(`[`+callA+`,`+callB+`]`), user(`[`+result("b", "")+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1}) call(b g {})`, `tool #b`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(a f {"x":1}) call(b g {})`, `tool #b`), "", wire.NeedTools,
 		},
 		{
 			"id used again", talk(user(`"q"`), assistant(`[`+callA+`]`), user(`[`+result("a", `,"content":"1"`)+`]`), assistant(`[`+callA+`]`), user(`[`+result("a", `,"content":"2"`)+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1})`, `tool #a "1"`, `assistant call(a f {"x": 1})`, `tool #a "2"`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(a f {"x":1})`, `tool #a "1"`, `assistant call(a f {"x":1})`, `tool #a "2"`), "", wire.NeedTools,
 		},
 		{
 			"failed", talk(user(`"q"`), assistant(`[`+callA+`,`+callB+`]`), user(`[`+result("a", `,"is_error":true,"content":"no"`)+`,`+result("b", `,"is_error":true,"content":"Error: no"`)+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1}) call(b g {})`, `tool #a failed "Error: no"`, `tool #b failed "Error: no"`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(a f {"x":1}) call(b g {})`, `tool #a failed "Error: no"`, `tool #b failed "Error: no"`), "", wire.NeedTools,
 		},
 		{
 			"failed without text", talk(user(`"q"`), assistant(`[`+callA+`]`), user(`[`+result("a", `,"is_error":true`)+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1})`, `tool #a failed "Error: "`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant call(a f {"x":1})`, `tool #a failed "Error: "`), "", wire.NeedTools,
 		},
 		{
 			"result with image", talk(user(`"q"`), assistant(`[`+callA+`,`+callB+`]`), user(`[`+result("b", `,"content":[{"type":"text","text":"see"},`+png+`],"cache_control":{}`)+`,`+result("a", "")+`,{"type":"text","text":"ok"}]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1}) call(b g {})`, `tool #a`, `tool #b "see\n[image attached below]"*`, `user `+pngURL, `user "ok"`), "", wire.NeedTools | wire.NeedImage,
+			lines(`user "q"`, `assistant call(a f {"x":1}) call(b g {})`, `tool #a`, `tool #b "see\n[image attached below]"*`, `user `+pngURL, `user "ok"`), "", wire.NeedTools | wire.NeedImage,
 		},
 		{
 			"result with others", talk(user(`"q"`), assistant(`[`+callA+`]`), user(`[`+result("a", `,"content":[{"type":"tool_reference","tool_name":"T"},{"type":"search_result","title":"t","source":"s","content":[]},{"type":"document","source":{"type":"url","url":"https://p"}}]`)+`]`)), "",
-			lines(`user "q"`, `assistant call(a f {"x": 1})`, `tool #a "tool available: T\n[t](s)\n[document attached below]"`, `user file(document.pdf https://p)`), "", wire.NeedTools | wire.NeedFile,
+			lines(`user "q"`, `assistant call(a f {"x":1})`, `tool #a "tool available: T\n[t](s)\n[document attached below]"`, `user file(document.pdf https://p)`), "", wire.NeedTools | wire.NeedFile,
 		},
 		{
 			"illegal id and name", talk(user(`"q"`), assistant(`[{"type":"tool_use","id":"functions.f:0","name":"a.b","input":{},"caller":{"type":"direct"}}]`), user(`[`+result("functions.f:0", "")+`]`)), "",
@@ -417,7 +418,7 @@ func TestReadContent(t *testing.T) {
 		{"thinking alone", talk(user(`"q"`), assistant(`[{"type":"thinking","thinking":"t","signature":""}]`), user(`"y"`)), "", lines(`user "q"`, `user "y"`), "", 0},
 		{
 			"thought of a call", talk(user(`"q"`), assistant(`[{"type":"thinking","thinking":"","signature":"kcs1.thought.T"},`+callA+`,`+callB+`]`), user(`[`+result("a", "")+`,`+result("b", "")+`]`)), "",
-			lines(`user "q"`, `assistant think( thought:T) call(a f {"x": 1} thought:T) call(b g {})`, `tool #a`, `tool #b`), "", wire.NeedTools,
+			lines(`user "q"`, `assistant think( thought:T) call(a f {"x":1} thought:T) call(b g {})`, `tool #a`, `tool #b`), "", wire.NeedTools,
 		},
 		{
 			"server tools", talk(user(`"q"`), assistant(`[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"t","encrypted_content":"x"}]},{"type":"code_execution_tool_result","content":{"type":"code_execution_result","stdout":"42","stderr":""}},{"type":"web_fetch_tool_result","content":{"type":"web_fetch_result","content":{"type":"document","source":{"type":"text","data":"page"}}}},{"type":"mcp_tool_result","content":[{"type":"text","text":"m"}]},{"type":"text","text":"x"}]`), user(`"y"`)), "",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -103,9 +104,9 @@ func (r *reader) format(f *fields) error {
 		return err
 	}
 	if given(f.output) {
-		f.output.ForEach(func(key, v gjson.Result) bool {
-			if key.Str != "effort" && key.Str != "format" && given(v) {
-				r.drop("output_config." + listed(key.Str))
+		wire.Members(f.output, func(key string, v gjson.Result) bool {
+			if key != "effort" && key != "format" && given(v) {
+				r.drop("output_config." + listed(key))
 			}
 			return true
 		})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -43,8 +44,8 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 		return nil, wrongKind(at, "an object", v)
 	}
 	var f toolFields
-	v.ForEach(func(key, v gjson.Result) bool {
-		r.collectTool(&f, key.Str, v)
+	wire.Members(v, func(key string, v gjson.Result) bool {
+		r.collectTool(&f, key, v)
 		return true
 	})
 	kind, err := optionalText(f.kind, at+".type")
@@ -128,9 +129,9 @@ func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 // demand; else it is the client's, byte for byte.
 func objectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
-	schema.ForEach(func(key, _ gjson.Result) bool {
+	wire.Members(schema, func(key string, _ gjson.Result) bool {
 		empty = false
-		switch key.Str {
+		switch key {
 		case "type":
 			kind = ""
 		case "properties":

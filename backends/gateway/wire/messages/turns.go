@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -62,8 +63,8 @@ func (r *reader) message(v gjson.Result, at string) error {
 		return wrongKind(at, "an object", v)
 	}
 	var roleValue, content gjson.Result
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	wire.Members(v, func(key string, v gjson.Result) bool {
+		switch key {
 		case "role":
 			roleValue = v
 		case "content":
@@ -121,8 +122,9 @@ func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read fu
 	case !content.IsArray():
 		return wrongKind(at, "a string or an array", content)
 	}
+	var b block // it is large, so there is one for all
 	return each(content, at, func(v gjson.Result, at string) error {
-		var b block
+		b = block{}
 		if err := b.read(v, at); err != nil {
 			return err
 		}
@@ -144,7 +146,7 @@ func (r *reader) call(m *hub.Message, b *block) error {
 	if ok, err := optionalObject(b.input, b.at+".input"); err != nil {
 		return err
 	} else if ok {
-		arguments = b.input.Raw
+		arguments = compact(b.input.Raw)
 	}
 	here := place{len(r.turns), len(m.Calls)}
 	if before, known := r.calls[id]; known && before.turn == here.turn {

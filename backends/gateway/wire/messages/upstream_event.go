@@ -110,7 +110,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			e.kind, err = upstreamText(&s)
+			e.kind, err = s.Inside()
 			return err
 		case "index":
 			if s.Kind() == wire.Number {
@@ -214,21 +214,21 @@ func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
 	return s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			b.kind, err = upstreamText(s)
+			b.kind, err = s.Inside()
 		case "text":
-			b.text, err = upstreamText(s)
+			b.text, err = s.Inside()
 		case "thinking":
-			b.thinking, err = upstreamText(s)
+			b.thinking, err = s.Inside()
 		case "signature":
-			b.signature, err = upstreamText(s)
+			b.signature, err = s.Inside()
 		case "data":
-			b.data, err = upstreamText(s)
+			b.data, err = s.Inside()
 		case "partial_json":
-			b.partial, err = upstreamText(s)
+			b.partial, err = s.Inside()
 		case "id":
-			b.id, err = upstreamText(s)
+			b.id, err = s.Inside()
 		case "name":
-			b.name, err = upstreamText(s)
+			b.name, err = s.Inside()
 		case "input":
 			kind, from := s.Kind(), s.Offset()
 			if err = s.Skip(); err == nil && kind == wire.Object {
@@ -243,15 +243,6 @@ func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
 	})
 }
 
-// upstreamText passes a value; of a string it returns the inside.
-func upstreamText(s *wire.Scanner) ([]byte, error) {
-	if s.Kind() != wire.String {
-		return nil, s.Skip()
-	}
-	raw, _, err := s.Text()
-	return raw, err
-}
-
 // upstreamUsage counts as messages do: what was read from and written to the cache
 // is beside the input. Counts are cumulative, so a later one replaces an earlier.
 type upstreamUsage struct{ input, read, written, output, thinking int64 }
@@ -263,38 +254,26 @@ func (u *upstreamUsage) scan(s *wire.Scanner) error {
 	return s.Object(func(key []byte) error {
 		switch string(key) {
 		case "input_tokens":
-			return upstreamCount(s, &u.input)
+			return s.Count(&u.input)
 		case "cache_read_input_tokens":
-			return upstreamCount(s, &u.read)
+			return s.Count(&u.read)
 		case "cache_creation_input_tokens":
-			return upstreamCount(s, &u.written)
+			return s.Count(&u.written)
 		case "output_tokens":
-			return upstreamCount(s, &u.output)
+			return s.Count(&u.output)
 		case "output_tokens_details":
 			if s.Kind() != wire.Object {
 				break
 			}
 			return s.Object(func(key []byte) error {
 				if string(key) == "thinking_tokens" {
-					return upstreamCount(s, &u.thinking)
+					return s.Count(&u.thinking)
 				}
 				return s.Skip()
 			})
 		}
 		return s.Skip()
 	})
-}
-
-// upstreamCount passes a number; what is none above zero changes nothing.
-func upstreamCount(s *wire.Scanner, into *int64) error {
-	if s.Kind() != wire.Number {
-		return s.Skip()
-	}
-	n, ok, err := s.Int()
-	if ok && n > 0 {
-		*into = n
-	}
-	return err
 }
 
 // chat is the usage as chat counts it (specification 5.1).

@@ -118,10 +118,31 @@ func each(array gjson.Result, at string, do func(v gjson.Result, at string) erro
 	}
 	var err error
 	i := 0
-	array.ForEach(func(_, v gjson.Result) bool {
+	wire.Elements(array, func(v gjson.Result) bool {
 		err = do(v, at+"["+strconv.Itoa(i)+"]")
 		i++
 		return err == nil
 	})
 	return err
+}
+
+// compact is JSON text without the white space between its tokens.
+func compact(text string) string {
+	var out []byte
+	quoted, from := false, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
+			out = append(out, text[from:i]...)
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return text
+	}
+	return string(append(out, text[from:]...))
 }

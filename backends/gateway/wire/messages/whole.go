@@ -53,7 +53,7 @@ func (w *writer) content(dst []byte, finish hub.Finish) ([]byte, error) {
 		case redactedBlock:
 			dst = wire.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
 		case toolBlock:
-			input, ok := object(b.text)
+			input, ok := hub.Object(b.text)
 			switch {
 			case ok:
 			case finish == hub.FinishLength: // cut off, as stop_reason tells

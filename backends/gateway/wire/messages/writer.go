@@ -195,6 +195,11 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 		return dst
 	}
 	w.ended = true
+	return appendFailure(dst, &f)
+}
+
+// appendFailure appends the error that ends a stream (specification 12.4).
+func appendFailure(dst []byte, f *hub.Failure) []byte {
 	if f.Type == "" {
 		f.Type = "api_error"
 	}

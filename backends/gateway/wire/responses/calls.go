@@ -160,22 +160,33 @@ func (c *call) sound() bool {
 	if c.input != nil {
 		return c.input.sound()
 	}
-	return isObject(wire.AppendUnquoted(nil, c.text))
+	return hub.IsObject(wire.AppendUnquoted(nil, c.text))
 }
 
-// isObject reports whether a text is one JSON object.
-func isObject(text []byte) bool {
-	s := wire.NewScanner(text)
-	return s.Kind() == wire.Object && s.Skip() == nil && s.End() == nil
+// mend closes what a whole answer left open in its arguments, and reports whether they
+// are what the tool takes (specification 5). In a stream they are with the client
+// already.
+func (c *call) mend() bool {
+	if c.sound() {
+		return true
+	}
+	if c.input != nil {
+		return false
+	}
+	object, ok := hub.Object(c.text)
+	if ok {
+		c.text = wire.AppendEscaped(c.text[:0], object)
+	}
+	return ok
 }
 
-// lateCall writes a call that holds an object. Of one that was cut off in its arguments
+// lateCall writes a call that holds an object, with what it left open closed. Of one that was cut off in its arguments
 // nothing could be run, so it does not appear.
 func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
-	body := wire.AppendUnquoted(nil, c.text)
+	body, ok := hub.Object(c.text)
 	switch {
-	case isObject(body):
-		toOneLine(body)
+	case ok && (r.status == "completed" || c.sound()):
+		wire.OneLine(body)
 		c.body = appendFilled(nil, body, c.kind().defaults)
 	case r.status != "completed":
 		return dst

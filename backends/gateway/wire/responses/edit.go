@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,9 +8,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
-
-// editToken is what a token of reasoning state begins with.
-const editToken = "kcs1."
 
 // Edit writes a request of a Responses client for a Responses upstream: the client's bytes
 // but for the smallest changes (specification 1.2). Nothing is stored there.
@@ -25,7 +21,7 @@ func Edit(r *hub.Request, t *hub.Target, open func(token string) (hub.State, boo
 	if err := e.top(); err != nil {
 		return hub.Written{}, err
 	}
-	slices.SortFunc(e.edits, func(a, b wire.Edit) int { return cmp.Compare(a.From, b.From) })
+	e.edits.Sort()
 	return hub.Written{Body: e.edits.Apply(make([]byte, 0, len(r.Body)+256), r.Body), Dropped: e.dropped}, nil
 }
 
@@ -38,47 +34,43 @@ type editor struct {
 	dropped []string
 }
 
-// editItem is a member of an object or an element of an array.
-type editItem struct {
-	from, to int
-	drop     bool
-}
-
 func (e *editor) top() error {
 	s := wire.NewScanner(e.body)
-	var items []editItem
+	var items []wire.Item
 	stored := false
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := editItem{from: editKey(e.body, from), drop: e.drops(name)}
+		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: e.drops(name)}
 		var err error
 		switch {
 		case name == "input" && kind == wire.Array:
 			err = e.array(&s, e.reasoning)
 		case name == "tools" && kind == wire.Array && !e.t.Provider.NativeTools:
 			err = e.array(&s, editHosted)
+		case name == "text" && kind == wire.Object && e.drops("verbosity"):
+			err = e.leave(&s, name, "verbosity")
 		default:
 			err = s.Skip()
 		}
 		if err != nil {
 			return err
 		}
-		item.to = s.Offset()
+		item.To = s.Offset()
 		switch name {
 		case "model":
-			e.edits.Replace(from, item.to, string(wire.AppendQuoted(nil, e.t.Model.ID)))
+			e.edits.Replace(from, item.To, string(wire.AppendQuoted(nil, e.t.Model.ID)))
 		case "store":
 			stored = true
-			if string(e.body[from:item.to]) != "false" {
-				e.edits.Replace(from, item.to, "false")
+			if string(e.body[from:item.To]) != "false" {
+				e.edits.Replace(from, item.To, "false")
 			}
 		case "max_output_tokens":
 			if most := int64(e.t.Model.MaxOutput); most > 0 && e.r.MaxTokens > most {
-				e.edits.Replace(from, item.to, strconv.FormatInt(most, 10))
+				e.edits.Replace(from, item.To, strconv.FormatInt(most, 10))
 			}
 		}
-		if item.drop {
+		if item.Drop {
 			e.dropped = append(e.dropped, name)
 		}
 		items = append(items, item)
@@ -87,10 +79,10 @@ func (e *editor) top() error {
 	if err != nil {
 		return err
 	}
-	e.remove(items)
+	e.edits.Remove(items)
 	if !stored {
 		// The model is never dropped, so there is a member to stand behind.
-		end := items[len(items)-1].to
+		end := items[len(items)-1].To
 		e.edits.Replace(end, end, `,"store":false`)
 	}
 	return nil
@@ -111,62 +103,41 @@ func (e *editor) drops(name string) bool {
 	return slices.Contains(e.t.Drop, name)
 }
 
-// editKey is the offset of the opening quote of the key whose value stands at from.
-func editKey(body []byte, from int) int {
-	i := from - 1
-	for body[i] != ':' {
-		i--
-	}
-	for i--; body[i] != '"'; i-- { // the closing one
-	}
-	for {
-		for i--; body[i] != '"'; i-- {
+// leave passes an object at a path and leaves one of its members out.
+func (e *editor) leave(s *wire.Scanner, at, refused string) error {
+	var items []wire.Item
+	err := s.Object(func(key []byte) error {
+		_ = s.Kind() // the value begins behind white space
+		item := wire.Item{From: wire.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
+		if item.Drop {
+			e.dropped = append(e.dropped, at+"."+refused)
 		}
-		// A quote behind an odd number of backslashes is part of the key.
-		n := 0
-		for body[i-1-n] == '\\' {
-			n++
-		}
-		if n%2 == 0 {
-			return i
-		}
-	}
-}
-
-// remove leaves out the items that are to be dropped, each with one comma.
-func (e *editor) remove(items []editItem) {
-	kept := false
-	for i, item := range items {
-		switch {
-		case !item.drop:
-			kept = true
-		case kept:
-			e.edits.Replace(items[i-1].to, item.to, "")
-		case i+1 < len(items):
-			e.edits.Replace(item.from, items[i+1].from, "")
-		default:
-			e.edits.Replace(item.from, item.to, "")
-		}
-	}
+		err := s.Skip()
+		item.To = s.Offset()
+		items = append(items, item)
+		return err
+	})
+	e.edits.Remove(items)
+	return err
 }
 
 // array passes an array of objects and leaves out those for which drop says so.
 func (e *editor) array(s *wire.Scanner, drop func(o *editObject) bool) error {
-	var items []editItem
+	var items []wire.Item
 	err := s.Array(func(int) error {
 		kind, from := s.Kind(), s.Offset()
 		if kind != wire.Object {
 			err := s.Skip()
-			items = append(items, editItem{from: from, to: s.Offset()})
+			items = append(items, wire.Item{From: from, To: s.Offset()})
 			return err
 		}
 		var o editObject
 		err := o.scan(s)
 		o.from, o.to = from, s.Offset()
-		items = append(items, editItem{from: from, to: o.to, drop: err == nil && drop(&o)})
+		items = append(items, wire.Item{From: from, To: o.to, Drop: err == nil && drop(&o)})
 		return err
 	})
-	e.remove(items)
+	e.edits.Remove(items)
 	return err
 }
 
@@ -200,7 +171,7 @@ func (e *editor) reasoning(o *editObject) (drop bool) {
 		return false
 	case o.encrypted == "":
 		return true
-	case !strings.HasPrefix(o.encrypted, editToken):
+	case !strings.HasPrefix(o.encrypted, hub.TokenPrefix):
 		return false
 	case e.open == nil:
 		return true

@@ -36,6 +36,16 @@ func TestEdit(t *testing.T) {
 		target                    func(*hub.Target)
 	}{
 		{name: "model and limit", body: ` { "max_output_tokens" : 9999, "model":"asked" , "x" : [ 1 ], "store" : false} `, want: ` { "max_output_tokens" : 1000, "model":"gpt-x" , "x" : [ 1 ], "store" : false} `},
+		{
+			name: "refused verbosity", body: `{"text": {"verbosity" : "low", "format":{"type":"text"}},"model":"a","store":false}`,
+			want: `{"text": {"format":{"type":"text"}},"model":"gpt-x","store":false}`, dropped: "text.verbosity",
+			target: func(t *hub.Target) { t.Drop = []string{"verbosity"} },
+		},
+		{
+			name: "nothing but a refused verbosity", body: `{"model":"a","store":false,"text":{"verbosity":"low"}}`,
+			want: `{"model":"gpt-x","store":false,"text":{}}`, dropped: "text.verbosity",
+			target: func(t *hub.Target) { t.Drop = []string{"verbosity"} },
+		},
 		{name: "never stored", body: `{"store":true,"model":"a"}`, want: `{"store":false,"model":"gpt-x"}`},
 		{name: "stored by default", body: `{"input":"x","model":"a" }`, want: `{"input":"x","model":"gpt-x","store":false }`},
 		{

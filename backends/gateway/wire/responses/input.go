@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // inputDecoder takes the text out of {"input": "…"}, the arguments of a custom
@@ -179,7 +180,7 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	if d.phase == inputWithin || d.phase == inputBehind {
 		return dst // what was cut off inside an escape is lost
 	}
-	if !isObject(held) {
+	if !hub.IsObject(held) {
 		return wire.AppendEscaped(dst, held)
 	}
 	object := gjson.ParseBytes(held)
@@ -210,5 +211,5 @@ func (d *inputDecoder) sound() bool {
 	case inputBefore, inputOther:
 	}
 	// A model that writes the bare text says what it means.
-	return isObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
+	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
 }

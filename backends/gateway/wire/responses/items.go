@@ -204,7 +204,7 @@ func (in *reader) thought() error {
 	reasoning := hub.Reasoning{Text: text}
 	if state, ours := in.options.Token(token); ours {
 		reasoning.State = &state
-	} else if strings.HasPrefix(token, "kcs1.") {
+	} else if strings.HasPrefix(token, hub.TokenPrefix) {
 		return nil // changed, or another user's: no vendor knows it either
 	} else {
 		reasoning.Foreign = token

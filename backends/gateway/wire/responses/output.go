@@ -41,6 +41,8 @@ type part struct {
 	refusal  bool
 	text     []byte
 	logprobs []byte // elements of an array
+	// delta is what its delta events have between their number and their text.
+	delta []byte
 }
 
 // append appends the item.
@@ -124,7 +126,11 @@ func (w *writer) appendItem(dst []byte, index int) []byte {
 
 // about begins an event about an item that is there.
 func (w *writer) about(dst []byte, name string, index int) []byte {
-	dst = w.event(dst, name)
+	return w.place(w.event(dst, name), index)
+}
+
+// place tells which item an event is about.
+func (w *writer) place(dst []byte, index int) []byte {
 	dst = append(dst, `,"item_id":"`...)
 	dst = append(dst, w.items[index].id...)
 	dst = append(dst, `","output_index":`...)
@@ -139,6 +145,12 @@ func appendText(dst []byte, name string, text []byte) []byte {
 	dst = append(dst, text...)
 	return end(append(dst, '"'))
 }
+
+// The beginnings of the events that an answer has most of.
+const (
+	textDelta    = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":"
+	refusalDelta = "event: response.refusal.delta\ndata: {\"type\":\"response.refusal.delta\",\"sequence_number\":"
+)
 
 // text writes a piece of an answer's text or of its refusal.
 func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
@@ -156,16 +168,17 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 		dst = w.aboutPart(dst, "response.content_part.added", w.current)
 		dst = append(dst, `,"part":`...)
 		dst = end(it.parts[n].append(dst))
+		it.parts[n].delta = append(w.placePart(nil, w.current), `,"delta":"`...)
 	}
 	p := &it.parts[len(it.parts)-1]
 	p.text = append(p.text, d.Text...)
 	if refusal {
-		dst = w.aboutPart(dst, "response.refusal.delta", w.current)
-		return appendText(dst, "delta", d.Text)
+		dst = w.number(append(dst, refusalDelta...))
+		dst = append(append(dst, p.delta...), d.Text...)
+		return end(append(dst, '"'))
 	}
-	dst = w.aboutPart(dst, "response.output_text.delta", w.current)
-	dst = append(dst, `,"delta":"`...)
-	dst = append(dst, d.Text...)
+	dst = w.number(append(dst, textDelta...))
+	dst = append(append(dst, p.delta...), d.Text...)
 	dst = append(dst, `","logprobs":[`...)
 	if w.r.Answer.Logprobs {
 		from := len(dst)
@@ -188,23 +201,18 @@ func appendElements(dst, array []byte) []byte {
 	}
 	from := len(dst)
 	dst = append(dst, bytes.TrimSpace(array[1:len(array)-1])...)
-	toOneLine(dst[from:])
+	wire.OneLine(dst[from:])
 	return dst
-}
-
-// toOneLine puts spaces in place of line ends, which stand in JSON between tokens
-// only.
-func toOneLine(json []byte) {
-	for i, c := range json {
-		if c == '\n' || c == '\r' {
-			json[i] = ' '
-		}
-	}
 }
 
 // aboutPart is about with the index of an item's last part.
 func (w *writer) aboutPart(dst []byte, name string, index int) []byte {
-	dst = w.about(dst, name, index)
+	return w.placePart(w.event(dst, name), index)
+}
+
+// placePart tells which item an event is about, and that it is about the last part.
+func (w *writer) placePart(dst []byte, index int) []byte {
+	dst = w.place(dst, index)
 	dst = append(dst, `,"content_index":`...)
 	return strconv.AppendInt(dst, int64(len(w.items[index].parts)-1), 10)
 }

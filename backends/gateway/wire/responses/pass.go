@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -23,6 +22,7 @@ type pass struct {
 	edits  wire.Edits
 	id     string // of the response, the inside of a JSON string
 	next   int64  // sequence_number of the next event
+	output []byte // the items that are complete, elements of a JSON array
 }
 
 // Event implements hub.Pass.
@@ -40,6 +40,9 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		p.id = string(id)
 	}
 	p.bytes += e.size()
+	if string(e.kind) == "response.output_item.done" {
+		p.keep(e.item.raw)
+	}
 	if len(name) == 0 {
 		name = e.kind
 	}
@@ -49,12 +52,28 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
 	from := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
-	toOneLine(dst[from:])
+	wire.OneLine(dst[from:])
 	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Done: p.answer.done}, nil
 }
 
 // maxPassID is the size of the longest id of a response that is kept, in bytes.
 const maxPassID = 256
+
+// maxPassOutput bounds what is kept of the output, in bytes.
+const maxPassOutput = 1 << 20
+
+// keep notes an item for the response that fails behind it.
+func (p *pass) keep(item []byte) {
+	if len(item) == 0 || len(p.output)+len(item) > maxPassOutput {
+		return
+	}
+	if len(p.output) > 0 {
+		p.output = append(p.output, ',')
+	}
+	from := len(p.output)
+	p.output = append(p.output, item...)
+	wire.OneLine(p.output[from:])
+}
 
 // passProves reports whether the candidate has proved itself (specification 13.2):
 // by text of any kind, a call, an item that is complete, or the end.
@@ -103,22 +122,12 @@ func (p *pass) Whole(body []byte) ([]byte, error) {
 	return p.rename(make([]byte, 0, len(body)+len(p.model)), body), nil
 }
 
-// passCodes are the codes of a failed response that clients tell apart.
-var passCodes = [...]string{"rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt"}
-
-// Fail implements hub.Pass. Of the output nothing is repeated: the pass does not keep
-// it, and clients have it from the events.
+// Fail implements hub.Pass. Of the output the response repeats the items that are
+// complete: the pieces of the last one clients have from the events.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
-	code := f.Code
-	if !slices.Contains(passCodes[:], code) {
-		code = "server_error"
-	}
 	if !p.answer.started {
 		dst = append(dst, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":"...)
-		dst = strconv.AppendInt(dst, p.next, 10)
-		dst = append(append(append(dst, `,"code":"`...), code...), `","message":`...)
-		dst = wire.AppendQuoted(dst, f.Message)
-		return append(dst, ",\"param\":null}\n\n"...)
+		return appendError(strconv.AppendInt(dst, p.next, 10), &f)
 	}
 	dst = append(dst, "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":"...)
 	dst = strconv.AppendInt(dst, p.next, 10)
@@ -126,9 +135,9 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 	dst = append(dst, `","object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, p.reply.Created.Unix(), 10)
 	dst = append(append(dst, `,"status":"failed","model":`...), p.model...)
-	dst = append(append(append(dst, `,"output":[],"error":{"code":"`...), code...), `","message":`...)
-	dst = wire.AppendQuoted(dst, f.Message)
-	return append(dst, `},"incomplete_details":null,"instructions":null,"metadata":{},"parallel_tool_calls":true,`+
+	dst = append(append(dst, `,"output":[`...), p.output...)
+	dst = appendCause(append(dst, `],"error":`...), &f)
+	return append(dst, `,"incomplete_details":null,"instructions":null,"metadata":{},"parallel_tool_calls":true,`+
 		`"temperature":null,"tool_choice":"auto","tools":[],"top_p":null,"usage":null}}`+"\n\n"...)
 }
 

@@ -110,12 +110,18 @@ func TestPassFailAndKeepAlive(t *testing.T) {
 	if _, _, err := p.Event(nil, nil, []byte(`{"type":"response.created","sequence_number":4,"response":{"id":"resp_9"}}`)); err != nil {
 		t.Fatal(err)
 	}
+	for _, item := range []string{`{"id":"msg_1",` + "\n" + `"type":"message"}`, `{"id":"fc_1","type":"function_call"}`} {
+		event := `{"type":"response.output_item.done","sequence_number":4,"output_index":0,"item":` + item + `}`
+		if _, _, err := p.Event(nil, nil, []byte(event)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	got = string(p.Fail(nil, hub.Failure{Code: "rate_limit_exceeded", Message: "slow"}))
 	data, ok := strings.CutPrefix(got, "event: response.failed\ndata: ")
 	if !ok || !json.Valid([]byte(data)) {
 		t.Fatalf("got %s", got)
 	}
-	for _, part := range []string{`"sequence_number":5`, `"id":"resp_9"`, `"created_at":9`, `"status":"failed"`, `"error":{"code":"rate_limit_exceeded","message":"slow"}`} {
+	for _, part := range []string{`"sequence_number":5`, `"id":"resp_9"`, `"created_at":9`, `"status":"failed"`, `"error":{"code":"rate_limit_exceeded","message":"slow"}`, `"output":[{"id":"msg_1", "type":"message"},{"id":"fc_1","type":"function_call"}]`} {
 		if !strings.Contains(data, part) {
 			t.Errorf("no %s in %s", part, data)
 		}

@@ -28,8 +28,8 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		calls:   make(map[string]callAt),
 		open:    closed,
 	}
-	gjson.ParseBytes(body).ForEach(func(key, v gjson.Result) bool {
-		in.fields.members = append(in.fields.members, member{key.Str, v})
+	wire.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
+		in.fields.members = append(in.fields.members, member{key, v})
 		return true
 	})
 	// Tools come before the input, whose calls go by their names, and tool_choice
@@ -384,11 +384,11 @@ func (in *reader) metadata() (err error) {
 		return err
 	}
 	pairs := 0
-	v.ForEach(func(key, text gjson.Result) bool {
+	wire.Members(v.Result, func(key string, text gjson.Result) bool {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.invalid("must have strings as values, that of %s is %s", quoted(key.Str), kind(text))
+			err = v.invalid("must have strings as values, that of %s is %s", quoted(key), kind(text))
 		case pairs > 16:
 			err = v.invalid("must have at most 16 pairs")
 		}

@@ -331,7 +331,7 @@ func (in *reader) eachFound(do func(name string)) error {
 			do(in.upstreamName(toolKey{kind: hub.ToolCustom, own: own}))
 		case "namespace":
 			members := in.tool.get("tools")
-			members.ForEach(func(_, m gjson.Result) bool {
+			wire.Elements(members.Result, func(m gjson.Result) bool {
 				key := toolKey{namespace: own, own: m.Get("name").Str}
 				if m.Get("type").Str == "custom" {
 					key.kind = hub.ToolCustom

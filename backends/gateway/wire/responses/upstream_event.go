@@ -157,17 +157,17 @@ func (a *upstreamAnswer) member(s *wire.Scanner, data, key []byte) (err error) {
 	e := &a.event
 	switch string(key) {
 	case "type":
-		e.kind, err = upstreamText(s)
+		e.kind, err = s.Inside()
 	case "delta":
-		e.text, err = upstreamText(s)
+		e.text, err = s.Inside()
 	case "arguments", "input":
-		e.final, err = upstreamText(s)
+		e.final, err = s.Inside()
 	case "sequence_number":
-		err = upstreamCount(s, &e.sequence)
+		err = s.Count(&e.sequence)
 	case "output_index":
-		err = upstreamCount(s, &e.output)
+		err = s.Count(&e.output)
 	case "summary_index", "content_index":
-		err = upstreamCount(s, &e.summary)
+		err = s.Count(&e.summary)
 	case "logprobs":
 		e.logprobs, err = upstreamArray(s, data)
 		if len(e.logprobs) > 0 && len(bytes.TrimSpace(e.logprobs[1:])) == 1 {
@@ -196,9 +196,9 @@ func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error)
 	r := &a.event.response
 	switch string(key) {
 	case "id":
-		r.id, err = upstreamText(s)
+		r.id, err = s.Inside()
 	case "status":
-		raw, err := upstreamText(s)
+		raw, err := s.Inside()
 		a.status = upstreamStatus(raw)
 		return err
 	case "model":
@@ -221,7 +221,7 @@ func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error)
 			if string(key) != "reason" {
 				return s.Skip()
 			}
-			raw, err := upstreamText(s)
+			raw, err := s.Inside()
 			a.reason = string(raw)
 			return err
 		})
@@ -252,17 +252,17 @@ func (i *upstreamItem) scan(s *wire.Scanner, data []byte) error {
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			i.kind, err = upstreamText(s)
+			i.kind, err = s.Inside()
 		case "call_id":
-			i.callID, err = upstreamText(s)
+			i.callID, err = s.Inside()
 		case "name":
-			i.name, err = upstreamText(s)
+			i.name, err = s.Inside()
 		case "arguments":
-			i.arguments, err = upstreamText(s)
+			i.arguments, err = s.Inside()
 		case "input":
-			i.input, err = upstreamText(s)
+			i.input, err = s.Inside()
 		case "encrypted_content":
-			i.encrypted, err = upstreamText(s)
+			i.encrypted, err = s.Inside()
 		case "content":
 			i.content, err = upstreamArray(s, data)
 		case "summary":
@@ -296,9 +296,9 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 		err := s.Object(func(key []byte) (err error) {
 			switch string(key) {
 			case "type":
-				kind, err = upstreamText(&s)
+				kind, err = s.Inside()
 			case "text", "refusal":
-				text, err = upstreamText(&s)
+				text, err = s.Inside()
 			case "logprobs":
 				logprobs, err = upstreamArray(&s, array)
 				if len(logprobs) > 0 && len(bytes.TrimSpace(logprobs[1:])) == 1 {
@@ -312,15 +312,6 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 		each(kind, text, logprobs)
 		return err
 	})
-}
-
-// upstreamText passes a value; of a string it returns the inside.
-func upstreamText(s *wire.Scanner) ([]byte, error) {
-	if s.Kind() != wire.String {
-		return nil, s.Skip()
-	}
-	raw, _, err := s.Text()
-	return raw, err
 }
 
 // upstreamArray passes a value; of an array it returns the JSON text.
@@ -343,47 +334,16 @@ func upstreamUsage(s *wire.Scanner, last *wire.Usage) error {
 	err := s.Object(func(key []byte) error {
 		switch string(key) {
 		case "input_tokens":
-			return upstreamCount(s, &u.Prompt)
+			return s.Count(&u.Prompt)
 		case "output_tokens":
-			return upstreamCount(s, &u.Completion)
+			return s.Count(&u.Completion)
 		case "total_tokens":
-			return upstreamCount(s, &total)
+			return s.Count(&total)
 		case "input_tokens_details", "output_tokens_details":
-			if s.Kind() != wire.Object {
-				break
-			}
-			return s.Object(func(key []byte) error {
-				switch string(key) {
-				case "cached_tokens":
-					return upstreamCount(s, &u.CacheRead)
-				case "cache_write_tokens":
-					return upstreamCount(s, &u.CacheWrite)
-				case "reasoning_tokens":
-					return upstreamCount(s, &u.Reasoning)
-				}
-				return s.Skip()
-			})
+			return u.ScanDetails(s)
 		}
 		return s.Skip()
 	})
-	// Some providers leave reasoning out of the output (specification 5.1).
-	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
-		u.Completion += u.Reasoning
-	}
-	if u.Prompt > 0 || u.Completion > 0 {
-		*last = u
-	}
-	return err
-}
-
-// upstreamCount passes a number; what is none above zero changes nothing.
-func upstreamCount(s *wire.Scanner, into *int64) error {
-	if s.Kind() != wire.Number {
-		return s.Skip()
-	}
-	n, ok, err := s.Int()
-	if ok && n > 0 {
-		*into = n
-	}
+	u.Keep(total, last)
 	return err
 }

@@ -257,6 +257,9 @@ func (w *upstreamWriter) params() {
 			w.dropped = append(w.dropped, p.Name)
 		}
 	}
+	if key := hub.CacheKey(w.r, w.t); key != "" {
+		w.dst = append(append(w.dst, `,"prompt_cache_key":`...), key...)
+	}
 }
 
 func (w *upstreamWriter) include() {

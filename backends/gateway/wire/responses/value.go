@@ -82,7 +82,7 @@ func (v *value) each(do func(element value) error) (err error) {
 		return err
 	}
 	up, index := &path{v.up, v.key, v.index}, 0
-	v.ForEach(func(_, element gjson.Result) bool {
+	wire.Elements(v.Result, func(element gjson.Result) bool {
 		err = do(value{element, path{up: up, index: index}})
 		index++
 		return err == nil
@@ -163,8 +163,8 @@ func (o *object) open(v value) error {
 		return err
 	}
 	o.path, o.members = v.path, o.members[:0]
-	v.ForEach(func(key, r gjson.Result) bool {
-		o.members = append(o.members, member{key.Str, r})
+	wire.Members(v.Result, func(key string, r gjson.Result) bool {
+		o.members = append(o.members, member{key, r})
 		return len(o.members) < maxMembers
 	})
 	return nil

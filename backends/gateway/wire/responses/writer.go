@@ -2,7 +2,6 @@ package responses
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
@@ -16,7 +15,6 @@ func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 		id:      reply.ID("resp_"),
 		model:   string(wire.AppendQuoted(nil, r.Model)),
 		current: none,
-		now:     time.Now,
 	}
 }
 
@@ -27,7 +25,6 @@ type writer struct {
 	reply hub.Reply
 	id    string
 	model string // JSON text
-	now   func() time.Time
 
 	sequence int64
 	started  bool // response.created was sent
@@ -72,8 +69,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	}
 	if !w.started {
 		w.started = true
-		dst = w.lifecycle(dst, "response.created", inProgress)
-		dst = w.lifecycle(dst, "response.in_progress", inProgress)
+		dst = w.begin(dst)
 	}
 	for i := range deltas {
 		d := &deltas[i]
@@ -88,6 +84,16 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
+// begin writes the first two events, whose objects are the same.
+func (w *writer) begin(dst []byte) []byte {
+	dst = append(w.event(dst, "response.created"), response...)
+	from := len(dst)
+	dst = w.object(dst, inProgress)
+	to := len(dst)
+	dst = append(w.event(end(dst), "response.in_progress"), response...)
+	return end(append(dst, dst[from:to]...))
+}
+
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	end := result{status: "completed", usage: &wire.Usage{}}
 	for i := range deltas {
@@ -100,7 +106,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	}
 	if end.status == "completed" {
 		for _, c := range w.calls {
-			if !c.sound() {
+			if !c.mend() {
 				return nil, hub.ErrArguments
 			}
 		}
@@ -120,12 +126,7 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	}
 	w.ended = true
 	if !w.started {
-		dst = w.event(dst, "error")
-		dst = append(dst, `,"code":"`...)
-		dst = append(dst, failureCode(&f)...)
-		dst = append(dst, `","message":`...)
-		dst = wire.AppendQuoted(dst, f.Message)
-		return end(append(dst, `,"param":null`...))
+		return appendError(w.event(dst, "error"), &f)
 	}
 	for i := range w.items {
 		if w.items[i].open() {
@@ -133,6 +134,20 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 		}
 	}
 	return w.lifecycle(dst, "response.failed", result{status: "failed", failure: &f})
+}
+
+// appendError appends what stands behind the number of an error event.
+func appendError(dst []byte, f *hub.Failure) []byte {
+	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
+	dst = wire.AppendQuoted(append(dst, `","message":`...), f.Message)
+	return end(append(dst, `,"param":null`...))
+}
+
+// appendCause appends what was wrong with a response that failed.
+func appendCause(dst []byte, f *hub.Failure) []byte {
+	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
+	dst = wire.AppendQuoted(append(dst, `","message":`...), f.Message)
+	return append(dst, '}')
 }
 
 // failureCode is one of those that clients know (specification 8).
@@ -201,7 +216,11 @@ func (w *writer) event(dst []byte, name string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, "\ndata: {\"type\":\""...)
 	dst = append(dst, name...)
-	dst = append(dst, `","sequence_number":`...)
+	return w.number(append(dst, `","sequence_number":`...))
+}
+
+// number appends the number of an event.
+func (w *writer) number(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, w.sequence, 10)
 	w.sequence++
 	return dst
@@ -209,10 +228,11 @@ func (w *writer) event(dst []byte, name string) []byte {
 
 func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
 
+const response = `,"response":`
+
 // lifecycle is an event with the response object.
 func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
-	dst = w.event(dst, name)
-	dst = append(dst, `,"response":`...)
+	dst = append(w.event(dst, name), response...)
 	return end(w.object(dst, r))
 }
 
@@ -226,17 +246,13 @@ func (w *writer) object(dst []byte, r result) []byte {
 	dst = append(dst, r.status...)
 	dst = append(dst, `","background":false,"completed_at":`...)
 	if r.status == "completed" {
-		dst = strconv.AppendInt(dst, max(w.now().Unix(), w.reply.Created.Unix()), 10)
+		dst = strconv.AppendInt(dst, max(w.reply.Time().Unix(), w.reply.Created.Unix()), 10)
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"error":`...)
 	if r.failure != nil {
-		dst = append(dst, `{"code":"`...)
-		dst = append(dst, failureCode(r.failure)...)
-		dst = append(dst, `","message":`...)
-		dst = wire.AppendQuoted(dst, r.failure.Message)
-		dst = append(dst, '}')
+		dst = appendCause(dst, r.failure)
 	} else {
 		dst = append(dst, "null"...)
 	}

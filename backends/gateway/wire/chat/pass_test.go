@@ -1,0 +1,114 @@
+package chat
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+const (
+	passText  = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}`
+	passEnd   = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	passUsage = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
+	passWhole = `{"id":"c","object":"chat.completion","created":1,"model":"theirs","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
+)
+
+func TestPassStream(t *testing.T) {
+	t.Parallel()
+	for _, wants := range []bool{true, false} {
+		p := NewPass("asked", wants)
+		var got []byte
+		for i, data := range []string{passText, passText, passEnd, passUsage, "[DONE]"} {
+			out, progress, err := p.Event(got, nil, []byte(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if progress.Proof != (i < 3) || progress.Done != (i == 4) {
+				t.Errorf("event %d: %+v", i, progress)
+			}
+			got = out
+		}
+		want := []string{passText, passText, passEnd, passUsage, "[DONE]"}
+		if !wants {
+			want = []string{passText, passText, passEnd, "[DONE]"}
+		}
+		for i := range want {
+			want[i] = "data: " + strings.Replace(want[i], "theirs", "asked", 1) + "\n\n"
+		}
+		if string(got) != strings.Join(want, "") {
+			t.Errorf("usage wanted %v:\n%s", wants, got)
+		}
+		if u := p.Usage(); u.Prompt != 7 || u.Completion != 2 || p.TextBytes() != 10 {
+			t.Errorf("usage %+v, %d bytes", u, p.TextBytes())
+		}
+	}
+}
+
+func TestPassEnds(t *testing.T) {
+	t.Parallel()
+	p := NewPass("asked", false)
+	if _, _, err := p.Event(nil, nil, []byte(passText)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.End(nil); !errors.Is(err, wire.ErrNoFinish) || len(got) > 0 {
+		t.Errorf("without a finish reason: %q, %v", got, err)
+	}
+	if _, _, err := p.Event(nil, nil, []byte(passEnd)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.End(nil); err != nil || string(got) != "data: [DONE]\n\n" {
+		t.Errorf("with one: %q, %v", got, err)
+	}
+	got := string(p.Fail(nil, hub.Failure{Message: `a "b"`}))
+	if want := `data: {"error":{"message":"a \"b\"","type":"api_error","code":"upstream_stream_error","param":null}}` + "\n\n"; got != want {
+		t.Errorf("failure %s", got)
+	}
+	if got := string(p.KeepAlive(nil)); got != ": keep-alive\n\n" {
+		t.Errorf("keep-alive %q", got)
+	}
+}
+
+func TestPassWhole(t *testing.T) {
+	t.Parallel()
+	p := NewPass("asked", false)
+	got, err := p.Whole([]byte(passWhole))
+	if err != nil || string(got) != strings.Replace(passWhole, "theirs", "asked", 1) {
+		t.Errorf("%s, error %v", got, err)
+	}
+	if u := p.Usage(); u.Prompt != 7 || u.Completion != 2 || p.TextBytes() != 5 {
+		t.Errorf("usage %+v, %d bytes", u, p.TextBytes())
+	}
+}
+
+// TestPassErrors: an error is told as the upstream told it, and nothing is written.
+func TestPassErrors(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ data, message string }{
+		"object":       {`{"error":{"message":"slow down","code":"slow_down"}}`, "slow down"},
+		"list":         {`[{"error":{"message":"no such model","code":404}}]`, "no such model"},
+		"cut off":      {`{"choices":[{"index":0`, ""},
+		"broken list":  {`[`, ""},
+		"no JSON":      {`<html>`, ""},
+		"another list": {`[1]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _, inStream := NewPass("asked", false).Event(nil, nil, []byte(test.data))
+			_, atOnce := NewPass("asked", false).Whole([]byte(test.data))
+			if len(out) > 0 {
+				t.Errorf("wrote %s", out)
+			}
+			for _, err := range []error{inStream, atOnce} {
+				if err == nil {
+					t.Fatal("no error")
+				}
+				if e, ok := errors.AsType[*wire.UpstreamError](err); test.message != "" && (!ok || e.Message != test.message) {
+					t.Errorf("error %v", err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package hub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// CacheKey is the prompt_cache_key, as JSON text, that a candidate gets of a messages
+// client, whose format has none: requests of one user that begin alike go where their
+// beginning is cached (specification 4.5). Empty: none is to be sent.
+func CacheKey(r *Request, t *Target) string {
+	const param = "prompt_cache_key"
+	if r.Format != Messages || t.User == "" || slices.Contains(t.Drop, param) || r.Param(param) != "" {
+		return ""
+	}
+	sum := sha256.New()
+	add := func(text string) {
+		_, _ = sum.Write([]byte(text)) // never fails
+		_, _ = sum.Write([]byte{0})
+	}
+	add(t.User)
+	for i := range r.Messages {
+		if r.Messages[i].Role != System {
+			break
+		}
+		for j := range r.Messages[i].Parts {
+			add(r.Messages[i].Parts[j].Text)
+		}
+	}
+	add("")
+	for i := range r.Tools {
+		add(r.Tools[i].Name)
+	}
+	return `"` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`
+}

@@ -1,0 +1,374 @@
+package hub_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+)
+
+var update = flag.Bool("update", false, "write what comes out into the golden files")
+
+// goldenCase is a folder of testdata/golden whose name begins with the number of
+// specification 17: what a chat upstream sent, and what clients of each format get.
+type goldenCase struct {
+	dir, name string
+	provider  string // whose reasoning state is looked for; empty: none
+	upstream  []byte
+	requests  map[hub.Format]*hub.Request
+}
+
+// goldenCases reads the cases of streams.
+func goldenCases(t testing.TB) []*goldenCase {
+	t.Helper()
+	files, err := filepath.Glob("testdata/golden/*/chunks.sse")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden cases: %v", err)
+	}
+	cases := make([]*goldenCase, 0, len(files))
+	for _, file := range files {
+		cases = append(cases, readCase(t, filepath.Dir(file)))
+	}
+	return cases
+}
+
+func readCase(t testing.TB, dir string) *goldenCase {
+	t.Helper()
+	c := &goldenCase{
+		dir: dir, name: filepath.Base(dir),
+		provider: strings.TrimSpace(string(readOr(t, nil, dir, "provider"))),
+		upstream: mustRead(t, dir, "chunks.sse"),
+	}
+	c.requests = map[hub.Format]*hub.Request{
+		hub.Messages:  readRequest(t, hub.Messages, clientBody(t, dir, "messages"), hub.ReadOptions{}),
+		hub.Responses: readRequest(t, hub.Responses, clientBody(t, dir, "responses"), hub.ReadOptions{}),
+		hub.Chat:      {Format: hub.Chat, Model: "keychain-medium", Stream: true, IncludeUsage: true},
+	}
+	return c
+}
+
+// clientBody is the request that a case's answer belongs to, the common one when
+// the case has none of its own.
+func clientBody(t testing.TB, dir, format string) []byte {
+	t.Helper()
+	name := format + ".request.json"
+	return readOr(t, func() []byte { return mustRead(t, filepath.Dir(dir), name) }, dir, name)
+}
+
+func mustRead(t testing.TB, path ...string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// readOr reads a file that need not be there.
+func readOr(t testing.TB, otherwise func() []byte, path ...string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(path...))
+	switch {
+	case errors.Is(err, os.ErrNotExist) && otherwise != nil:
+		return otherwise()
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func readRequest(t testing.TB, f hub.Format, body []byte, o hub.ReadOptions) *hub.Request {
+	t.Helper()
+	read := messages.Read
+	if f == hub.Responses {
+		read = responses.Read
+	}
+	r, err := read(body, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// checkGolden compares what came out with a file, or writes the file.
+func checkGolden(t *testing.T, got []byte, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want := mustRead(t, file); !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// sealReadably makes tokens that can be read in golden files.
+func sealReadably(s hub.State) string { return "kcs1." + string(s.Form) + ":" + s.Data }
+
+// reply makes ids that do not change. Its time is one to come: an answer is complete
+// then or later, so that both times of an answer are this one.
+func reply(r *hub.Request, seal func(hub.State) string) hub.Reply {
+	n := 0
+	return hub.Reply{
+		Created:     time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+		InputTokens: hub.CountTokens(r),
+		NewID: func(prefix string) string {
+			n++
+			return fmt.Sprintf("%s%d", prefix, n)
+		},
+		Seal: seal,
+	}
+}
+
+// stateForm is where the chat answers of a provider carry reasoning state.
+func stateForm(provider string) hub.Form {
+	p, ok := catalog.Embedded().Provider(provider)
+	if !ok {
+		return ""
+	}
+	switch p.Shape.ReasoningState {
+	case catalog.StateThought:
+		return hub.FormThought
+	case catalog.StateDetails:
+		return hub.FormDetails
+	}
+	return ""
+}
+
+// newPass is the way of an answer of a chat upstream to the client of a request.
+func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pass {
+	switch r.Format {
+	case hub.Messages:
+		return hub.Translate(chat.NewReader(form, false), messages.NewWriter(r, reply(r, seal)))
+	case hub.Responses:
+		return hub.Translate(chat.NewReader(form, false), responses.NewWriter(r, reply(r, seal)))
+	case hub.Chat:
+	}
+	return chat.NewPass(r.Model, r.IncludeUsage)
+}
+
+// relay carries an upstream's bytes to a client as a cascade does: nothing is written
+// before the candidate has proved itself, and a stream that breaks behind that ends in
+// the client's own way. An error means that nothing was written.
+func relay(pass hub.Pass, upstream io.Reader) (out []byte, err error) {
+	events := wire.NewEventReader(upstream)
+	defer events.Release()
+	committed := false
+	for {
+		var progress wire.Progress
+		event, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			out, err = pass.End(out)
+			progress.Done = true
+		case err == nil && !event.Comment:
+			out, progress, err = pass.Event(out, event.Name, event.Data)
+		}
+		if err != nil {
+			if !committed {
+				return nil, err
+			}
+			return pass.Fail(out, hub.Failure{Code: "upstream_stream_error", Type: "api_error", Message: "the upstream's stream broke: " + reason(err), RequestID: "req_1"}), nil
+		}
+		committed = committed || progress.Proof || progress.Done
+		if progress.Done {
+			return out, nil
+		}
+	}
+}
+
+// reason is what a client may know of an error.
+func reason(err error) string {
+	if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
+		return e.Message
+	}
+	for _, known := range [...]error{wire.ErrNoFinish, wire.ErrNoChoices} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return wire.ErrBroken.Error()
+}
+
+var madeIDs = regexp.MustCompile(`"call_[0-9A-Za-z]{24}"`)
+
+// steady gives the ids of calls that the gateway made names that do not change.
+func (c *goldenCase) steady(out []byte) []byte {
+	if !bytes.Contains(out, []byte(`"call_`)) { // quicker than to match
+		return out
+	}
+	made := map[string]string{}
+	return madeIDs.ReplaceAllFunc(out, func(id []byte) []byte {
+		if bytes.Contains(c.upstream, id) {
+			return id
+		}
+		name := made[string(id)]
+		if name == "" {
+			name = fmt.Sprintf(`"call_made_%d"`, len(made)+1)
+			made[string(id)] = name
+		}
+		return []byte(name)
+	})
+}
+
+// answer is what a client of a format gets for the upstream's bytes; for an answer that
+// fails before its commit point it is the reason.
+func (c *goldenCase) answer(f hub.Format, upstream io.Reader) []byte {
+	out, err := relay(newPass(c.requests[f], stateForm(c.provider), sealReadably), upstream)
+	if err != nil {
+		return []byte("not committed: " + err.Error() + "\n")
+	}
+	return c.steady(out)
+}
+
+// TestGoldenStreams: each client gets exactly the bytes of its golden file, however
+// the upstream's bytes are cut. A case with a file chat.sse takes the identity path too.
+func TestGoldenStreams(t *testing.T) {
+	t.Parallel()
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, f := range [...]hub.Format{hub.Messages, hub.Responses, hub.Chat} {
+				file := string(f) + ".sse"
+				if _, err := os.Stat(filepath.Join(c.dir, file)); f == hub.Chat && err != nil {
+					continue
+				}
+				whole := c.answer(f, bytes.NewReader(c.upstream))
+				checkGolden(t, whole, c.dir, file)
+				if !bytes.HasPrefix(whole, []byte("not committed: ")) {
+					if err := checkStream(f, whole, true); err != nil {
+						t.Errorf("%s: %v in\n%s", file, err, whole)
+					}
+				}
+				if got := c.answer(f, iotest.OneByteReader(bytes.NewReader(c.upstream))); !bytes.Equal(got, whole) {
+					t.Errorf("%s: byte by byte it is\n%s\nat once\n%s", file, got, whole)
+				}
+				for at := range c.upstream {
+					if got := c.answer(f, cut(c.upstream, at)); !bytes.Equal(got, whole) {
+						t.Fatalf("%s: cut at byte %d it is\n%s\nat once\n%s", file, at, got, whole)
+					}
+				}
+			}
+		})
+	}
+}
+
+// cut reads all in two pieces.
+func cut(all []byte, at int) io.Reader {
+	return io.MultiReader(bytes.NewReader(all[:at]), bytes.NewReader(all[at:]))
+}
+
+// TestGoldenLargeEvents: an event of 1 MB comes out as a small one does, but for its
+// text.
+func TestGoldenLargeEvents(t *testing.T) {
+	t.Parallel()
+	const mark = "MARK"
+	const size = 1 << 20
+	for name, delta := range map[string]string{
+		"text":      `{"content":"` + mark + `"}`,
+		"reasoning": `{"reasoning_content":"` + mark + `"}`,
+		"arguments": `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"` + mark + `\"}"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := readCase(t, "testdata/golden/01-plain-text")
+			piece := `0123456789 \"é東\" `
+			if name == "arguments" { // a quote would end the string in them
+				piece = `0123456789 é東 `
+			}
+			big := strings.Repeat(piece, size/len(piece)+1)
+			chunk := func(delta, rest string) string {
+				return `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1795237200,"model":"m","choices":[{"index":0,"delta":` + delta + rest + "}\n\n"
+			}
+			small := chunk(`{"role":"assistant","content":""}`, `,"finish_reason":null}]`) + chunk(delta, `,"finish_reason":null}]`) + chunk(`{"content":"."}`, `,"finish_reason":null}]`) +
+				chunk(`{}`, `,"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}`) + "data: [DONE]\n\n"
+			upstream := []byte(strings.Replace(small, mark, big, 1))
+			from := bytes.Index(upstream, []byte(big))
+			to := from + len(big)
+			for _, f := range [...]hub.Format{hub.Messages, hub.Responses, hub.Chat} {
+				want := []byte(strings.ReplaceAll(string(c.answer(f, strings.NewReader(small))), mark, big))
+				if err := checkStream(f, want, true); err != nil {
+					t.Error(err)
+				}
+				for _, at := range [...]int{
+					0, 1, 5, from - 12, from - 1, from, from + 1, from + 13, from + 14, 1<<12 - 1, 1 << 12, 1<<15 - 1, 1 << 15, 1<<15 + 1, 1 << 16,
+					size / 2, size, to - 2, to - 1, to, to + 1, to + 2, bytes.LastIndex(upstream, []byte("data:")), len(upstream) - 1,
+				} {
+					if got := c.answer(f, cut(upstream, at)); !bytes.Equal(got, want) {
+						t.Fatalf("%s: cut at byte %d of %d there are %d bytes, want %d", f, at, len(upstream), len(got), len(want))
+					}
+				}
+				if f != hub.Responses { // one format is enough for what takes long
+					continue
+				}
+				if got := c.answer(f, iotest.OneByteReader(bytes.NewReader(upstream))); !bytes.Equal(got, want) {
+					t.Errorf("%s: byte by byte there are %d bytes, want %d", f, len(got), len(want))
+				}
+			}
+		})
+	}
+}
+
+// TestGoldenWholeErrors: an answer with status 200 whose body is an error fails, in each
+// format, so that the next candidate gets a chance.
+func TestGoldenWholeErrors(t *testing.T) {
+	t.Parallel()
+	const dir = "testdata/golden/13-error-in-body"
+	for _, c := range []struct {
+		file     string
+		upstream *wire.UpstreamError
+		other    error
+		// chat is what the identity path knows of it; nil: the same.
+		chat *wire.UpstreamError
+	}{
+		{file: "openai.json", upstream: &wire.UpstreamError{Status: 200, Message: "The server had an error while processing your request.", Type: "server_error"}},
+		{file: "gemini.json", upstream: &wire.UpstreamError{Status: 200, Message: "You exceeded your current quota.", Code: "RESOURCE_EXHAUSTED", RetryDelay: "34s", Daily: true}},
+		{file: "openrouter.json", upstream: &wire.UpstreamError{Status: 200, Message: "Provider returned error", Code: "429"}},
+		{file: "error-in-choice.json", upstream: &wire.UpstreamError{Status: 200, Message: "Upstream provider error", Code: "502"}, chat: &wire.UpstreamError{Status: 200, Message: "the model ended with an error", Code: "error"}},
+		{file: "no-choices.json", other: wire.ErrNoChoices},
+		{file: "proxy.html", other: wire.ErrBroken},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			golden := readCase(t, "testdata/golden/01-plain-text")
+			for f, r := range golden.requests {
+				out, err := newPass(r, "", sealReadably).Whole(mustRead(t, dir, c.file))
+				if err == nil {
+					t.Errorf("%s: got %s", f, out)
+					continue
+				}
+				want := c.upstream
+				if f == hub.Chat && c.chat != nil {
+					want = c.chat
+				}
+				got, isUpstream := errors.AsType[*wire.UpstreamError](err)
+				switch {
+				case want != nil && (!isUpstream || *got != *want):
+					t.Errorf("%s: got %#v, want %#v", f, err, want)
+				case c.other != nil && !errors.Is(err, c.other):
+					t.Errorf("%s: got %v, want %v", f, err, c.other)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package hub_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+)
+
+// goldenTarget is the first model of a provider that has tools.
+func goldenTarget(t *testing.T, provider string) *hub.Target {
+	t.Helper()
+	c := catalog.Embedded()
+	p, ok := c.Provider(provider)
+	if !ok {
+		t.Fatalf("no provider %s", provider)
+	}
+	for _, m := range c.Models(provider) {
+		if m.Tools {
+			fixed := *m // the catalog's ids and limits age
+			fixed.ID, fixed.Family, fixed.MaxOutput, fixed.ReasoningEfforts = "the-model", "the-family", 64000, nil
+			return &hub.Target{Provider: p, Model: &fixed, Drop: p.Shape.Drop, MaxTokensField: p.Shape.MaxTokensField, StreamUsage: p.Shape.StreamUsage}
+		}
+	}
+	t.Fatalf("no model of %s has tools", provider)
+	return nil
+}
+
+// tokenForms are the providers' forms of reasoning state: how a stream brings each,
+// and how a request takes it back.
+var tokenForms = []struct {
+	form     hub.Form
+	provider string
+	upstream string // a file of testdata/golden
+	reader   func() hub.Reader
+	write    func(*hub.Request, *hub.Target) (hub.Written, error)
+	secret   string // what only the state can bring back
+}{
+	{hub.FormThought, "gemini", "05b-signature-without-reasoning/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormThought, false) }, chat.Write, "CiQB0e2Kb7n3Yw+/Q8xk1zT5m0vR4aH6pJcUeF9dLs2gW=="},
+	{hub.FormContent, "deepseek", "05a-reasoning-then-tool/chunks.sse", func() hub.Reader { return chat.NewReader("", false) }, chat.Write, "I need the weather."},
+	{hub.FormDetails, "openrouter", "05c-reasoning-details/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormDetails, false) }, chat.Write, "EqQBCkgIBxABGAIiQL8mF0"},
+	{hub.FormSignature, "anthropic", "20-tokens/signature.sse", messages.NewReader, messages.Write, "EqoBCkgIARABGAIiQAs0"},
+	{hub.FormRedacted, "anthropic", "20-tokens/redacted.sse", messages.NewReader, messages.Write, "EmwKAhgBEgy3va3pzix"},
+	{hub.FormItem, "openai", "20-tokens/item.sse", responses.NewReader, responses.Write, "gAAAAABpH0x2Zq"},
+}
+
+// TestGoldenTokens: the state of a model's reasoning goes to the client as a token and
+// comes back to the provider in its own form. A token that was changed, or that belongs
+// to another user or another family of models, is worth nothing, and no error.
+func TestGoldenTokens(t *testing.T) {
+	t.Parallel()
+	sealer, err := hub.NewSealer(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tokenForms {
+		for _, f := range [...]hub.Format{hub.Messages, hub.Responses} {
+			t.Run(string(c.form)+" "+string(f), func(t *testing.T) {
+				t.Parallel()
+				const dir = "testdata/golden/20-tokens"
+				ask := clientBody(t, dir, string(f))
+				target := goldenTarget(t, c.provider)
+				seal := func(s hub.State) string {
+					s.Provider, s.Family = target.Provider.Code, target.Model.Family
+					return sealer.Seal("alice", s)
+				}
+				r := readRequest(t, f, ask, hub.ReadOptions{})
+				pass := hub.Translate(c.reader(), newClientWriter(r, seal))
+				stream, err := relay(pass, bytes.NewReader(mustRead(t, "testdata/golden", c.upstream)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := checkStream(f, stream, true); err != nil {
+					t.Fatal(err)
+				}
+				if c.form != hub.FormContent && bytes.Contains(stream, []byte(c.secret)) {
+					t.Errorf("the client got the state itself:\n%s", stream)
+				}
+				next, token := nextTurn(t, f, ask, stream)
+
+				again := func(user string, body []byte, target *hub.Target) []byte {
+					t.Helper()
+					r := readRequest(t, f, body, hub.ReadOptions{Open: func(token string) (hub.State, bool) { return sealer.Open(user, token) }})
+					written, err := c.write(r, target)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if bytes.Contains(written.Body, []byte("kcs1.")) {
+						t.Errorf("a token went to the provider:\n%s", written.Body)
+					}
+					return indented(t, written.Body)
+				}
+				name := strings.Join([]string{string(c.form), string(f)}, ".")
+				got := again("alice", next, target)
+				checkGolden(t, got, dir, name+".json")
+				if !bytes.Contains(got, []byte(c.secret)) {
+					t.Errorf("the provider does not get its state back:\n%s", got)
+				}
+
+				lost := again("bob", next, target)
+				checkGolden(t, lost, dir, name+".lost.json")
+				if bytes.Contains(lost, []byte(c.secret)) {
+					t.Errorf("another user's state went to the provider:\n%s", lost)
+				}
+				changed := token[:len(token)-9] + string(token[len(token)-9]^1) + token[len(token)-8:]
+				if got := again("alice", bytes.ReplaceAll(next, []byte(token), []byte(changed)), target); !bytes.Equal(got, lost) {
+					t.Errorf("a changed token gives\n%s\nwant\n%s", got, lost)
+				}
+				other := *target.Model
+				other.Family = "another-family"
+				if got := again("alice", next, &hub.Target{Provider: target.Provider, Model: &other, Drop: target.Drop, MaxTokensField: target.MaxTokensField, StreamUsage: target.StreamUsage}); !bytes.Equal(got, lost) {
+					t.Errorf("another family gets\n%s\nwant\n%s", got, lost)
+				}
+			})
+		}
+	}
+}
+
+func newClientWriter(r *hub.Request, seal func(hub.State) string) hub.Writer {
+	if r.Format == hub.Responses {
+		return responses.NewWriter(r, reply(r, seal))
+	}
+	return messages.NewWriter(r, reply(r, seal))
+}
+
+// indented is a body as a golden file shows it. Only white space is added.
+func indented(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Indent(&out, body, "", " "); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// nextTurn is the request that a client sends after an answer with a call: what it
+// asked, the answer, and the call's result. token is the first one of the answer.
+func nextTurn(t *testing.T, f hub.Format, ask, stream []byte) (body []byte, token string) {
+	t.Helper()
+	var request map[string]any
+	if err := json.Unmarshal(ask, &request); err != nil {
+		t.Fatal(err)
+	}
+	if f == hub.Responses {
+		events, err := sentEvents(stream, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input := []any{map[string]any{"role": "user", "content": request["input"]}}
+		var call string
+		gjson.GetBytes(events[len(events)-1].data, "response.output").ForEach(func(_, item gjson.Result) bool {
+			input = append(input, json.RawMessage(item.Raw))
+			if token == "" {
+				token = item.Get("encrypted_content").Str
+			}
+			call += item.Get("call_id").Str
+			return true
+		})
+		request["input"] = append(input, map[string]any{"type": "function_call_output", "call_id": call, "output": "4 °C"})
+	} else {
+		blocks, first := receivedBlocks(t, stream)
+		token = first
+		result := map[string]any{"type": "tool_result", "tool_use_id": blocks[len(blocks)-1]["id"], "content": "4 °C"}
+		request["messages"] = append(request["messages"].([]any), map[string]any{"role": "assistant", "content": blocks}, map[string]any{"role": "user", "content": []any{result}})
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(token, "kcs1.") {
+		t.Fatalf("no token in\n%s", stream)
+	}
+	return body, token
+}
+
+// receivedBlocks are the blocks of a messages stream, and its first token.
+func receivedBlocks(t *testing.T, stream []byte) (blocks []map[string]any, token string) {
+	t.Helper()
+	events, err := sentEvents(stream, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var input strings.Builder
+	for _, e := range events {
+		data := gjson.ParseBytes(e.data)
+		switch e.name {
+		case "content_block_start":
+			var block map[string]any
+			if err := json.Unmarshal([]byte(data.Get("content_block").Raw), &block); err != nil {
+				t.Fatal(err)
+			}
+			blocks = append(blocks, block)
+			if data, ok := block["data"].(string); ok && token == "" {
+				token = data
+			}
+		case "content_block_delta":
+			block := blocks[len(blocks)-1]
+			for _, name := range [...]string{"text", "thinking", "signature"} {
+				if before, ok := block[name].(string); ok {
+					block[name] = before + data.Get("delta."+name).Str
+				}
+			}
+			if s := data.Get("delta.signature").Str; s != "" && token == "" {
+				token = s
+			}
+			input.WriteString(data.Get("delta.partial_json").Str)
+		case "content_block_stop":
+			if block := blocks[len(blocks)-1]; block["type"] == "tool_use" {
+				block["input"] = json.RawMessage(input.String())
+				input.Reset()
+			}
+		}
+	}
+	return blocks, token
+}

@@ -1,0 +1,143 @@
+package wire
+
+import (
+	"math/bits"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+)
+
+// Members calls member with each member of a JSON object until it says no, and
+// Elements does so with each element of an array; of another value nothing is
+// called. They are gjson's ForEach for text that CheckObject has passed: they look
+// at less of it and copy a string with escapes once.
+func Members(object gjson.Result, member func(key string, v gjson.Result) bool) {
+	if !object.IsObject() {
+		return
+	}
+	json := object.Raw
+	for i := next(json, 1); i < len(json) && json[i] == '"'; i = next(json, i) {
+		to := stringEnd(json, i)
+		key := unquoted(json[i+1 : max(i+1, to-1)])
+		from := next(json, to)
+		i = valueEnd(json, from)
+		if !member(key, valueOf(json[from:i])) {
+			return
+		}
+	}
+}
+
+// Elements is described at Members.
+func Elements(array gjson.Result, element func(v gjson.Result) bool) {
+	if !array.IsArray() {
+		return
+	}
+	json := array.Raw
+	for from := next(json, 1); from < len(json) && json[from] != ']'; {
+		to := valueEnd(json, from)
+		if to == from || !element(valueOf(json[from:to])) {
+			return
+		}
+		from = next(json, to)
+	}
+}
+
+// next is the offset of the first byte from i on that is part of a value, or
+// closes one.
+func next(json string, i int) int {
+	for i < len(json) {
+		switch json[i] {
+		case ' ', '\t', '\n', '\r', ',', ':':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// valueEnd is the offset behind the value that begins at i.
+func valueEnd(json string, i int) int {
+	if i >= len(json) {
+		return i
+	}
+	switch json[i] {
+	case '"':
+		return stringEnd(json, i)
+	case '{', '[':
+		return nestedEnd(json, i)
+	}
+	for i < len(json) {
+		switch json[i] {
+		case ' ', '\t', '\n', '\r', ',', ']', '}':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// stringEnd is the offset behind the string whose first quote is at i.
+func stringEnd(json string, i int) int {
+	for i++; i < len(json); {
+		if i+8 <= len(json) {
+			w := load(json, i)
+			marks := special(w)
+			if marks == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(marks) / 8
+		}
+		switch json[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+		i++
+	}
+	return len(json)
+}
+
+// nestedEnd is the offset behind the object or array that begins at i.
+func nestedEnd(json string, i int) int {
+	for depth := 0; i < len(json); {
+		switch json[i] {
+		case '"':
+			i = stringEnd(json, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return len(json)
+}
+
+// valueOf is what gjson makes of the text of one value.
+func valueOf(raw string) gjson.Result {
+	v := gjson.Result{Raw: raw}
+	if raw == "" {
+		return v
+	}
+	switch raw[0] {
+	case '"':
+		v.Type, v.Str = gjson.String, unquoted(raw[1:max(1, len(raw)-1)])
+	case '{', '[':
+		v.Type = gjson.JSON
+	case 't':
+		v.Type = gjson.True
+	case 'f':
+		v.Type = gjson.False
+	case 'n':
+	default:
+		v.Type = gjson.Number
+		v.Num, _ = strconv.ParseFloat(raw, 64) // infinite when it is too large
+	}
+	return v
+}
