@@ -127,8 +127,12 @@ func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamEr
 		f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
 	case strings.HasPrefix(code, "402 ") || spent(code, said):
 		f.class = noCredit
-	case strings.HasPrefix(code, "401 "):
+	case strings.HasPrefix(code, "401 ") || contains(code, "authentication_error", "invalid_api_key"):
 		f.class = badKey
+	case overlong(code, said):
+		f.class = tooLong
+	case contains(code, "overloaded"):
+		f.class, f.reason = transient, ReasonOverloaded
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}
@@ -140,13 +144,21 @@ func spent(code, said string) bool {
 		contains(said, "insufficient balance", "credit balance is too low", "spending limit", "spend limit", "exceeded your current quota, please check your plan")
 }
 
+// overlong: the prompt does not fit into the model's context window.
+func overlong(code, said string) bool {
+	return contains(code, "context_length_exceeded", "string_above_max_length") ||
+		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens",
+			"reduce the length of the messages", "maximum number of tokens")
+}
+
 // badRequest judges a 400: most are the client's mistake, some are the
 // gateway's choice of candidate or parameter.
 func badRequest(f *failure, code, said string, has func(string) bool) {
 	switch {
-	case contains(code, "context_length_exceeded", "string_above_max_length") ||
-		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens", "reduce the length of the messages", "maximum number of tokens"):
+	case overlong(code, said):
 		f.class = tooLong
+	case spent(code, said): // some say it of an account without money
+		f.class = noCredit
 	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned", "model_not_supported") ||
 		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model")):
 		f.class, f.reason = badEntry, ReasonUnknown

@@ -296,6 +296,8 @@ type setup struct {
 	keys    []string // providers, one for each key; key n of alpha is key-alpha-n
 	models  string   // of the catalog; empty: three of each provider
 	timeout string   // timeouts of every provider, JSON; empty: none
+	// members are more JSON members of a provider, such as "wires":["messages"].
+	members map[string]string
 	custom  []keychain.CustomModel
 	prefer  keychain.Preferences
 	change  map[string]keychain.ModelChange
@@ -332,22 +334,22 @@ var userNumber atomic.Int64
 func newRig(t *testing.T, s setup) *rig {
 	t.Helper()
 	r := &rig{t: t, clock: newClock()}
-	bases := make([]any, 0, 6)
+	bases := make([]any, 0, 9)
 	for _, u := range []**upstream{&r.alpha, &r.beta, &r.gamma} {
 		base := "http://127.0.0.1:9/v1"
 		if s.transport == nil {
-			*u = newUpstream(t, providers[len(bases)/2])
+			*u = newUpstream(t, providers[len(bases)/3])
 			base = (*u).server.URL + "/v1"
 		}
-		bases = append(bases, base, orText(s.timeout, "{}"))
+		bases = append(bases, base, orText(s.timeout, "{}"), more(s.members[providers[len(bases)/3]]))
 	}
 	if s.models == "" {
 		s.models = everyModel
 	}
 	cat, err := catalog.Parse(fmt.Appendf(nil, `{"updated":"2026-01-01","providers":[
-		{"code":"alpha","name":"Alpha","base_url":%q,"timeouts":%s,"shape":{"max_tokens_field":"max_completion_tokens","stream_usage":true,"developer_role":true,"drop_for_reasoning":["temperature"]}},
-		{"code":"beta","name":"Beta","base_url":%q,"timeouts":%s,"shape":{"max_tokens_field":"max_tokens","stream_usage":true,"drop":["user"],"rename":{"seed":"random_seed"},"tool_choice_required":"any"}},
-		{"code":"gamma","name":"Gamma","base_url":%q,"timeouts":%s,"auth":"x-api-key","headers":{"x-extra":"1"},"shape":{"max_tokens_field":"max_tokens","drop":["stream_options"]}}
+		{"code":"alpha","name":"Alpha","base_url":%q,"timeouts":%s%s,"shape":{"max_tokens_field":"max_completion_tokens","stream_usage":true,"developer_role":true,"drop_for_reasoning":["temperature"]}},
+		{"code":"beta","name":"Beta","base_url":%q,"timeouts":%s%s,"shape":{"max_tokens_field":"max_tokens","stream_usage":true,"drop":["user"],"rename":{"seed":"random_seed"},"tool_choice_required":"any"}},
+		{"code":"gamma","name":"Gamma","base_url":%q,"timeouts":%s%s,"auth":"x-api-key","headers":{"x-extra":"1"},"shape":{"max_tokens_field":"max_tokens","drop":["stream_options"]}}
 	],"models":[`+s.models+`]}`, bases...))
 	if err != nil {
 		t.Fatal(err)
@@ -376,6 +378,14 @@ func newRig(t *testing.T, s setup) *rig {
 	}
 	r.account = newAccount(t, cat, s)
 	return r
+}
+
+// more puts a comma before JSON members that follow others.
+func more(members string) string {
+	if members == "" {
+		return ""
+	}
+	return "," + members
 }
 
 func orText(text, fallback string) string {
