@@ -8,6 +8,7 @@ CADDY   := github.com/caddyserver/caddy/v2
 LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION) -X $(CADDY).CustomBinaryName=tollgate
 TOOLS   := .tools/bin/.built
 LINT    := .tools/bin/golangci-lint
+CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
 FILES   := $(wildcard caddyfiles/*/Caddyfile)
 
 export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
@@ -15,10 +16,10 @@ export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
 .PHONY: deps build test lint bench run xcaddy check clean fmt
 .DEFAULT_GOAL := build
 
-deps: ## what the other targets need: Debian packages, Go modules, the pinned tools
+deps: ## what the other targets need: Debian packages, Go modules, the pinned tools, clients of Node.js
 	.tools/debian.sh
 	go mod download
-	$(MAKE) $(TOOLS)
+	$(MAKE) $(TOOLS) $(CLIENTS)
 
 build: ## bin/tollgate, one static binary
 	CGO_ENABLED=0 go build -buildvcs=false -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o bin/tollgate ./cmd/tollgate
@@ -53,4 +54,8 @@ clean: ## removes what build and xcaddy made; data/ and the tools stay
 
 $(TOOLS): .tools/go.mod .tools/go.sum
 	CGO_ENABLED=0 go -C .tools build -buildvcs=false -o bin/ tool
+	touch $@
+
+$(CLIENTS): cmd/tollgate/testdata/npm/package.json cmd/tollgate/testdata/npm/package-lock.json
+	cd $(<D) && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@

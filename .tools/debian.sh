@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests run and this machine lacks: a PostgreSQL server, a
-# Redis or Valkey server, a C compiler for the race detector, and curl. It only
-# looks for programs, so that servers installed by other means count too, and it
-# calls apt-get only when something is missing.
+# Redis or Valkey server, a C compiler for the race detector, curl, and Node.js
+# with npm. It only looks for programs, so that what was installed by other means
+# counts too, and it calls apt-get only when something is missing.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -16,6 +16,8 @@ missing() {
 	compiles || printf 'gcc libc6-dev '
 	has_postgres || printf 'postgresql '
 	has_redis || printf 'redis-server '
+	has node || printf 'nodejs '
+	has npm || printf 'npm '
 }
 
 packages=$(missing)
