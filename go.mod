@@ -3,11 +3,13 @@ module github.com/tollgate-gateway/tollgate
 go 1.26.0
 
 require (
+	github.com/MicahParks/jwkset v0.11.3
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/caddyserver/caddy/v2 v2.11.9
 	github.com/caddyserver/certmagic v0.25.6
 	github.com/dgraph-io/ristretto/v2 v2.4.2
 	github.com/dustin/go-humanize v1.1.0
+	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/klauspost/compress v1.20.1
 	github.com/openai/openai-go/v3 v3.95.0

@@ -97,6 +97,34 @@ func chat(ask string, stream bool, size int) string {
 	return b.String() + prose(size-b.Len()-len(tail)) + tail
 }
 
+// tools is the number of tools that a coding client brings along.
+const tools = 24
+
+// tooled is the body of a messages request of about 75 KB as a coding client sends it:
+// long instructions, tools with their schemas, and a conversation with calls.
+func tooled(ask string) string {
+	text := func(n int) string { return strings.Repeat(`It says \"no\".\n- A gateway stands between two. `, n) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"model":%q,"stream":true,"max_tokens":256,"system":[{"type":"text","text":"You are helpful. %s %s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"%s"}]}`,
+		modelName, ask, text(380), text(4))
+	for i := range 10 {
+		fmt.Fprintf(&b, `,{"role":"assistant","content":[{"type":"tool_use","id":"toolu_%d","name":"tool_%d","input":{"path":"/src/main.go","limit":100}}]}`+
+			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}`, i, i, i, text(20))
+	}
+	b.WriteString(`],"tools":[`)
+	for i := range tools {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"name":"tool_%d","description":"%s","input_schema":{"type":"object","properties":{"path":{"type":"string","description":"The absolute path of the file"},`+
+			`"limit":{"type":"number","description":"How many lines are read"},"mode":{"type":"string","enum":["content","files","count"],"description":"What is shown"},`+
+			`"edits":{"type":"array","items":{"type":"object","properties":{"old":{"type":"string"},"new":{"type":"string"}},"required":["old","new"]}}},"required":["path"],"additionalProperties":false}}`,
+			i, text(28))
+	}
+	b.WriteString(`]}`)
+	return b.String()
+}
+
 // request is the text of an HTTP request for a site.
 func (s site) request(body string) []byte { return s.post("/v1/chat/completions", body) }
 

@@ -14,11 +14,11 @@ const idleStreams = 1000
 // idleRow is the server's memory for a stream that is open and silent.
 func idleRow(ctx context.Context, b *bench) ([]line, error) {
 	const aim = 48 // KiB
-	plain, err := b.idle(ctx, "e-plain", func(s *server) site { return s.plain })
+	plain, err := b.idle(ctx, "e-plain", idleStreams, plainChat)
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := b.idle(ctx, "e-tollgate", func(s *server) site { return s.gateway })
+	gateway, err := b.idle(ctx, "e-tollgate", idleStreams, gatewayChat)
 	if err != nil {
 		return nil, err
 	}
@@ -31,20 +31,30 @@ func idleRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
+// ask is whom to ask for a stream, and how.
+type ask func(*server) (to site, request []byte)
+
+func plainChat(s *server) (site, []byte) {
+	return s.plain, s.plain.request(chat(askIdle, true, 1<<10))
+}
+
+func gatewayChat(s *server) (site, []byte) {
+	return s.gateway, s.gateway.request(chat(askIdle, true, 1<<10))
+}
+
 // footprint is the memory of one stream in KiB. resident is what the process
 // has got from the system for it; it may be less than what is in use, since
 // memory that was free before is used first.
 type footprint struct{ inUse, stack, resident float64 }
 
 // idle opens the streams on a fresh server.
-func (b *bench) idle(ctx context.Context, name string, choose func(*server) site) (f footprint, err error) {
+func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f footprint, err error) {
 	s, err := b.serve(ctx)
 	if err != nil {
 		return f, err
 	}
 	defer s.stop()
-	to := choose(s)
-	request := to.request(chat(askIdle, true, 1<<10))
+	to, request := ask(s)
 	few, err := holdOpen(ctx, to, request, 20, 1) // what the first streams cost is not theirs
 	few()
 	if err != nil {
@@ -58,7 +68,7 @@ func (b *bench) idle(ctx context.Context, name string, choose func(*server) site
 	if err != nil {
 		return f, err
 	}
-	many, err := holdOpen(ctx, to, request, idleStreams, 1)
+	many, err := holdOpen(ctx, to, request, streams, 1)
 	defer many()
 	if err != nil {
 		return f, err
@@ -79,7 +89,7 @@ func (b *bench) idle(ctx context.Context, name string, choose func(*server) site
 			}
 		}
 	}
-	each := func(bytes int64) float64 { return float64(bytes) / idleStreams / 1024 }
+	each := func(bytes int64) float64 { return float64(bytes) / float64(streams) / 1024 }
 	return footprint{
 		inUse:    each(after.heap + after.stack - before.heap - before.stack),
 		stack:    each(after.stack - before.stack),

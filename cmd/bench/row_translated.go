@@ -5,6 +5,19 @@ import (
 	"fmt"
 )
 
+// foreign are the clients whose format is not that of the upstream.
+var foreign = [...]struct {
+	name, path string
+	body       func(ask string) string
+}{
+	{"messages", "/v1/messages", func(ask string) string {
+		return fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":256,"system":"You are helpful. %s","messages":[{"role":"user","content":%q}]}`, modelName, ask, prose(900))
+	}},
+	{"responses", "/v1/responses", func(ask string) string {
+		return fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`, modelName, ask, prose(900))
+	}},
+}
+
 // translatedRow compares clients of the other two formats, whose streams the
 // gateway translates, with a chat client of plain reverse_proxy on the same
 // upstream stream.
@@ -16,12 +29,8 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	defer s.stop()
 	plain := &load{to: s.plain, request: s.plain.request(chat(askBurst, true, 1<<10)), check: isStream, conns: conns}
 	var all []line
-	for _, client := range []struct{ name, path, body string }{
-		{"messages", "/v1/messages", fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":256,"system":"You are helpful. %s","messages":[{"role":"user","content":%q}]}`,
-			modelName, askBurst, prose(900))},
-		{"responses", "/v1/responses", fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`, modelName, askBurst, prose(900))},
-	} {
-		gateway := &load{to: s.gateway, request: s.gateway.post(client.path, client.body), check: isStream, conns: conns, settle: settle}
+	for _, client := range foreign {
+		gateway := &load{to: s.gateway, request: s.gateway.post(client.path, client.body(askBurst)), check: isStream, conns: conns, settle: settle}
 		p, err := b.compare(ctx, s, b.rounds, plain, gateway)
 		if err != nil {
 			return all, err
@@ -32,4 +41,46 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 		all = append(all, p.lines(client.name+" over a chat stream of 100 chunks", 0.75)...)
 	}
 	return all, nil
+}
+
+// translatedStreams is the number of translated streams held open.
+const translatedStreams = 500
+
+// translatedIdleRow is the server's memory for a translated stream that is open and
+// silent. It should not exceed that of a stream through reverse_proxy.
+func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
+	plain, err := b.idle(ctx, "k-plain", translatedStreams, plainChat)
+	if err != nil {
+		return nil, err
+	}
+	var all []line
+	for _, client := range foreign {
+		got, err := b.idle(ctx, "k-"+client.name, translatedStreams, func(s *server) (site, []byte) {
+			return s.gateway, s.gateway.post(client.path, client.body(askIdle))
+		})
+		if err != nil {
+			return all, err
+		}
+		inUse := beside("memory of an idle "+client.name+" stream over chat, KiB of heap and stacks", plain.inUse, got.inUse)
+		inUse.aim, inUse.met = "<= plain", got.inUse <= plain.inUse
+		all = append(all, inUse, beside("memory of an idle "+client.name+" stream over chat, KiB of stacks alone", plain.stack, got.stack))
+	}
+	return all, nil
+}
+
+// toolsRow is what a large request costs that has to be translated: what a coding
+// client sends, beside the same bytes through reverse_proxy.
+func toolsRow(ctx context.Context, b *bench) ([]line, error) {
+	s, err := b.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	body := tooled(askBurst)
+	lines, err := b.firstByte(ctx, fmt.Sprintf("messages request of %d KB with %d tools over chat, first byte, p50 in ms", len(body)>>10, tools), 1,
+		s, s.plain.request(body), s.gateway.post("/v1/messages", body))
+	if err != nil {
+		return nil, err
+	}
+	return lines, b.profile(ctx, s, &load{to: s.gateway, request: s.gateway.post("/v1/messages", body), check: isStream, conns: 1}, "l-tools")
 }

@@ -26,6 +26,9 @@ var rows = []row{
 	{"h", "50 reloads under load", reloadRow},
 	{"i", "usage log in SQLite at a high rate", usageRow},
 	{"j", "translated streams of 100 chunks", translatedRow},
+	{"k", "500 idle open streams, translated", translatedIdleRow},
+	{"l", "75 KB request with 24 tools, translated", toolsRow},
+	{"m", "reports over a usage log in SQLite", usageReportRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

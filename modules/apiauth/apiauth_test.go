@@ -196,11 +196,11 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := int64(60)
-	limited, err := s.service.CreateKey(t.Context(), "alice", "my {env.HOME}", &limit)
+	limited, err := s.service.CreateKey(t.Context(), "alice", keychain.KeyOptions{Label: "my {env.HOME}", RateLimitPerMinute: &limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := s.service.CreateKey(t.Context(), "alice", "", nil)
+	open, err := s.service.CreateKey(t.Context(), "alice", keychain.KeyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 )
@@ -30,7 +31,7 @@ func BenchmarkChain(b *testing.B) {
 		b.Fatal(err)
 	}
 	limit := int64(1_000_000_000)
-	key, err = s.service.CreateKey(b.Context(), "alice", "bench", &limit)
+	key, err = s.service.CreateKey(b.Context(), "alice", keychain.KeyOptions{Label: "bench", RateLimitPerMinute: &limit})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -38,6 +38,7 @@ var (
 func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *failure {
 	r.result.Attempts++
 	r.late, r.secret = 0, key.Secret
+	r.Memory.Traffic.add(providerScope(c), key.ID)
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)

@@ -52,11 +52,12 @@ func (o Options) WithDefaults() Options {
 type Memory struct {
 	Health  *Health
 	Learned *Learned
+	Traffic *Traffic
 }
 
 // NewMemory returns an empty memory.
 func NewMemory(now func() time.Time) *Memory {
-	return &Memory{Health: NewHealth(now), Learned: NewLearned(now)}
+	return &Memory{Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now)}
 }
 
 // Engine runs requests.
@@ -99,7 +100,11 @@ type Request struct {
 	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
 	Sealer *hub.Sealer
 	User   string
+	// Allows tells whether the sender may use an entry; nil: all of them.
+	Allows func(entry string) bool
 }
+
+func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows(entry) }
 
 // Result is what became of a request; it goes to the usage log.
 type Result struct {
@@ -137,6 +142,9 @@ type run struct {
 	dropped   []string // fields that the last body sent leaves out
 	secret    string   // the key of the attempt under way
 	late      class    // of what broke the attempt behind its commit point; 0: nothing
+
+	explains bool   // nothing is sent: see Explain
+	skipped  []Step // what the plan leaves out, with the reason; kept for Explain only
 }
 
 // maxAttempts bounds the tries of one request.

@@ -50,7 +50,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		return nil, err
 	}
 	x := &exchange{format: format}
-	target := &hub.Target{Provider: c.Provider, Model: c.Model, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
+	target := &hub.Target{Provider: c.Provider, Model: c.Model, User: r.req.User, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
 	reply := r.reply(c)
 	own := h.Format == format && format != hub.Chat
 	var written hub.Written
@@ -91,7 +91,12 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	if !own { // what the reader left out stands in the client's own bytes
 		x.dropped = slices.Concat(h.Dropped, written.Dropped)
 	}
-	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, param).Exists() }
+	x.sends = func(param string) bool {
+		if format == hub.Responses && param == "verbosity" {
+			param = "text.verbosity"
+		}
+		return gjson.GetBytes(written.Body, param).Exists()
+	}
 	return x, nil
 }
 
@@ -165,7 +170,7 @@ func (r *run) hub() (*hub.Request, error) {
 
 // reply is what the client's writer needs to know when c answers.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
-	reply := hub.Reply{Created: r.start}
+	reply := hub.Reply{Created: r.start, Now: r.Now}
 	if r.format() == hub.Messages && r.stream {
 		reply.InputTokens = hub.CountTokens(r.req.Hub)
 	}

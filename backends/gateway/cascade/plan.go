@@ -80,6 +80,12 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	default:
 		return nil, notFound(model, routing)
 	}
+	if isEntry && !r.req.allows(model) && !r.Options.EntryFallback {
+		return nil, &apierror.Error{
+			Status: http.StatusForbidden, Code: "model_not_allowed", Type: "permission_error", Param: "model", NoRetry: true,
+			Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of the key's allowed_models",
+		}
+	}
 	if !isEntry {
 		r.result.Tier = tier
 	}
@@ -184,6 +190,9 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			if lack == lackWindow {
 				f.small++
 			}
+			if f.run.explains {
+				f.run.skip(c, lack)
+			}
 			continue
 		}
 		if f.run.Memory.Health.failing(providerScope(c)) {
@@ -210,12 +219,15 @@ const (
 	lackWindow  = "a context window that is large enough"
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
+	lackAllowed = "a place among the allowed_models of this key"
 )
 
 // lacks names what a candidate is missing to carry the request; empty: nothing.
 func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
+	case !f.run.req.allows(c.Entry):
+		return lackAllowed
 	case needs == 0:
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
@@ -247,7 +259,7 @@ func (f *filter) none() error {
 	}
 	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
 	if f.seen > 0 {
-		message = "no model is available for this request: no candidate of the tier and below offers " + f.missing
+		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
 	}
 	status := http.StatusConflict
 	if f.run.format() == hub.Messages && (f.missing == lackFiles || f.missing == lackPrefill) {

@@ -144,7 +144,11 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 		seen |= bit
 		return err
 	})
-	if err == nil && m.Role == hub.ToolResult && m.CallID == "" {
+	switch {
+	case err != nil:
+	case m.Role != hub.ToolResult:
+		m.CallID = "" // it means nothing there
+	case m.CallID == "":
 		err = missing("tool_call_id")
 	}
 	return m, err

@@ -1,0 +1,99 @@
+package cascade
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// Plan is what would become of a request, had it been sent now.
+type Plan struct {
+	// Tier that the model name stands for; 0: it names an entry.
+	Tier catalog.Tier
+	// Tried lists the candidates in the order of trial.
+	Tried []Step
+	// Skipped lists the candidates of the tier and below that cannot carry the
+	// request, or whose keys are all cooling down.
+	Skipped []Step
+}
+
+// Step is one candidate of a Plan.
+type Step struct {
+	Candidate *keychain.Candidate
+	// Code is why the candidate is skipped, or tried late: one of the Skip
+	// constants; empty: neither. Reason says it to a person.
+	Code, Reason string
+	// Until is the end of a cooldown; zero: there is none.
+	Until time.Time
+}
+
+// Why a candidate is not tried, or late.
+const (
+	SkipUnfit      = "unfit"
+	SkipNotAllowed = "not_allowed"
+	SkipCooling    = "cooling_down"
+	SkipNoCredit   = "no_credit"
+	SkipInvalidKey = "invalid_key"
+	LateFailing    = "provider_failing"
+)
+
+// skip notes a candidate that the plan leaves out.
+func (r *run) skip(c *keychain.Candidate, lack string) {
+	step := Step{Candidate: c, Code: SkipUnfit, Reason: "it has no " + lack}
+	if lack == lackAllowed {
+		step.Code, step.Reason = SkipNotAllowed, "it is not one of the key's allowed_models"
+	}
+	r.skipped = append(r.skipped, step)
+}
+
+// Explain tells what Answer would do with a request, and sends nothing. Its
+// errors are those that Answer has before the first attempt, but for
+// no_models_available: then the plan has nothing to try.
+func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
+	r := e.run(ctx, nil, req)
+	r.explains = true
+	candidates, err := r.plan()
+	if err != nil && r.skipped == nil {
+		return nil, err
+	}
+	plan := &Plan{Tier: r.result.Tier, Skipped: r.skipped}
+	for _, c := range candidates {
+		step, open := r.step(c)
+		if open {
+			plan.Tried = append(plan.Tried, step)
+		} else {
+			plan.Skipped = append(plan.Skipped, step)
+		}
+	}
+	return plan, nil
+}
+
+// step tells whether a candidate has a key that is open.
+func (r *run) step(c *keychain.Candidate) (step Step, open bool) {
+	step.Candidate = c
+	provider := providerScope(c)
+	for _, key := range c.Keys {
+		until, status := r.Memory.Health.blocked(provider, key.ID, c.Model.ID)
+		if until.IsZero() {
+			step = Step{Candidate: c}
+			if state := r.Memory.Health.Lookup(provider, "", ""); !state.Until.IsZero() {
+				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
+			}
+			return step, true
+		}
+		if step.Until.IsZero() || until.Before(step.Until) {
+			step.Until = until
+			switch status {
+			case NoCredit:
+				step.Code, step.Reason = SkipNoCredit, "its provider says that the key has no credit left"
+			case InvalidKey:
+				step.Code, step.Reason = SkipInvalidKey, "its provider refuses the key"
+			default:
+				step.Code, step.Reason = SkipCooling, "it is cooling down for every key"
+			}
+		}
+	}
+	return step, false
+}

@@ -1,0 +1,87 @@
+package cascade
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Probe is the outcome of a try of one key.
+type Probe struct {
+	OK      bool
+	Model   string // asked
+	Latency time.Duration
+	// Failure is what went wrong; nil when OK.
+	Failure *apierror.Attempt
+}
+
+// probeTimeout bounds a probe.
+const probeTimeout = 30 * time.Second
+
+// Probe asks a provider for a few tokens through one key, whatever is known of
+// it, and notes the outcome: a key that works again is open at once.
+func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
+	chat, err := wire.ParseChat(fmt.Appendf(nil, `{"model":%q,"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`, c.Entry))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	probed := *e
+	probed.Options.FirstContent = catalog.PerTier{}
+	r := probed.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), Chat: chat})
+	r.Options.FirstContent = catalog.PerTier{Low: probeTimeout / 10, Medium: probeTimeout / 10, High: probeTimeout / 10} // a whole answer has ten times as long
+	f := r.attempt(c, key, "")
+	if f != nil && f.class == fixable {
+		f = r.retry(c, key, f)
+	}
+	out := &Probe{OK: f == nil, Model: c.Model.ID, Latency: e.Now().Sub(r.start)}
+	if f == nil {
+		e.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
+		return out, nil
+	}
+	if n := len(r.result.Failed); n > 0 {
+		out.Failure = &r.result.Failed[n-1]
+	} else {
+		out.Failure = &apierror.Attempt{Provider: c.Provider.Code, Model: c.Model.ID, Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200)}
+	}
+	return out, nil
+}
+
+// discard is a response that nobody reads.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header {
+	if d.header == nil {
+		d.header = make(http.Header)
+	}
+	return d.header
+}
+
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func (d *discard) WriteHeader(int) {}
+
+// Flush implements http.Flusher.
+func (d *discard) Flush() {}
+
+// reopen ends what keeps a key and a model through it from being asked: they
+// have just answered.
+func (h *Health) reopen(provider, key, model string) {
+	for _, s := range [...]scope{{provider, key, ""}, {provider, key, model}} {
+		h.mu.RLock()
+		known := h.states[s] != nil
+		h.mu.RUnlock()
+		if known {
+			h.update(s, func(state *State, now time.Time) {
+				state.Until, state.Reason, state.Status, state.LastSuccess = time.Time{}, "", Active, now
+			})
+		}
+	}
+}

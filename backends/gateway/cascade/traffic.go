@@ -1,0 +1,97 @@
+package cascade
+
+import (
+	"sync"
+	"time"
+)
+
+// Traffic counts the attempts through every key on this node, in the last
+// minute (to 5 seconds) and the last day (to an hour).
+type Traffic struct {
+	mu   sync.RWMutex
+	keys map[scope]*rings
+	now  func() time.Time
+}
+
+// maxCounted bounds the keys that are counted; one takes about 650 bytes.
+const maxCounted = 50_000
+
+// rings are the counts of one key.
+type rings struct {
+	mu     sync.Mutex
+	minute [12]bucket
+	day    [24]bucket
+}
+
+// bucket counts one slot of time, of those that share its place in a ring the
+// latest.
+type bucket struct{ slot, n int64 }
+
+func newTraffic(now func() time.Time) *Traffic {
+	return &Traffic{keys: make(map[scope]*rings), now: now}
+}
+
+func (t *Traffic) add(provider, key string) {
+	s := scope{provider: provider, key: key}
+	t.mu.RLock()
+	r := t.keys[s]
+	t.mu.RUnlock()
+	if r == nil {
+		r = t.make(s)
+	}
+	now := t.now().Unix()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count(r.minute[:], now/5)
+	count(r.day[:], now/3600)
+}
+
+func (t *Traffic) make(s scope) *rings {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.keys[s]; r != nil {
+		return r
+	}
+	if len(t.keys) >= maxCounted {
+		for other := range t.keys { // any: the next attempt begins it anew
+			delete(t.keys, other)
+			if len(t.keys) < maxCounted*9/10 {
+				break
+			}
+		}
+	}
+	r := new(rings)
+	t.keys[s] = r
+	return r
+}
+
+// Lookup tells the attempts through a key.
+func (t *Traffic) Lookup(provider, key string) (lastMinute, lastDay int64) {
+	t.mu.RLock()
+	r := t.keys[scope{provider: provider, key: key}]
+	t.mu.RUnlock()
+	if r == nil {
+		return 0, 0
+	}
+	now := t.now().Unix()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return sum(r.minute[:], now/5), sum(r.day[:], now/3600)
+}
+
+func count(ring []bucket, slot int64) {
+	b := &ring[slot%int64(len(ring))]
+	if b.slot != slot {
+		*b = bucket{slot: slot}
+	}
+	b.n++
+}
+
+func sum(ring []bucket, slot int64) (n int64) {
+	for _, b := range ring {
+		if b.slot > slot-int64(len(ring)) {
+			n += b.n
+		}
+	}
+	return n
+}

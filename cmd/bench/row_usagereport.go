@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+// usageRowsVariable names how many records the usage log is filled with; the
+// full size is 10,000,000, which takes minutes and gigabytes.
+const usageRowsVariable = "TOLLGATE_BENCH_USAGE_ROWS"
+
+// usageReportRow fills the usage log of one user with a month of requests, by
+// the way that a server writes them, and looks at how long reports over it take.
+func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
+	records := 200_000
+	if text := os.Getenv(usageRowsVariable); text != "" {
+		var err error
+		if records, err = strconv.Atoi(text); err != nil || records < 1 {
+			return nil, fmt.Errorf("%s must be a number of records, not %q", usageRowsVariable, text)
+		}
+	}
+	dir, err := os.MkdirTemp(b.dir, "usage")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it may be large
+	db, err := openDatabase(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }() // nothing in it is kept
+	ring, err := keyring.NewAES(make([]byte, keyring.MasterKeySize))
+	if err != nil {
+		return nil, fmt.Errorf("making the keyring: %w", err)
+	}
+	service, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	if err != nil {
+		return nil, fmt.Errorf("making the keychain: %w", err)
+	}
+	defer service.Close()
+	began := time.Now()
+	if err := fillUsage(ctx, service, records); err != nil {
+		return nil, fmt.Errorf("filling the usage log: %w", err)
+	}
+	filled := time.Since(began)
+	info, err := os.Stat(filepath.Join(dir, database))
+	if err != nil {
+		return nil, fmt.Errorf("looking at the database: %w", err)
+	}
+	report, err := typical(func() error {
+		_, err := service.Usage(ctx, usageUser, keychain.UsageQuery{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading a report: %w", err)
+	}
+	recent, err := typical(func() error {
+		_, err := service.Recent(ctx, usageUser, 0, 100)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the log: %w", err)
+	}
+	of := fmt.Sprintf(" of %d records", records)
+	return []line{
+		{what: "seconds to write a usage log" + of, tollgate: number(filled.Seconds())},
+		{what: "MB of a usage log" + of, tollgate: number(float64(info.Size()) / 1e6)},
+		below("ms to report 30 days"+of, report, 100),
+		below("ms to list the last 100"+of, recent, 10),
+	}, nil
+}
+
+// below is a line about a time in milliseconds without a counterpart.
+func below(what string, ms, aim float64) line {
+	return line{what: what, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
+}
+
+// typical is the median of some runs, in milliseconds.
+func typical(measured func() error) (float64, error) {
+	took := make([]float64, 11)
+	for i := range took {
+		began := time.Now()
+		if err := measured(); err != nil {
+			return 0, err
+		}
+		took[i] = float64(time.Since(began).Microseconds()) / 1000
+	}
+	return median(took), nil
+}
+
+const usageUser = "bench"
+
+// fillUsage writes requests that are spread evenly over the last 30 days, of
+// three keys and nine models.
+func fillUsage(ctx context.Context, service *keychain.Service, records int) error {
+	const (
+		month = 30 * 24 * time.Hour
+		chunk = 50_000 // fewer than the log keeps in memory
+	)
+	log := keychain.NewUsageLog(service, zap.NewNop())
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: not a secret
+	start, tiers := time.Now().Add(-month), catalog.Tiers()
+	for i := range records {
+		r := keychain.Record{
+			At: start.Add(time.Duration(float64(month) / float64(records) * float64(i))), RequestID: "req_0123456789abcdefghijklmn", UserID: usageUser,
+			KeyID: fmt.Sprint("gk_", random.IntN(3)), Surface: "chat_completions", AskedModel: "keychain-high", Tier: tiers[random.IntN(len(tiers))],
+			Provider: fmt.Sprint("provider-", random.IntN(3)), Model: fmt.Sprint("model-", random.IntN(3)), Stream: true, Status: 200, Attempts: 1,
+			InputTokens: random.Int64N(10_000), OutputTokens: random.Int64N(1000), UsageSource: "exact", CostMicroUSD: random.Int64N(10_000), CostKnown: true,
+			Latency: time.Duration(random.Int64N(int64(time.Minute))), FirstToken: time.Duration(random.Int64N(int64(time.Second))),
+		}
+		log.Add(r)
+		if i%chunk == chunk-1 {
+			if err := log.Flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return log.Close(ctx)
+}

@@ -1,0 +1,100 @@
+package apiauth
+
+import (
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// UnmarshalCaddyfile sets up the provider from its Caddyfile form:
+//
+//	user_jwt {
+//		issuer         <url>
+//		audience       <value>...
+//		jwks_url       <url>
+//		public_key     <file.pem>...
+//		hs256          <secret>
+//		algorithms     <name>...
+//		leeway         <duration>
+//		user_claim     <name>
+//		required_claim <name> <value>...
+//		typ            <value>...
+//		local          on|off
+//	}
+func (u *UserJWT) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // user_jwt
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	texts := map[string]*string{"issuer": &u.Issuer, "jwks_url": &u.JWKSURL, "hs256": &u.HS256, "user_claim": &u.UserClaim}
+	lists := map[string]*[]string{"audience": &u.Audiences, "public_key": &u.PublicKeys, "algorithms": &u.Algorithms, "typ": &u.Types}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] && option != "required_claim" {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		if text, ok := texts[option]; ok {
+			if !d.AllArgs(text) || *text == "" {
+				return d.ArgErr()
+			}
+			continue
+		}
+		if list, ok := lists[option]; ok {
+			if *list = d.RemainingArgs(); len(*list) == 0 {
+				return d.ArgErr()
+			}
+			continue
+		}
+		if err := u.unmarshalOption(d, option); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *UserJWT) unmarshalOption(d *caddyfile.Dispenser, option string) error {
+	switch option {
+	case "leeway":
+		var text string
+		if !d.AllArgs(&text) {
+			return d.ArgErr()
+		}
+		leeway, err := caddy.ParseDuration(text)
+		if err != nil || leeway < time.Second || leeway > maxLeeway {
+			return d.Errf("leeway must be a duration from 1s to %s, not %q", maxLeeway, text)
+		}
+		u.Leeway = caddy.Duration(leeway)
+	case "required_claim":
+		args := d.RemainingArgs()
+		if len(args) < 2 {
+			return d.ArgErr()
+		}
+		name, values := args[0], slices.Clip(args[1:])
+		if u.RequiredClaims[name] != nil {
+			return d.Errf("required_claim %s is given twice", name)
+		}
+		if u.RequiredClaims == nil {
+			u.RequiredClaims = make(map[string][]string)
+		}
+		u.RequiredClaims[name] = values
+	case "local":
+		var word string
+		if !d.AllArgs(&word) {
+			return d.ArgErr()
+		}
+		if word != "on" && word != "off" {
+			return d.Errf("local is on or off, not %q", word)
+		}
+		u.DisableLocal = word == "off"
+	default:
+		return d.Errf("unknown option %q; there are: issuer, audience, jwks_url, public_key, hs256, algorithms, leeway, user_claim, required_claim, typ, local", option)
+	}
+	return nil
+}
+
+// Interface guards
+var _ caddyfile.Unmarshaler = (*UserJWT)(nil)

@@ -1,0 +1,222 @@
+package apiauth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/MicahParks/jwkset"
+)
+
+const (
+	// maxKeySet bounds a document with keys, in bytes; maxKeys, what is in it.
+	maxKeySet = 1 << 20
+	maxKeys   = 100
+
+	minRSA, maxRSA = 2048, 8192 // bits
+)
+
+// keyFinder finds the keys that may have signed a token: by its key id, which
+// may be empty, among the keys that fit the algorithm. A token that fits none is
+// a tokenError; a finder without keys, an *apierror.Error.
+type keyFinder interface {
+	find(ctx context.Context, kid, algorithm string) ([]any, error)
+}
+
+// verificationKey is a key with what the server knows of it.
+type verificationKey struct {
+	kid       string
+	algorithm string // empty: any that fits the key
+	key       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte for a secret
+}
+
+// verifies reports whether the key is one for an algorithm. This keeps a public
+// key from ever being used as a secret.
+func (k *verificationKey) verifies(algorithm string) bool {
+	if k.algorithm != "" && k.algorithm != algorithm {
+		return false
+	}
+	switch key := k.key.(type) {
+	case *rsa.PublicKey:
+		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")
+	case *ecdsa.PublicKey:
+		switch key.Curve {
+		case elliptic.P256():
+			return algorithm == "ES256"
+		case elliptic.P384():
+			return algorithm == "ES384"
+		case elliptic.P521():
+			return algorithm == "ES512"
+		}
+		return false
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA"
+	case []byte:
+		return algorithm == "HS256"
+	}
+	return false
+}
+
+// fixedKeys are those of the configuration. They have no ids, so each that fits
+// is tried.
+type fixedKeys []verificationKey
+
+func (f fixedKeys) find(_ context.Context, _, algorithm string) ([]any, error) {
+	var found []any
+	for i := range f {
+		if f[i].verifies(algorithm) {
+			found = append(found, f[i].key)
+		}
+	}
+	if len(found) == 0 {
+		return nil, errUnknownKey
+	}
+	return found, nil
+}
+
+// keySet are the keys of a JWK set.
+type keySet []verificationKey
+
+// find is the one key for a token. Of a set that has an id twice, the key that
+// fits counts. Without an id there must be one key only that fits.
+func (s keySet) find(kid, algorithm string) (any, error) {
+	var found any
+	known := false
+	for i := range s {
+		if kid != "" && s[i].kid != kid {
+			continue
+		}
+		known = true
+		if !s[i].verifies(algorithm) {
+			continue
+		}
+		if found != nil {
+			return nil, errNoKeyID
+		}
+		found = s[i].key
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case known && kid != "":
+		return nil, errAlgorithm // the key is of another kind
+	default:
+		return nil, errUnknownKey
+	}
+}
+
+// parseKeySet reads the keys of a JWK set (RFC 7517) that verify signatures.
+// Others, and those that are broken, are left out.
+func parseKeySet(text []byte) (keySet, error) {
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, errors.New("the answer is not a JWK set")
+	}
+	if len(document.Keys) > maxKeys {
+		return nil, fmt.Errorf("the JWK set has more than %d keys", maxKeys)
+	}
+	var set keySet
+	for _, raw := range document.Keys {
+		if key, ok := parseJWK(raw); ok {
+			set = append(set, key)
+		}
+	}
+	if len(set) == 0 {
+		return nil, errors.New("the JWK set has no key that verifies signatures")
+	}
+	return set, nil
+}
+
+func parseJWK(raw json.RawMessage) (verificationKey, bool) {
+	var jwk jwkset.JWKMarshal
+	if json.Unmarshal(raw, &jwk) != nil || jwk.USE != "" && jwk.USE != jwkset.UseSig {
+		return verificationKey{}, false
+	}
+	if len(jwk.KEYOPS) > 0 && !slices.Contains(jwk.KEYOPS, jwkset.KeyOpsVerify) {
+		return verificationKey{}, false
+	}
+	// The key counts, not the certificates that may come with it.
+	bare := jwkset.JWKMarshal{KTY: jwk.KTY, CRV: jwk.CRV, X: jwk.X, Y: jwk.Y, N: jwk.N, E: jwk.E}
+	parsed, err := jwkset.NewJWKFromMarshal(bare, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil || checkPublic(parsed.Key()) != nil {
+		return verificationKey{}, false
+	}
+	return verificationKey{jwk.KID, jwk.ALG.String(), parsed.Key()}, true
+}
+
+// parsePEM reads a file with one public key or certificate.
+func parsePEM(text []byte) (any, error) {
+	block, rest := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("this is not PEM")
+	}
+	if next, _ := pem.Decode(rest); next != nil {
+		return nil, errors.New("there is more than one block, give each key a file")
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "PUBLIC KEY":
+		key, err = x509.ParsePKIXPublicKey(block.Bytes)
+	case "RSA PUBLIC KEY":
+		key, err = x509.ParsePKCS1PublicKey(block.Bytes)
+	case "CERTIFICATE":
+		var certificate *x509.Certificate
+		if certificate, err = x509.ParseCertificate(block.Bytes); err == nil {
+			key = certificate.PublicKey
+		}
+	default:
+		return nil, fmt.Errorf("this is a %s, not a public key or certificate", block.Type)
+	}
+	if err != nil {
+		return nil, errors.New("the key cannot be read")
+	}
+	return key, checkPublic(key)
+}
+
+// checkPublic refuses kinds of keys that are not used here, and weak ones.
+func checkPublic(key any) error {
+	switch key := key.(type) {
+	case *rsa.PublicKey:
+		if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA || key.E < 3 || key.E%2 == 0 || int64(key.E) > 1<<31-1 {
+			return fmt.Errorf("an RSA key must have %d to %d bits and a sound exponent", minRSA, maxRSA)
+		}
+	case *ecdsa.PublicKey:
+		if _, err := key.ECDH(); err != nil { // also for a point that is not on the curve
+			return errors.New("an EC key must be a point of P-256, P-384 or P-521")
+		}
+	case ed25519.PublicKey:
+		if len(key) != ed25519.PublicKeySize {
+			return errors.New("an Ed25519 key has 32 bytes")
+		}
+	default:
+		return errors.New("this kind of key is not supported; there are: RSA, EC and Ed25519")
+	}
+	return nil
+}
+
+// readBounded reads and closes what was opened; more than maxKeySet bytes are an
+// error.
+func readBounded(from io.ReadCloser, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	text, err := io.ReadAll(io.LimitReader(from, maxKeySet+1))
+	if err == nil && len(text) > maxKeySet {
+		err = fmt.Errorf("it is larger than %d MB", maxKeySet>>20)
+	}
+	return text, err
+}

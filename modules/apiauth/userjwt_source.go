@@ -1,0 +1,342 @@
+package apiauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const (
+	// fetchTimeout is for discovery and keys together; keyWait, for a request
+	// that waits for them.
+	fetchTimeout = 10 * time.Second
+	keyWait      = 5 * time.Second
+	maxRedirects = 3
+
+	minFresh, maxFresh, defaultFresh = time.Minute, 24 * time.Hour, 10 * time.Minute
+	// staleFor is how long keys serve on while the provider is down.
+	staleFor = 24 * time.Hour
+
+	// fetchGap is the least time between two fetches; firstGap, while there are
+	// no keys at all.
+	fetchGap = 10 * time.Second
+	firstGap = time.Second
+	// warnGap keeps an outage from filling the log.
+	warnGap = time.Minute
+)
+
+// sources keeps the keys of identity providers across reloads.
+var sources = caddy.NewUsagePool()
+
+// sourceKey is where keys come from: a JWK set, or else an issuer's discovery
+// document.
+type sourceKey struct{ jwks, issuer string }
+
+// keySource fetches the keys of an identity provider and keeps them. It fetches
+// when a request needs it, mostly ahead of time and beside the request; a
+// gateway that nobody uses does not poll.
+type keySource struct {
+	sourceKey
+	ctx    context.Context //nolint:containedctx // the life of the source: fetches outlive the requests that begin them
+	end    context.CancelFunc
+	client *http.Client
+	now    func() time.Time
+
+	fetched atomic.Pointer[fetchedKeys]
+
+	mu      sync.Mutex
+	flight  chan struct{} // closed at the end of the fetch under way; nil: there is none
+	began   time.Time     // the last fetch
+	failing bool          // it failed
+	warned  time.Time
+}
+
+// fetchedKeys are keys with the times up to which they are good.
+type fetchedKeys struct {
+	keys                    keySet
+	renew, expires, useless time.Time
+}
+
+// takeSource is the source of key, shared with all that use it; each take needs
+// one giveSource.
+func takeSource(key sourceKey) (*keySource, error) {
+	loaded, _, err := sources.LoadOrNew(key, func() (caddy.Destructor, error) { return newKeySource(key, time.Now), nil })
+	if err != nil {
+		return nil, err
+	}
+	return loaded.(*keySource), nil
+}
+
+func giveSource(key sourceKey) error {
+	_, err := sources.Delete(key)
+	return err
+}
+
+func newKeySource(key sourceKey, now func() time.Time) *keySource {
+	s := &keySource{sourceKey: key, now: now}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.client = &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: fetchTimeout}).DialContext,
+			TLSHandshakeTimeout:    fetchTimeout,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           2,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return errors.New("too many redirects")
+			}
+			if r.URL.Scheme != via[0].URL.Scheme {
+				return errors.New("a redirect leads to another scheme")
+			}
+			return checkURL(r.URL.String())
+		},
+	}
+	return s
+}
+
+// Destruct implements caddy.Destructor: it ends the fetch under way. The keys
+// stay, for requests of the configuration that just ended.
+func (s *keySource) Destruct() error {
+	s.end()
+	s.client.CloseIdleConnections()
+	return nil
+}
+
+// find implements keyFinder.
+func (s *keySource) find(ctx context.Context, kid, algorithm string) ([]any, error) {
+	current, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := current.keys.find(kid, algorithm)
+	if errors.Is(err, errUnknownKey) { // it may be a new one
+		s.wait(ctx, s.fetch(fetchGap))
+		if newer := s.fetched.Load(); newer != current {
+			key, err = newer.keys.find(kid, algorithm)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []any{key}, nil
+}
+
+// current are the keys of now. Only who comes without keys that are still good
+// waits for new ones.
+func (s *keySource) current(ctx context.Context) (*fetchedKeys, error) {
+	now := s.now()
+	switch f := s.fetched.Load(); {
+	case f == nil || !now.Before(f.useless):
+		s.wait(ctx, s.fetch(firstGap))
+	case !now.Before(f.expires):
+		if under := s.fetch(fetchGap); !s.down() {
+			s.wait(ctx, under)
+		}
+	case !now.Before(f.renew):
+		s.fetch(fetchGap)
+	}
+	f := s.fetched.Load()
+	if f == nil || !now.Before(f.useless) {
+		return nil, unavailable(ctx.Err())
+	}
+	return f, nil
+}
+
+func unavailable(cause error) error {
+	if cause == nil {
+		cause = errors.New("its keys could not be fetched")
+	}
+	return apierror.Unavailable("the identity provider", cause)
+}
+
+// down reports whether the last fetch failed.
+func (s *keySource) down() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failing
+}
+
+// fetch begins a fetch unless one is under way or the last one began less than
+// gap ago. The channel is closed when it ends; nil: there is none to wait for.
+func (s *keySource) fetch(gap time.Duration) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if s.flight != nil {
+		return s.flight
+	}
+	if s.ctx.Err() != nil || !s.began.IsZero() && now.Sub(s.began) < gap {
+		return nil
+	}
+	done := make(chan struct{})
+	s.flight, s.began = done, now
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
+		defer cancel()
+		keys, fresh, err := s.download(ctx)
+		s.landed(keys, fresh, err)
+	}()
+	return done
+}
+
+// landed notes what came of a fetch.
+func (s *keySource) landed(keys keySet, fresh time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.flight = nil
+	if s.failing = err != nil; !s.failing {
+		s.fetched.Store(&fetchedKeys{keys, now.Add(fresh * 4 / 5), now.Add(fresh), now.Add(fresh + staleFor)})
+		s.warned = time.Time{}
+		return
+	}
+	if s.ctx.Err() == nil && (s.warned.IsZero() || now.Sub(s.warned) >= warnGap) {
+		s.warned = now
+		caddy.Log().Named("http.authentication.providers.user_jwt").Warn("fetching the keys of the identity provider",
+			zap.String("issuer", redacted(s.issuer)), zap.String("jwks_url", redacted(s.jwks)),
+			zap.Bool("older_keys", s.fetched.Load() != nil), zap.Error(err))
+	}
+}
+
+// wait waits for a fetch, for as long as a request may.
+func (s *keySource) wait(ctx context.Context, fetch <-chan struct{}) {
+	if fetch == nil {
+		return
+	}
+	timer := time.NewTimer(keyWait)
+	defer timer.Stop()
+	select {
+	case <-fetch:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// download gets the keys and how long they are fresh.
+func (s *keySource) download(ctx context.Context) (keySet, time.Duration, error) {
+	address := s.jwks
+	if address == "" {
+		var err error
+		if address, err = s.discover(ctx); err != nil {
+			return nil, 0, fmt.Errorf("discovery: %w", err)
+		}
+	}
+	text, header, err := s.get(ctx, address)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys, err := parseKeySet(text)
+	return keys, freshness(header), err
+}
+
+// discover is the address of the keys in the discovery document of the issuer
+// (OpenID Connect Discovery, 4).
+func (s *keySource) discover(ctx context.Context) (string, error) {
+	text, _, err := s.get(ctx, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
+	if err != nil {
+		return "", err
+	}
+	var document struct {
+		Issuer string `json:"issuer"`
+		JWKS   string `json:"jwks_uri"`
+	}
+	if json.Unmarshal(text, &document) != nil {
+		return "", errors.New("the answer is not a discovery document")
+	}
+	if document.Issuer != s.issuer {
+		return "", errors.New("the document is of another issuer; the setting must be its issuer, character by character")
+	}
+	if err := checkURL(document.JWKS); err != nil {
+		return "", fmt.Errorf("jwks_uri: %w", err)
+	}
+	if strings.HasPrefix(s.issuer, "https:") && !strings.HasPrefix(document.JWKS, "https:") {
+		return "", errors.New("jwks_uri leads from https to http")
+	}
+	return document.JWKS, nil
+}
+
+func (s *keySource) get(ctx context.Context, address string) ([]byte, http.Header, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	answer, err := s.client.Do(r)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the URL, whose query may hold a secret
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		answer.Body.Close()
+		return nil, nil, fmt.Errorf("the answer has status %d", answer.StatusCode)
+	}
+	text, err := readBounded(answer.Body, nil)
+	return text, answer.Header, err
+}
+
+// freshness is how long an answer may be kept: max-age within bounds.
+func freshness(header http.Header) time.Duration {
+	fresh := defaultFresh
+	for directive := range strings.SplitSeq(strings.Join(header.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return minFresh
+		case "max-age":
+			if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31); err == nil {
+				fresh = min(max(time.Duration(seconds)*time.Second, minFresh), maxFresh)
+			}
+		}
+	}
+	return fresh
+}
+
+// checkURL accepts https, and http for a loopback address.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return errors.New("it must be a URL such as https://id.example.com, without a user")
+	}
+	if u.Scheme == "https" {
+		return nil
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return errors.New("it must begin with https:// (http:// only for a loopback address)")
+}
+
+// redacted is a URL for the log: a query may hold a secret.
+func redacted(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	return text
+}
+
+// Interface guards
+var (
+	_ caddy.Destructor = (*keySource)(nil)
+	_ keyFinder        = (*keySource)(nil)
+	_ keyFinder        = fixedKeys(nil)
+)
