@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
 // TestBadInput: whatever is wrong with a request, its sender gets a clear error
@@ -21,7 +23,7 @@ func TestBadInput(t *testing.T) {
 	up := newUpstream(t)
 	g := newGateway(t, "")
 	key := g.user("ada", up, script("text", "ok"))
-	revoked, err := g.CreateKey(t.Context(), "ada", "", nil)
+	revoked, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func TestCountersOutage(t *testing.T) {
 	g.Service = openKeychain(t, db, master(t))
 	unlimited := g.user("ada", up, script("text", "ok"))
 	limit := int64(100_000)
-	key, err := g.CreateKey(t.Context(), "ada", "limited", &limit)
+	key, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", RateLimitPerMinute: &limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestTwoNodes(t *testing.T) {
 	service := administration(t, pg.DSN())
 	addUser(t, service, "ada", up, script("text", "ok"))
 	limit := int64(60)
-	key, err := service.CreateKey(t.Context(), "ada", "shared", &limit)
+	key, err := service.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "shared", RateLimitPerMinute: &limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("%d admitted and %d refused of 120, want %d admitted", admitted.Load(), refused.Load(), limit)
 	}
 
-	free, err := service.CreateKey(t.Context(), "ada", "to revoke", nil)
+	free, err := service.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "to revoke"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestReload(t *testing.T) {
 	g := newGateway(t, "")
 	key := g.user("ada", up, long, script("text", "short"))
 	limit := int64(10)
-	limited, err := g.CreateKey(t.Context(), "ada", "limited", &limit)
+	limited, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", RateLimitPerMinute: &limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestCrash(t *testing.T) {
 		for range 2 {
 			writers.Go(func() {
 				for !ended.Load() {
-					k, err := g.CreateKey(backgroundContext, "ada", "", nil)
+					k, err := g.CreateKey(backgroundContext, "ada", keychain.KeyOptions{})
 					if err != nil {
 						t.Errorf("a key during the crash: %v", err)
 						return

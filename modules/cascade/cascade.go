@@ -211,7 +211,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 	if err != nil {
 		return err
 	}
-	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID}
+	ask := newRequest(r, gateway, identity)
 	switch format {
 	case hub.Chat:
 		if ask.Chat, err = wire.ParseChat(text); err == nil {
@@ -232,6 +232,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 		return statusError(err)
 	}
 	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return statusError(tollgate.Unavailable(err))
+	}
+	if err := gateway.Keychain.Admit(r.Context(), identity); err != nil {
 		return statusError(tollgate.Unavailable(err))
 	}
 	result, err := h.engine(gateway).Answer(r.Context(), w, ask)
@@ -263,6 +266,14 @@ func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
 		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
 		Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
 	}
+}
+
+func newRequest(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) *cascade.Request {
+	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID}
+	if len(identity.AllowedModels) > 0 {
+		ask.Allows = identity.Allows
+	}
+	return ask
 }
 
 func requestID(r *http.Request) string {
@@ -303,9 +314,8 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer lease.Give()
-	ask := &cascade.Request{
-		ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, Header: vendorHeaders(r),
-	}
+	ask := newRequest(r, gateway, identity)
+	ask.Header = vendorHeaders(r)
 	if ask.Hub, err = messages.ReadCount(text, readOptions(r, gateway, identity)); err != nil {
 		return statusError(err)
 	}
@@ -351,10 +361,7 @@ func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascad
 	}
 	if c := result.Candidate; c != nil {
 		u := result.Usage
-		record.Provider, record.Model = c.Provider.Code, c.Model.ID
-		if c.Custom {
-			record.Model = c.Entry
-		}
+		record.Provider, record.Model = c.Provider.Code, c.ModelName()
 		record.CostMicroUSD, record.CostKnown = c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
 	}
 	return record

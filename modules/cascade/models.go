@@ -50,7 +50,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if err != nil {
 		return statusError(tollgate.Unavailable(err))
 	}
-	all := list(account.Routing(h.app.ModelCatalog()))
+	all := list(account.Routing(h.app.ModelCatalog()), identity)
 	if id != "" {
 		for _, m := range all {
 			if m.ID == id {
@@ -81,8 +81,8 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// list is the gateway's own names, then the user's entries.
-func list(routing *keychain.Routing) []listedModel {
+// list is the gateway's own names, then the user's entries that the key may use.
+func list(routing *keychain.Routing, identity *keychain.Identity) []listedModel {
 	tiers := map[string]string{"low": "Fast", "medium": "Balanced", "high": "Best"}
 	names := routing.Entries()
 	all := make([]listedModel, 0, len(cascade.PseudoModels)+len(names))
@@ -91,6 +91,9 @@ func list(routing *keychain.Routing) []listedModel {
 		all = append(all, listed(p.ID, tiers[tier]+" ("+tier+")", "tollgate", pseudoCreated))
 	}
 	for _, name := range names {
+		if !identity.Allows(name) {
+			continue
+		}
 		c, _ := routing.Entry(name)
 		all = append(all, listed(name, c.Model.Name, c.Provider.Code, c.Model.Created))
 	}

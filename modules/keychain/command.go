@@ -48,7 +48,7 @@ func commands(root *cobra.Command) {
 	flags.StringVarP(&o.config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
 	flags.StringVarP(&o.adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")
 	flags.BoolVar(&o.json, "json", false, "Answer in JSON, for programs")
-	root.AddCommand(userCommands(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), preferenceCommands(o), usageCommands(o))
+	root.AddCommand(userCommands(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), preferenceCommands(o), usageCommands(o), reencryptCommand(o), tokenCommand(o))
 }
 
 // options are the flags that every subcommand takes.

@@ -3,6 +3,7 @@ package keychain
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,20 +107,19 @@ func keyCommands(o *options) *cobra.Command {
 
 func createKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create --user <id> [--label <text>] [--rate-limit <n>]",
+		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] …",
 		Short: "Makes a gateway key and prints it, this once; a new user is made first",
 		Args:  cobra.NoArgs,
 	}
-	label := cmd.Flags().String("label", "", "What the key is for")
-	limit := cmd.Flags().Int64("rate-limit", 0, "Requests a minute (default: unlimited)")
-	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, _ []string) error {
-		var most *int64
-		if cmd.Flags().Changed("rate-limit") {
-			most = limit
+	flags := newKeyFlags(cmd.Flags())
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		options, err := flags.options()
+		if err != nil {
+			return err
 		}
-		key, err := s.CreateKey(s.ctx, s.user, *label, most)
+		key, err := s.CreateKey(s.ctx, s.user, options)
 		if missingUser(err) {
-			key, err = s.firstKey(*label, most)
+			key, err = s.firstKey(flags, options)
 		}
 		if err != nil {
 			return err
@@ -131,17 +131,17 @@ func createKey(o *options) *cobra.Command {
 
 // firstKey makes the user. Their first key, which comes with them, is the one
 // that was asked for: nobody would ever see another one.
-func (s *session) firstKey(label string, limit *int64) (*keychain.NewKey, error) {
+func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
+	change, err := flags.change(keychain.Budgets{})
+	if err != nil {
+		return nil, err
+	}
 	_, key, created, err := s.InitUser(s.ctx, s.user)
 	if err != nil {
 		return nil, err
 	}
 	if !created { // somebody was faster
-		return s.CreateKey(s.ctx, s.user, label, limit)
-	}
-	change := keychain.KeyChange{RateLimitPerMinute: limit}
-	if label != "" {
-		change.Label = &label
+		return s.CreateKey(s.ctx, s.user, options)
 	}
 	changed, err := s.UpdateKey(s.ctx, s.user, key.ID, change)
 	if err != nil {
@@ -153,30 +153,24 @@ func (s *session) firstKey(label string, limit *int64) (*keychain.NewKey, error)
 
 func updateKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "update <key id> --user <id> [--label <text>] [--rate-limit <n> | --no-rate-limit] [--effort-mode <mode>]",
-		Short: "Changes a gateway key",
+		Use:   "update <key id> --user <id> [--label <text>] [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] …",
+		Short: "Changes a gateway key; what no flag names stays",
 		Args:  cobra.ExactArgs(1),
 	}
-	flags := cmd.Flags()
-	label := flags.String("label", "", "What the key is for")
-	limit := flags.Int64("rate-limit", 0, "Requests a minute")
-	unlimited := flags.Bool("no-rate-limit", false, "Lifts the limit")
-	mode := flags.String("effort-mode", "",
-		"How output_config.effort and the model name choose the tier: override (the effort), model_wins, max_of_both")
+	flags := newKeyFlags(cmd.Flags())
+	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	cmd.MarkFlagsOneRequired("label", "rate-limit", "no-rate-limit", "effort-mode")
+	cmd.MarkFlagsOneRequired(append(keyFlagNames, "no-rate-limit")...)
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
-		change := keychain.KeyChange{ClearRateLimit: *unlimited}
-		if flags.Changed("label") {
-			change.Label = label
+		budgets, err := s.budgetsOf(args[0], flags)
+		if err != nil {
+			return err
 		}
-		if flags.Changed("rate-limit") {
-			change.RateLimitPerMinute = limit
+		change, err := flags.change(budgets)
+		if err != nil {
+			return err
 		}
-		if flags.Changed("effort-mode") {
-			effort := keychain.EffortMode(*mode)
-			change.EffortMode = &effort
-		}
+		change.ClearRateLimit = *unlimited
 		key, err := s.UpdateKey(s.ctx, s.user, args[0], change)
 		if err != nil {
 			return err
@@ -186,23 +180,42 @@ func updateKey(o *options) *cobra.Command {
 	return cmd
 }
 
+// budgetsOf are those that a key has, of which flags change some: they are
+// replaced together.
+func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, error) {
+	if !flags.changesBudgets() {
+		return keychain.Budgets{}, nil
+	}
+	keys, err := s.Keys(s.ctx, s.user)
+	if err != nil {
+		return keychain.Budgets{}, err
+	}
+	for i := range keys {
+		if keys[i].ID == keyID {
+			return keys[i].Budgets, nil
+		}
+	}
+	return keychain.Budgets{}, nil // the update will say that there is no such key
+}
+
 func showNewKey(w io.Writer, key *keychain.NewKey) {
 	row(w, "User:", key.UserID)
 	row(w, "Key id:", key.ID)
 	row(w, "Label:", key.Label)
-	row(w, "Requests a minute:", perMinute(key.RateLimitPerMinute))
+	showOptions(w, &key.GatewayKey)
 	row(w, "Gateway key:", key.Key+"   (shown this once)")
 }
 
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
-	row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "EFFORT MODE", "STATE", "CREATED", "LAST USED")
+	row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
 	for i := range keys {
 		k := &keys[i]
-		state := "active"
-		if k.Revoked {
-			state = "revoked"
+		models := "all"
+		if k.AllowedModels != nil {
+			models = strings.Join(k.AllowedModels, ", ")
 		}
-		row(w, k.ID, k.Label, k.Masked, yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), k.EffortMode, state, when(&k.CreatedAt), when(k.LastUsedAt))
+		row(w, k.ID, k.Label, k.Masked, yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), k.EffortMode, k.Status,
+			when(k.ExpiresAt), when(&k.CreatedAt), when(k.LastUsedAt))
 	}
 }
 

@@ -119,9 +119,10 @@ func TestJSON(t *testing.T) {
 	t.Setenv("TOLLGATE_TEST_SECRET", "sk-0123456789-abcdefghijklmnopqrstuvwxyz-ABCD")
 	l.stdin = "  gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ\n"
 	var gk, pk string
-	const key = `"id":"gk_ID","user_id":"alice","label":%q,"masked":"ak-MASK","is_primary":%t,"rate_limit_per_minute":%s,"effort_mode":%q,"revoked":%t,"created_at":"TIME","last_used_at":null`
+	const key = `"id":"gk_ID","user_id":"alice","label":%q,"masked":"ak-MASK","is_primary":%t,"status":%q,"revoked":%t,"rate_limit_per_minute":%s,` +
+		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":null,"usd_per_month":null},"effort_mode":%q,"created_at":"TIME","last_used_at":null`
 	keyJSON := func(label string, primary bool, limit, mode string, revoked bool) string {
-		return fmt.Sprintf(key, label, primary, limit, mode, revoked)
+		return fmt.Sprintf(key, label, primary, map[bool]string{false: "active", true: "revoked"}[revoked], revoked, limit, mode)
 	}
 	remember := func(prefix string, into *string) func(out string) {
 		return func(out string) { *into = regexp.MustCompile(prefix + `_[0-9A-Za-z]{20}`).FindString(out) }
@@ -361,13 +362,13 @@ func TestConfigurations(t *testing.T) {
 	write("broken.caddyfile", "{\n\ttollgate {\n\t\tnonsense\n\t}\n}\n")
 	write("field.json", `{"apps":{"tollgate":{"nonsense":1}}}`)
 	write("engine.json", `{"apps":{"tollgate":{"database":{"engine":"no_such"}}}}`)
-	write("service.json", `{"apps":{"tollgate":{"databases":{"board":{"engine":"sqlite","path":"x"}}}}}`)
+	write("service.json", `{"apps":{"tollgate":{"databases":{"no_such":{"engine":"sqlite","path":"x"}}}}}`)
 	write("ring.json", `{"apps":{"tollgate":{"keyring":{"ring":"aes","keys":["x"]}}}}`)
 	write("path.json", `{"apps":{"tollgate":{"database":{"engine":"sqlite","path":"Caddyfile/x.db"}}}}`)
 	write("catalog.json", `{"apps":{"tollgate":{"catalog":{"enable":["no_such"]}}}}`)
 	for name, want := range map[string]string{
 		"none.json": "reading the configuration", "broken.caddyfile": "unknown option \"nonsense\"", "field.json": "nonsense",
-		"engine.json": "no_such", "service.json": "board", "ring.json": "master key", "other.conf": "--adapter",
+		"engine.json": "no_such", "service.json": `no service "no_such"`, "ring.json": "master key", "other.conf": "--adapter",
 		"path.json": "not a directory", "catalog.json": "no_such",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

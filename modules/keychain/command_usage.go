@@ -91,7 +91,7 @@ func usageCommands(o *options) *cobra.Command {
 		}
 		return s.answer(requests, func(w io.Writer) { showRequests(w, records) })
 	})
-	return group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(cmd))
+	return group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)), o.forUser(cmd))
 }
 
 func showRequests(w io.Writer, records []keychain.Record) {

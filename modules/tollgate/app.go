@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,7 +88,8 @@ type App struct {
 	// tollgate.storage.postgres. Default: sqlite data/tollgate.db.
 	DatabaseRaw json.RawMessage `json:"database,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
-	// Databases for single services, by the name of the service: gateway.
+	// Databases for single services, by the name of the service: gateway, board,
+	// cms, answer, authserver, events.
 	DatabasesRaw map[string]json.RawMessage `json:"databases,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
 	// Where budgets are counted: tollgate.counters.memory for one node,
@@ -114,6 +116,9 @@ type App struct {
 	allow  []netip.Prefix
 
 	db       *store.DB
+	common   Storage
+	named    map[string]any // loaded storages of single services
+	opened   []opened       // what Start opens
 	counters counters.Store
 	ring     KeyringProvider
 	source   *catalog.Source
@@ -165,12 +170,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // provisionKeychain loads what the keychain works on: the database, the keyring
 // and the catalog. The command line has need of no more.
 func (a *App) provisionKeychain(ctx caddy.Context) error {
-	for name := range a.DatabasesRaw {
-		if name != GatewaySchema {
-			return fmt.Errorf("databases: there is no service %q; there is: %s", name, GatewaySchema)
-		}
-	}
-	storage, err := a.storage()
+	storage, err := a.storages()
 	if err != nil {
 		return err
 	}
@@ -179,9 +179,8 @@ func (a *App) provisionKeychain(ctx caddy.Context) error {
 		a.dir = local.Dir()
 	}
 	a.dbKey = storage.Key()
-	if a.db, err = take(a, databases, storage.Key(), func() (*store.DB, error) { return storage.Open(a.logger) },
-		func(db *store.DB) error { return db.Close() }); err != nil {
-		return fmt.Errorf("database: %w", err)
+	if a.db, err = a.open(storage, keychain.Schema()); err != nil {
+		return err
 	}
 	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
 		return fmt.Errorf("keyring: %w", err)
@@ -192,20 +191,62 @@ func (a *App) provisionKeychain(ctx caddy.Context) error {
 	return nil
 }
 
-// storage is the gateway's database, or the one of all services.
-func (a *App) storage() (Storage, error) {
-	if a.DatabasesRaw[GatewaySchema] != nil {
-		named, err := a.ctx.LoadModule(a, "DatabasesRaw")
+// Services are the names that a database of its own can be given to.
+var Services = []string{GatewaySchema, "board", "cms", "answer", "authserver", "events"}
+
+// opened is a database and a schema that Start puts into it.
+type opened struct {
+	db     *store.DB
+	schema store.Schema
+}
+
+// storages loads all storages and returns the gateway's.
+func (a *App) storages() (Storage, error) {
+	for name := range a.DatabasesRaw {
+		if !slices.Contains(Services, name) {
+			return nil, fmt.Errorf("databases: there is no service %q; there are: %s", name, strings.Join(Services, ", "))
+		}
+	}
+	if len(a.DatabasesRaw) > 0 {
+		loaded, err := a.ctx.LoadModule(a, "DatabasesRaw")
 		if err != nil {
 			return nil, fmt.Errorf("databases: %w", err)
 		}
-		return named.(map[string]any)[GatewaySchema].(Storage), nil
+		a.named = loaded.(map[string]any)
 	}
-	storage, err := guest[Storage](a.ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
+	common, err := guest[Storage](a.ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	return storage, nil
+	a.common = common
+	return a.storage(GatewaySchema), nil
+}
+
+// storage is a service's database, or the one of all services.
+func (a *App) storage(service string) Storage {
+	if named, ok := a.named[service].(Storage); ok {
+		return named
+	}
+	return a.common
+}
+
+// open takes a database, for Start to open with a schema in it.
+func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
+	db, err := take(a, databases, storage.Key(), func() (*store.DB, error) { return storage.Open(a.logger) },
+		func(db *store.DB) error { return db.Close() })
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	a.opened = append(a.opened, opened{db, schema})
+	return db, nil
+}
+
+// ServiceDatabase is the database of a service: its own where the configuration
+// names one, else that of all services. A module calls it while it is
+// provisioned; Start migrates the schema and opens the database, which is
+// waited for in the background where it is down.
+func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
+	return a.open(a.storage(service), schema)
 }
 
 // guest loads a guest module, or the default one when none is configured.
@@ -236,15 +277,21 @@ func (a *App) Start() error {
 	if err != nil {
 		return fmt.Errorf("keyring: %w", err)
 	}
-	if err := a.db.Register(keychain.Schema()); err != nil {
-		return fmt.Errorf("database: %w", err)
+	for _, o := range a.opened {
+		if err := o.db.Register(o.schema); err != nil {
+			return fmt.Errorf("database: %w", err)
+		}
 	}
 	key := gatewayKey{a.dbKey, a.ring.Key(), fmt.Sprint(a.allow)}
 	gateway, err := take(a, gateways, key, func() (*Gateway, error) { return newGateway(a.db, ring, a.allow, a.logger) }, (*Gateway).close)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	a.db.Start(a.ctx)
+	for i, o := range a.opened {
+		if !slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+			o.db.Start(a.ctx)
+		}
+	}
 	a.gateway.Store(gateway)
 	go a.source.Run(a.ctx)
 	if a.FirstRun != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // databaseWait is how long a command waits for the database.
@@ -37,9 +38,46 @@ const maxConfig = 64 << 20
 // that cannot be used within five seconds is an error. close gives everything
 // back; it is nil only beside an error.
 func OpenKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
-	raw, err := appConfig(configFile, adapter)
+	a, end, err := forCommand(configFile, adapter)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	ring, err := a.ring.Open(a.dir, a.logger)
+	if err == nil {
+		err = waitFor(ctx, a.db, keychain.Schema())
+	}
+	if err == nil {
+		service, err = keychain.New(a.db, ring, a.logger, time.Now)
+	}
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return service, a.source.Current(), func() { service.Close(); end() }, nil
+}
+
+// OpenDatabase opens the database of a service that a configuration file
+// describes, with the service's schema, for a command. See OpenKeychain.
+func OpenDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema) (db *store.DB, close func(), err error) {
+	a, end, err := forCommand(configFile, adapter)
+	if err != nil {
+		return nil, nil, err
+	}
+	if db, err = a.ServiceDatabase(service, schema); err == nil {
+		err = waitFor(ctx, db, schema)
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return db, end, nil
+}
+
+// forCommand makes the app of a configuration file without starting it.
+func forCommand(configFile, adapter string) (a *App, end func(), err error) {
+	raw, err := appConfig(configFile, adapter)
+	if err != nil {
+		return nil, nil, err
 	}
 	// An empty configuration gives the guests a place to live in. Only what a
 	// person has to know is logged.
@@ -47,53 +85,46 @@ func OpenKeychain(ctx context.Context, configFile, adapter string) (service *key
 		Logs: map[string]*caddy.CustomLog{caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "WARN"}}},
 	}})
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("preparing the configuration: %w", err)
+		return nil, nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
 	guests, cancel := caddy.NewContext(base)
-	a := new(App)
-	a.ctx, a.logger = guests, caddy.Log().Named("tollgate")
-	end := func() {
-		if service != nil {
-			service.Close()
-		}
+	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate")}
+	end = func() {
 		if err := a.release(); err != nil {
 			a.logger.Error("closing the database", zap.Error(err))
 		}
 		cancel()
 	}
-	if service, err = a.openKeychain(ctx, raw); err != nil {
-		end()
-		return nil, nil, nil, err
-	}
-	return service, a.source.Current(), end, nil
-}
-
-func (a *App) openKeychain(ctx context.Context, raw json.RawMessage) (*keychain.Service, error) {
 	if raw != nil {
-		if err := caddy.StrictUnmarshalJSON(raw, a); err != nil {
-			return nil, fmt.Errorf("the app tollgate of the configuration: %w", err)
+		if err = caddy.StrictUnmarshalJSON(raw, a); err != nil {
+			err = fmt.Errorf("the app tollgate of the configuration: %w", err)
 		}
 	}
-	if err := a.provisionKeychain(a.ctx); err != nil {
-		return nil, err
+	if err == nil {
+		err = a.provisionKeychain(guests)
 	}
-	ring, err := a.ring.Open(a.dir, a.logger)
 	if err != nil {
-		return nil, fmt.Errorf("keyring: %w", err)
+		end()
+		return nil, nil, err
 	}
-	if err := a.db.Register(keychain.Schema()); err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+	return a, end, nil
+}
+
+// waitFor opens a database for a command.
+func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
+	if err := db.Register(schema); err != nil {
+		return fmt.Errorf("database: %w", err)
 	}
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
-	a.db.Start(wait)
-	if a.db.WaitReady(wait) != nil {
+	db.Start(wait)
+	if db.WaitReady(wait) != nil {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, fmt.Errorf("the database cannot be used: %w", a.db.Ready())
+		return fmt.Errorf("the database cannot be used: %w", db.Ready())
 	}
-	return keychain.New(a.db, ring, a.logger, time.Now)
+	return nil
 }
 
 // appConfig is the configuration of the app in a file; nil: there is none.

@@ -35,6 +35,9 @@ type Gateway struct {
 	Memory   *cascade.Memory
 	// Sealer makes the tokens in which clients carry reasoning state.
 	Sealer *hub.Sealer
+	// UserTokenKeys verify the user tokens that SignUserToken makes; the first
+	// one signs.
+	UserTokenKeys [][]byte
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
 
@@ -54,13 +57,18 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 	if err != nil {
 		return nil, err
 	}
+	tokenKeys, err := userTokenKeys(context.Background(), ring)
+	if err != nil {
+		return nil, err
+	}
 	return &Gateway{
-		Sealer:    sealer,
-		Keychain:  service,
-		Usage:     keychain.NewUsageLog(service, logger),
-		Memory:    cascade.NewMemory(time.Now),
-		Providers: cascade.NewTransport(),
-		Custom:    cascade.NewGuardedTransport(allow),
+		Sealer:        sealer,
+		UserTokenKeys: tokenKeys,
+		Keychain:      service,
+		Usage:         keychain.NewUsageLog(service, logger),
+		Memory:        cascade.NewMemory(time.Now),
+		Providers:     cascade.NewTransport(),
+		Custom:        cascade.NewGuardedTransport(allow),
 	}, nil
 }
 

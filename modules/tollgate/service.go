@@ -24,6 +24,8 @@ func init() {
 //
 //	tollgate [<matcher>] gateway {
 //		max_body <size>           # default 32MB
+//		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
+//		console off | { … }       # the option console of keychain
 //		cascade { … }             # the options of cascade
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
@@ -62,10 +64,14 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 				return nil, h.Errf("max_body: %q is not a size such as 16MB", size)
 			}
 			long = strings.Replace(long, "max_size 32MB", "max_size "+quote(size), 1)
+		case "user_jwt":
+			long = strings.Replace(long, "\tapi_auth @management user_jwt\n", "\tapi_auth @management "+write(h.NextSegment())+"\n", 1)
+		case "console":
+			long = strings.Replace(long, "\tkeychain\n", "\tkeychain {\n"+write(h.NextSegment())+"\n}\n", 1)
 		case "cascade":
 			long = strings.Replace(long, "\tcascade\n", "\t"+write(h.NextSegment())+"\n", 1)
 		default:
-			return nil, h.Errf("unknown option %q; there are: max_body, cascade", option)
+			return nil, h.Errf("unknown option %q; there are: max_body, user_jwt, console, cascade", option)
 		}
 	}
 	// A block around the text makes it a segment that Caddy can parse.

@@ -310,7 +310,7 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 	r.classes |= 1 << f.class
 	if f.class != gone {
 		r.result.Failed = append(r.result.Failed, apierror.Attempt{
-			Provider: c.Provider.Code, Model: c.Model.ID, Status: f.status, Code: f.code,
+			Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code,
 			Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
 		})
 	}

@@ -41,7 +41,7 @@ func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.
 	if f != nil && f.class == fixable {
 		f = r.retry(c, key, f)
 	}
-	out := &Probe{OK: f == nil, Model: c.Model.ID, Latency: e.Now().Sub(r.start)}
+	out := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
 	if f == nil {
 		e.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
 		return out, nil
@@ -49,7 +49,7 @@ func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.
 	if n := len(r.result.Failed); n > 0 {
 		out.Failure = &r.result.Failed[n-1]
 	} else {
-		out.Failure = &apierror.Attempt{Provider: c.Provider.Code, Model: c.Model.ID, Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200)}
+		out.Failure = &apierror.Attempt{Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200)}
 	}
 	return out, nil
 }

@@ -51,6 +51,15 @@ type Candidate struct {
 	Custom bool
 }
 
+// ModelName is what users know the model by: its name in the catalog, or the
+// entry that they gave it.
+func (c *Candidate) ModelName() string {
+	if c.Custom {
+		return c.Entry
+	}
+	return c.Model.ID
+}
+
 // Routing is an Account over a catalog, ordered.
 type Routing struct {
 	catalog *catalog.Catalog
@@ -87,6 +96,9 @@ func (a *Account) NextKey() uint32 { return a.next.Add(1) }
 // Account reads what routing needs of the user, or takes it from the cache. An
 // unknown user has an empty account.
 func (s *Service) Account(ctx context.Context, userID string) (*Account, error) {
+	if !storableID(userID) {
+		return &Account{UserID: userID}, nil
+	}
 	if account, ok := s.accts.Get(userID); ok {
 		return account, nil
 	}

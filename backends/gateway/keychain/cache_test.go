@@ -22,7 +22,7 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 		n := p.start(t)
 		n.user(t, "alice")
 		for round := range 20 {
-			key, err := n.CreateKey(t.Context(), "alice", "", nil)
+			key, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func TestNotOpen(t *testing.T) {
 		n, ctx, cat := newNode(t, p.open(t)), t.Context(), testCatalog(t)
 		_, _, _, initUser := n.InitUser(ctx, "alice")
 		_, users := n.Users(ctx, "", 1)
-		_, create := n.CreateKey(ctx, "alice", "", nil)
+		_, create := n.CreateKey(ctx, "alice", KeyOptions{})
 		_, keys := n.Keys(ctx, "alice")
 		_, update := n.UpdateKey(ctx, "alice", "gk", KeyChange{})
 		_, rotate := n.RegenerateKey(ctx, "alice")

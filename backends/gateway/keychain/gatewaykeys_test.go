@@ -95,7 +95,7 @@ func TestKeyLifecycle(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		primary := n.user(t, "alice")
-		made, err := n.CreateKey(t.Context(), "alice", "ci", new(int64(60)))
+		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", RateLimitPerMinute: new(int64(60))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestKeyRefusals(t *testing.T) {
 		ctx := t.Context()
 		long := strings.Repeat("x", 101)
 		create := func(user, label string, limit *int64) error {
-			_, err := n.CreateKey(ctx, user, label, limit)
+			_, err := n.CreateKey(ctx, user, KeyOptions{Label: label, RateLimitPerMinute: limit})
 			return err
 		}
 		update := func(user, id string, change KeyChange) error {
@@ -250,7 +250,7 @@ func TestOnlyHashIsStored(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		first := n.user(t, "alice")
-		made, err := n.CreateKey(t.Context(), "alice", "", nil)
+		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +333,7 @@ func TestLastUsed(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		key := n.user(t, "alice")
-		idle, err := n.CreateKey(t.Context(), "alice", "idle", nil)
+		idle, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "idle"})
 		if err != nil {
 			t.Fatal(err)
 		}

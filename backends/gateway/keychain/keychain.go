@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -51,11 +52,13 @@ type Service struct {
 	flight  singleflight.Group
 	changes changes
 	used    usedKeys
+
+	spending spending
 }
 
 // New makes the service over a database with Schema registered.
 func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time.Time) (*Service, error) {
-	s := &Service{db: db, ring: ring, logger: logger, now: now}
+	s := &Service{db: db, ring: ring, logger: logger, now: now, spending: spending{writer: random(20)}}
 	var err error
 	s.keys, err = ristretto.NewCache(&ristretto.Config[string, *cachedKey]{
 		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, IgnoreInternalCost: true, // 100,000 keys
@@ -91,14 +94,14 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 	if err := checkText("user_id", id, 1, 200); err != nil {
 		return User{}, nil, false, err
 	}
-	row, plain := s.newKey(id, "primary", true, nil)
+	row, plain := s.newKey(id, true, primaryOptions)
 	user = User{ID: id, CreatedAt: row.CreatedAt}
 	err = s.write(ctx, func(ctx context.Context, tx querier) error {
 		created, err = s.insertUser(ctx, tx, user)
 		if err != nil || !created {
 			return err
 		}
-		return s.insertKey(ctx, tx, row, hashKey(plain))
+		return s.insertKey(ctx, tx, &row, hashKey(plain))
 	})
 	if err != nil {
 		return User{}, nil, false, err
@@ -120,8 +123,17 @@ func (s *Service) Users(ctx context.Context, after string, limit int) ([]User, e
 	return s.selectUsers(ctx, after, limit)
 }
 
+// maxID is more bytes than any id or name of an entry has.
+const maxID = 1000
+
+// storableID reports whether a row can have this id. What cannot is not found:
+// PostgreSQL would answer some such texts by an error.
+func storableID(id string) bool {
+	return len(id) <= maxID && utf8.ValidString(id) && strings.IndexByte(id, 0) < 0
+}
+
 func notFound(what, id string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %q", what, id)
+	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", what, id)
 }
 
 func invalid(param, format string, args ...any) error {

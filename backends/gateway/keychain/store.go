@@ -88,6 +88,9 @@ func (s *Service) insertUser(ctx context.Context, tx querier, u User) (created b
 }
 
 func (s *Service) requireUser(ctx context.Context, tx querier, id string) error {
+	if !storableID(id) {
+		return notFound("user", id)
+	}
 	var one int
 	err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT 1 FROM gateway_users WHERE id = ?`), id).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -104,6 +107,9 @@ func scanUser(row scanner) (u User, err error) {
 }
 
 func (s *Service) user(ctx context.Context, id string) (User, error) {
+	if !storableID(id) {
+		return User{}, notFound("user", id)
+	}
 	users, err := read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id = ?`, id)
 	if err != nil {
 		return User{}, err
@@ -115,49 +121,91 @@ func (s *Service) user(ctx context.Context, id string) (User, error) {
 }
 
 func (s *Service) selectUsers(ctx context.Context, after string, limit int) ([]User, error) {
+	if !storableID(after) {
+		return nil, nil
+	}
 	return read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
 // gateway keys
 
-const keyColumns = `id, user_id, label, masked, is_primary, rate_limit_per_minute, effort_mode, created_at, revoked_at, last_used_at`
+const keyColumns = `id, user_id, label, masked, is_primary, rate_limit_per_minute, expires_at, allowed_models,
+	tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at, revoked_at, last_used_at`
 
-func (s *Service) insertKey(ctx context.Context, tx querier, k GatewayKey, hash string) error {
-	_, err := s.exec(ctx, tx, `INSERT INTO gateway_keys
-		(id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, effort_mode, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), k.RateLimitPerMinute, string(k.EffortMode), micros(k.CreatedAt))
+func (s *Service) insertKey(ctx context.Context, tx querier, k *GatewayKey, hash string) error {
+	models, err := namesColumn(k.AllowedModels)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, tx, `INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, expires_at, allowed_models,
+		tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models,
+		k.Budgets.TokensPerDay, k.Budgets.TokensPerMonth, (*int64)(k.Budgets.USDPerDay), (*int64)(k.Budgets.USDPerMonth),
+		string(k.EffortMode), micros(k.CreatedAt))
 	return err
 }
 
-func scanKey(row scanner, more ...any) (k GatewayKey, err error) {
-	var limit, revoked, used sql.NullInt64
+func momentColumn(at *time.Time) any {
+	if at == nil {
+		return nil
+	}
+	return micros(*at)
+}
+
+func namesColumn(names []string) (any, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(names)
+	return string(text), err
+}
+
+func (s *Service) scanKey(row scanner, more ...any) (k GatewayKey, err error) {
+	var expires, revoked, used sql.NullInt64
+	var models sql.NullString
 	var created int64
-	var mode string
-	err = row.Scan(append([]any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &limit, &mode, &created, &revoked, &used}, more...)...)
-	if limit.Valid {
-		k.RateLimitPerMinute = &limit.Int64
+	b := &k.Budgets
+	err = row.Scan(append([]any{
+		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.RateLimitPerMinute, &expires, &models,
+		&b.TokensPerDay, &b.TokensPerMonth, &b.USDPerDay, &b.USDPerMonth, &k.EffortMode, &created, &revoked, &used,
+	}, more...)...)
+	if err != nil {
+		return k, err
 	}
-	k.EffortMode = EffortMode(mode)
-	k.CreatedAt = moment(created)
+	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = moment(created), optional(expires), optional(used)
 	k.Revoked = revoked.Valid
-	if used.Valid {
-		at := moment(used.Int64)
-		k.LastUsedAt = &at
+	if models.Valid {
+		err = json.Unmarshal([]byte(models.String), &k.AllowedModels)
 	}
+	k.judge(s.now())
 	return k, err
 }
 
+func optional(us sql.NullInt64) *time.Time {
+	if !us.Valid {
+		return nil
+	}
+	at := moment(us.Int64)
+	return &at
+}
+
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
-	return read(ctx, s, func(row scanner) (GatewayKey, error) { return scanKey(row) },
+	if !storableID(userID) {
+		return nil, nil
+	}
+	return read(ctx, s, func(row scanner) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM gateway_keys WHERE user_id = ? ORDER BY created_at, id LIMIT 10000`, userID)
 }
 
 // lockKey reads a key of the user for a change; revoked keys cannot be changed
 // but may be revoked again.
 func (s *Service) lockKey(ctx context.Context, tx querier, userID, keyID string) (*GatewayKey, string, error) {
+	if !storableID(userID) || !storableID(keyID) {
+		return nil, "", notFound("gateway key", keyID)
+	}
 	var hash string
-	k, err := scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`),
+	k, err := s.scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`),
 		keyID, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", notFound("gateway key", keyID)
@@ -167,7 +215,7 @@ func (s *Service) lockKey(ctx context.Context, tx querier, userID, keyID string)
 
 func (s *Service) primaryKey(ctx context.Context, tx querier, userID string) (*GatewayKey, string, error) {
 	var hash string
-	k, err := scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys
+	k, err := s.scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys
 		WHERE user_id = ? AND is_primary = 1 AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`), userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", nil
@@ -176,8 +224,14 @@ func (s *Service) primaryKey(ctx context.Context, tx querier, userID string) (*G
 }
 
 func (s *Service) updateKey(ctx context.Context, tx querier, k *GatewayKey) error {
-	_, err := s.exec(ctx, tx, `UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, effort_mode = ? WHERE id = ?`,
-		k.Label, k.RateLimitPerMinute, string(k.EffortMode), k.ID)
+	models, err := namesColumn(k.AllowedModels)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, tx, `UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?,
+		tokens_per_day = ?, tokens_per_month = ?, micro_usd_per_day = ?, micro_usd_per_month = ?, effort_mode = ? WHERE id = ?`,
+		k.Label, k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models, k.Budgets.TokensPerDay, k.Budgets.TokensPerMonth,
+		(*int64)(k.Budgets.USDPerDay), (*int64)(k.Budgets.USDPerMonth), string(k.EffortMode), k.ID)
 	return err
 }
 
@@ -188,13 +242,20 @@ func (s *Service) markRevoked(ctx context.Context, tx querier, keyID string) err
 }
 
 func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
-	keys, err := read(ctx, s, func(row scanner) (GatewayKey, error) { return scanKey(row) },
+	keys, err := read(ctx, s, func(row scanner) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM gateway_keys WHERE hash = ? AND revoked_at IS NULL`, hash)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	k := &keys[0]
-	return &Identity{UserID: k.UserID, KeyID: k.ID, Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, EffortMode: k.EffortMode}, nil
+	id := &Identity{
+		UserID: k.UserID, KeyID: k.ID, Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, EffortMode: k.EffortMode,
+		AllowedModels: k.AllowedModels, Budgets: k.Budgets,
+	}
+	if k.ExpiresAt != nil {
+		id.expires = micros(*k.ExpiresAt)
+	}
+	return id, nil
 }
 
 // provider keys
@@ -216,6 +277,9 @@ func (s *Service) insertProviderKey(ctx context.Context, tx querier, userID stri
 }
 
 func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
+	if !storableID(userID) {
+		return nil, nil
+	}
 	return read(ctx, s, func(row scanner) (k providerKeyRow, err error) {
 		var created int64
 		err = row.Scan(&k.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created)
@@ -226,6 +290,9 @@ func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]prov
 }
 
 func (s *Service) deleteProviderKey(ctx context.Context, tx querier, userID, id string) error {
+	if !storableID(userID) || !storableID(id) {
+		return notFound("provider key", id)
+	}
 	n, err := s.exec(ctx, tx, `DELETE FROM gateway_provider_keys WHERE id = ? AND user_id = ?`, id, userID)
 	if err == nil && n == 0 {
 		err = notFound("provider key", id)
@@ -252,6 +319,9 @@ const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, t
 	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
 
 func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
+	if !storableID(userID) {
+		return nil, nil
+	}
 	return read(ctx, s, scanModel, selectModelRows, userID)
 }
 
@@ -284,6 +354,9 @@ func (s *Service) updateModel(ctx context.Context, tx querier, m *modelRow) erro
 }
 
 func (s *Service) deleteModel(ctx context.Context, tx querier, userID, name string) error {
+	if !storableID(userID) || !storableID(name) {
+		return notFound("model entry", name)
+	}
 	n, err := s.exec(ctx, tx, `DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
 	if err == nil && n == 0 {
 		err = notFound("model entry", name)
@@ -294,6 +367,9 @@ func (s *Service) deleteModel(ctx context.Context, tx querier, userID, name stri
 // preferences
 
 func (s *Service) selectPreferences(ctx context.Context, userID string) (Preferences, error) {
+	if !storableID(userID) {
+		return Preferences{}, nil
+	}
 	found, err := read(ctx, s, func(row scanner) (p Preferences, err error) {
 		var preferred, providers, models string
 		if err = row.Scan(&preferred, &providers, &models); err != nil {

@@ -53,6 +53,7 @@ type UsageLog struct {
 	logger  *zap.Logger
 	mu      sync.Mutex
 	pending []Record
+	written int64 // records that were in pending
 	dropped int64
 	wake    chan struct{}
 	stop    chan struct{}
@@ -81,9 +82,11 @@ func (l *UsageLog) Add(r Record) {
 		return
 	}
 	l.pending = append(l.pending, r)
-	full := len(l.pending) >= batchRows
+	waiting := len(l.pending)
+	number := l.written + int64(waiting)
 	l.mu.Unlock()
-	if full {
+	l.service.spending.note(&r, number)
+	if waiting >= batchRows {
 		select {
 		case l.wake <- struct{}{}:
 		default:
@@ -139,13 +142,15 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 		n := min(left, batchRows)
 		l.mu.Lock()
 		batch := l.pending[:n:n] // it stays in pending until it is written
+		last := l.written + int64(n)
 		l.mu.Unlock()
-		if err := l.write(ctx, batch, used); err != nil {
+		if err := l.write(ctx, batch, last, used); err != nil {
 			l.service.used.giveBack(used)
 			return err
 		}
 		l.mu.Lock()
 		clear(batch) // the texts may go
+		l.written = last
 		if l.pending = l.pending[n:]; len(l.pending) == 0 {
 			l.pending = nil
 		}
@@ -155,10 +160,24 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 	return nil
 }
 
-func (l *UsageLog) write(ctx context.Context, batch []Record, used map[string]int64) error {
+// write writes a batch, whose last record has the number last, and its sums.
+func (l *UsageLog) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
+	hours, days := rollUp(batch)
+	tracked := l.service.spending.tracked.Load() > 0
 	return l.service.write(ctx, func(ctx context.Context, tx querier) error {
 		if err := l.service.insertUsage(ctx, tx, batch); err != nil {
 			return err
+		}
+		if err := l.service.addSums(ctx, tx, hourly, hours); err != nil {
+			return err
+		}
+		if err := l.service.addSums(ctx, tx, daily, days); err != nil {
+			return err
+		}
+		if tracked {
+			if err := l.service.markWritten(ctx, tx, last); err != nil {
+				return err
+			}
 		}
 		return l.service.touchKeys(ctx, tx, used)
 	})

@@ -87,6 +87,9 @@ func (s *Service) touchKeys(ctx context.Context, tx querier, used map[string]int
 // Recent lists a user's requests, newest first, at most limit (1..500) of them
 // before the request with id before (0: from the newest).
 func (s *Service) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
+	if !storableID(userID) {
+		return nil, nil
+	}
 	if before <= 0 {
 		before = 1<<63 - 1
 	}

@@ -1,0 +1,271 @@
+package keychain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// KeyOptions are what a new key is made with; the zero value has no limits.
+type KeyOptions struct {
+	Label              string
+	RateLimitPerMinute *int64
+	ExpiresAt          *time.Time
+	AllowedModels      []string
+	Budgets            Budgets
+	// EffortMode; empty: EffortOverride.
+	EffortMode EffortMode
+}
+
+// Budgets bound what a key may spend in a UTC day and in a UTC month; nil:
+// unlimited. Tokens are those of the prompt and of the answer. Requests of models
+// whose price is not known cost no money here: bound those by tokens.
+type Budgets struct {
+	TokensPerDay   *int64    `json:"tokens_per_day"`
+	TokensPerMonth *int64    `json:"tokens_per_month"`
+	USDPerDay      *MicroUSD `json:"usd_per_day"`
+	USDPerMonth    *MicroUSD `json:"usd_per_month"`
+}
+
+// none reports whether nothing is bounded.
+func (b *Budgets) none() bool {
+	return b.TokensPerDay == nil && b.TokensPerMonth == nil && b.USDPerDay == nil && b.USDPerMonth == nil
+}
+
+// MicroUSD is money in millionths of a US dollar; JSON has it as a decimal
+// number of dollars.
+type MicroUSD int64
+
+const microsPerUSD = 1_000_000
+
+// String is the number of dollars.
+func (m MicroUSD) String() string {
+	whole, part, sign := int64(m)/microsPerUSD, int64(m)%microsPerUSD, ""
+	if m < 0 {
+		whole, part, sign = -whole, -part, "-"
+	}
+	text := sign + strconv.FormatInt(whole, 10)
+	if part > 0 {
+		text += "." + strings.TrimRight(fmt.Sprintf("%06d", part), "0")
+	}
+	return text
+}
+
+// ParseUSD reads a decimal number of dollars, rounded to a millionth.
+func ParseUSD(text string) (MicroUSD, error) {
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(usd) || math.Abs(usd) > maxUSD {
+		return 0, fmt.Errorf("%.40q is no amount of US dollars of at most %d", text, maxUSD)
+	}
+	return MicroUSD(math.Round(usd * microsPerUSD)), nil // exact: below 2^53
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m MicroUSD) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *MicroUSD) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte("null")) {
+		return nil
+	}
+	var number json.Number
+	if text[0] == '"' || json.Unmarshal(text, &number) != nil {
+		return fmt.Errorf("%.40q is no number of US dollars", text)
+	}
+	parsed, err := ParseUSD(number.String())
+	if err == nil {
+		*m = parsed
+	}
+	return err
+}
+
+// Bounds of what a key can be given.
+const (
+	maxAllowedModels = 100
+	maxModelPattern  = 200
+	maxBudgetTokens  = 1_000_000_000_000_000
+	maxUSD           = 1_000_000_000
+)
+
+func (o *KeyOptions) check(now time.Time) error {
+	if err := checkText("label", o.Label, 0, 100); err != nil {
+		return err
+	}
+	if err := checkLimit(o.RateLimitPerMinute); err != nil {
+		return err
+	}
+	if err := checkExpiry(o.ExpiresAt, now); err != nil {
+		return err
+	}
+	if err := checkAllowedModels(o.AllowedModels); err != nil {
+		return err
+	}
+	if err := o.Budgets.check(); err != nil {
+		return err
+	}
+	return checkEffortMode(o.EffortMode)
+}
+
+func checkLimit(limit *int64) error {
+	if limit != nil && (*limit < 1 || *limit > 1_000_000_000) {
+		return invalid("rate_limit_per_minute", "rate_limit_per_minute must be from 1 to 1,000,000,000; leave it out for no limit")
+	}
+	return nil
+}
+
+func checkEffortMode(mode EffortMode) error {
+	switch mode {
+	case EffortOverride, EffortModelWins, EffortMax:
+		return nil
+	default:
+		return invalid("effort_mode", "effort_mode must be one of override, model_wins, max_of_both")
+	}
+}
+
+func checkExpiry(at *time.Time, now time.Time) error {
+	if at == nil {
+		return nil
+	}
+	if !at.After(now) {
+		return invalid("expires_at", "expires_at must be in the future; revoke the key to end it now")
+	}
+	if at.UTC().Year() > 9999 {
+		return invalid("expires_at", "expires_at must be before the year 10000; leave it out for never")
+	}
+	return nil
+}
+
+// checkAllowedModels takes names of entries, which have a slash, and beginnings
+// of such names with a star behind.
+func checkAllowedModels(patterns []string) error {
+	if len(patterns) > maxAllowedModels {
+		return invalid("allowed_models", "allowed_models must have at most %d names; use patterns such as provider/*", maxAllowedModels)
+	}
+	for i, p := range patterns {
+		param := fmt.Sprintf("allowed_models[%d]", i)
+		if err := checkText(param, p, 1, maxModelPattern); err != nil {
+			return err
+		}
+		name, isPrefix := strings.CutSuffix(p, "*")
+		if strings.ContainsAny(name, " *") || !isPrefix && !strings.Contains(name, "/") {
+			return invalid(param, "%s must be provider/model, provider/* or the beginning of a name with a * behind it", param)
+		}
+	}
+	return nil
+}
+
+func (b *Budgets) check() error {
+	for name, tokens := range map[string]*int64{"tokens_per_day": b.TokensPerDay, "tokens_per_month": b.TokensPerMonth} {
+		if tokens != nil && (*tokens < 1 || *tokens > maxBudgetTokens) {
+			return invalid("budgets."+name, "budgets.%s must be from 1 to %d; leave it out for no limit", name, int64(maxBudgetTokens))
+		}
+	}
+	for name, usd := range map[string]*MicroUSD{"usd_per_day": b.USDPerDay, "usd_per_month": b.USDPerMonth} {
+		if usd != nil && (*usd < 1 || *usd > maxUSD*microsPerUSD) {
+			return invalid("budgets."+name, "budgets.%s must be from 0.000001 to %d; leave it out for no limit", name, maxUSD)
+		}
+	}
+	return nil
+}
+
+// Statuses of a key.
+const (
+	StatusActive  = "active"
+	StatusExpired = "expired"
+	StatusRevoked = "revoked"
+)
+
+// options are what a key goes on with when its text is replaced.
+func (k *GatewayKey) options() KeyOptions {
+	return KeyOptions{
+		Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, ExpiresAt: k.ExpiresAt,
+		AllowedModels: k.AllowedModels, Budgets: k.Budgets, EffortMode: k.EffortMode,
+	}
+}
+
+// judge sets the status.
+func (k *GatewayKey) judge(now time.Time) {
+	switch {
+	case k.Revoked:
+		k.Status = StatusRevoked
+	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		k.Status = StatusExpired
+	default:
+		k.Status = StatusActive
+	}
+}
+
+// KeyChange is an update of a key; nil fields stay.
+type KeyChange struct {
+	Label              *string
+	RateLimitPerMinute *int64
+	// ClearRateLimit makes the key unlimited.
+	ClearRateLimit bool
+	ExpiresAt      *time.Time
+	// ClearExpiry makes the key last.
+	ClearExpiry bool
+	// AllowedModels; of no elements: all.
+	AllowedModels *[]string
+	// Budgets replaces all four.
+	Budgets    *Budgets
+	EffortMode *EffortMode
+}
+
+func (c *KeyChange) check(now time.Time) error {
+	if c.RateLimitPerMinute != nil && c.ClearRateLimit {
+		return invalid("clear_rate_limit", "clear_rate_limit and rate_limit_per_minute exclude each other")
+	}
+	if c.ExpiresAt != nil && c.ClearExpiry {
+		return invalid("clear_expiry", "clear_expiry and expires_at exclude each other")
+	}
+	changed := KeyOptions{EffortMode: EffortOverride}
+	changed.apply(c)
+	return changed.check(now)
+}
+
+func (o *KeyOptions) apply(c *KeyChange) {
+	if c.Label != nil {
+		o.Label = *c.Label
+	}
+	if c.RateLimitPerMinute != nil || c.ClearRateLimit {
+		o.RateLimitPerMinute = c.RateLimitPerMinute
+	}
+	if c.ExpiresAt != nil || c.ClearExpiry {
+		o.ExpiresAt = c.ExpiresAt
+	}
+	if c.AllowedModels != nil {
+		o.AllowedModels = *c.AllowedModels
+	}
+	if c.Budgets != nil {
+		o.Budgets = *c.Budgets
+	}
+	if c.EffortMode != nil {
+		o.EffortMode = *c.EffortMode
+	}
+}
+
+// set gives a key its options.
+func (k *GatewayKey) set(o KeyOptions, now time.Time) {
+	k.Label, k.RateLimitPerMinute, k.EffortMode, k.Budgets = o.Label, o.RateLimitPerMinute, o.EffortMode, o.Budgets
+	k.AllowedModels, k.ExpiresAt = nil, nil
+	if len(o.AllowedModels) > 0 {
+		k.AllowedModels = o.AllowedModels
+	}
+	if o.ExpiresAt != nil {
+		at := o.ExpiresAt.UTC().Truncate(time.Microsecond) // as it is stored
+		k.ExpiresAt = &at
+	}
+	k.judge(now)
+}
+
+// errPrimaryExpired keeps a rotation from giving a key back the time it had not.
+func errPrimaryExpired() error {
+	return apierror.New(http.StatusConflict, "expired", "the primary key has expired: set its expires_at anew before it is replaced")
+}

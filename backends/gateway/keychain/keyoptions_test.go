@@ -1,0 +1,291 @@
+package keychain
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func fullOptions() KeyOptions {
+	return KeyOptions{
+		Label: "ci", RateLimitPerMinute: new(int64(60)), ExpiresAt: new(start.Add(time.Hour)), AllowedModels: []string{"alpha/*", "beta/mid"},
+		Budgets: Budgets{
+			TokensPerDay: new(int64(1)), TokensPerMonth: new(int64(maxBudgetTokens)),
+			USDPerDay: new(MicroUSD(1)), USDPerMonth: new(MicroUSD(maxUSD * microsPerUSD)),
+		},
+		EffortMode: EffortMax,
+	}
+}
+
+// TestKeyOptions makes a key with all options, reads it back in every way there
+// is, changes it and replaces it.
+func TestKeyOptions(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		first := n.user(t, "alice")
+		want := fullOptions()
+		made, err := n.CreateKey(t.Context(), "alice", want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.options(); !reflect.DeepEqual(got, want) || made.Status != StatusActive {
+			t.Errorf("made %s with %+v, want %+v", made.Status, got, want)
+		}
+		keys, err := n.Keys(t.Context(), "alice")
+		if err != nil || len(keys) != 2 || !reflect.DeepEqual(keys[1], made.GatewayKey) {
+			t.Fatalf("read %+v, error %v\nwant %+v", keys, err, made.GatewayKey)
+		}
+		id, err := n.Authenticate(t.Context(), made.Key)
+		if err != nil || !reflect.DeepEqual(id.Budgets, want.Budgets) || !reflect.DeepEqual(id.AllowedModels, want.AllowedModels) {
+			t.Errorf("identity %+v, error %v", id, err)
+		}
+
+		// What is left out stays.
+		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build")})
+		want.Label = "build"
+		if err != nil || !reflect.DeepEqual(changed.options(), want) {
+			t.Errorf("changed %+v, error %v", changed, err)
+		}
+		changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{
+			ClearExpiry: true, ClearRateLimit: true, AllowedModels: new([]string{}), Budgets: &Budgets{TokensPerDay: new(int64(5))}, EffortMode: new(EffortOverride),
+		})
+		open := KeyOptions{Label: "build", Budgets: Budgets{TokensPerDay: new(int64(5))}, EffortMode: EffortOverride}
+		if err != nil || !reflect.DeepEqual(changed.options(), open) {
+			t.Errorf("opened %+v, error %v", changed, err)
+		}
+		if keys, err = n.Keys(t.Context(), "alice"); err != nil || !reflect.DeepEqual(keys[1].options(), open) {
+			t.Errorf("read %+v, error %v", keys, err)
+		}
+
+		// The primary key hands its options on.
+		change := fullOptions()
+		_, err = n.UpdateKey(t.Context(), "alice", first.ID, KeyChange{
+			Label: &change.Label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt,
+			AllowedModels: &change.AllowedModels, Budgets: &change.Budgets, EffortMode: &change.EffortMode,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rotated, err := n.RegenerateKey(t.Context(), "alice")
+		if err != nil || !rotated.IsPrimary || !reflect.DeepEqual(rotated.options(), change) {
+			t.Errorf("rotated %+v, error %v", rotated, err)
+		}
+
+		// But not beyond its end.
+		n.clock.offset.Store(int64(2 * time.Hour))
+		_, err = n.RegenerateKey(t.Context(), "alice")
+		wantRefusal(t, err, 409, "expired", "")
+		if keys, err = n.Keys(t.Context(), "alice"); err != nil || len(keys) != 3 || keys[2].Status != StatusExpired || keys[0].Status != StatusRevoked {
+			t.Errorf("keys %+v, error %v", keys, err)
+		}
+	})
+}
+
+// TestExpiry lets keys end while they are in the cache, and gives them more time.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.Add(time.Minute))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.keys.Wait()
+		n.clock.offset.Store(int64(time.Minute - time.Millisecond)) // the next look at it is the minute
+		_, ended := n.Authenticate(t.Context(), key.Key)
+		_, unknown := n.Authenticate(t.Context(), "ak-unknown")
+		if ended == nil || ended.Error() != unknown.Error() {
+			t.Errorf("expired: %v, unknown: %v", ended, unknown)
+		}
+		n.keys.Del(hashKey(key.Key))
+		wantUnknownKey(t, n, key.Key)
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: new(start.Add(time.Hour))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestKeyOptionRefusals(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	key := n.user(t, "alice")
+	for param, options := range map[string]KeyOptions{
+		"expires_at":               {ExpiresAt: new(start)},
+		"allowed_models":           {AllowedModels: make([]string, 101)},
+		"allowed_models[0]":        {AllowedModels: []string{""}},
+		"allowed_models[1]":        {AllowedModels: []string{"a/b", strings.Repeat("x", 200) + "/"}},
+		"allowed_models[2]":        {AllowedModels: []string{"a/*", "*", "model"}},
+		"allowed_models[3]":        {AllowedModels: []string{"a/*", "*", "ab*", "a*b/c"}},
+		"budgets.tokens_per_day":   {Budgets: Budgets{TokensPerDay: new(int64(0))}},
+		"budgets.tokens_per_month": {Budgets: Budgets{TokensPerMonth: new(int64(maxBudgetTokens + 1))}},
+		"budgets.usd_per_day":      {Budgets: Budgets{USDPerDay: new(MicroUSD(0))}},
+		"budgets.usd_per_month":    {Budgets: Budgets{USDPerMonth: new(MicroUSD(-1))}},
+		"effort_mode":              {EffortMode: "most"},
+	} {
+		_, err := n.CreateKey(t.Context(), "alice", options)
+		wantRefusal(t, err, 400, "invalid_value", param)
+		change := KeyChange{ExpiresAt: options.ExpiresAt, Budgets: &options.Budgets}
+		if options.AllowedModels != nil {
+			change.AllowedModels = &options.AllowedModels
+		}
+		if options.EffortMode != "" {
+			change.EffortMode = &options.EffortMode
+		}
+		_, err = n.UpdateKey(t.Context(), "alice", key.ID, change)
+		wantRefusal(t, err, 400, "invalid_value", param)
+	}
+	_, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.AddDate(9000, 0, 0))})
+	wantRefusal(t, err, 400, "invalid_value", "expires_at")
+	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: new(start.Add(time.Hour)), ClearExpiry: true})
+	wantRefusal(t, err, 400, "invalid_value", "clear_expiry")
+	keys, err := n.Keys(t.Context(), "alice")
+	if err != nil || len(keys) != 1 || !reflect.DeepEqual(keys[0].options(), primaryOptions) {
+		t.Errorf("after all that: %+v, error %v", keys, err)
+	}
+}
+
+func TestAllows(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		patterns, yes, no string
+	}{
+		{"", "a/b x/y", ""},
+		{"a/b", "a/b", "a/bc a/ a"},
+		{"a/*", "a/b a/b/c a/", "a ab/c"},
+		{"a/b* c/d", "a/b a/bc c/d", "a/c c/dd"},
+		{"*", "a/b", ""},
+	} {
+		id := Identity{AllowedModels: strings.Fields(test.patterns)}
+		for want, entries := range map[bool]string{true: test.yes, false: test.no} {
+			for entry := range strings.FieldsSeq(entries) {
+				if id.Allows(entry) != want {
+					t.Errorf("%q allows %q: %t", test.patterns, entry, !want)
+				}
+			}
+		}
+	}
+}
+
+func TestMicroUSD(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]MicroUSD{
+		"0": 0, "1": 1_000_000, "0.000001": 1, "12.5": 12_500_000, "-0.25": -250_000, "1e3": 1_000_000_000, "0.0000004": 0,
+		"1000000000": maxUSD * microsPerUSD, "123456789.654321": 123_456_789_654_321,
+	} {
+		var got MicroUSD
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: %d, error %v, want %d", text, got, err, want)
+		}
+		again, err := json.Marshal(want)
+		var back MicroUSD
+		if err != nil || json.Unmarshal(again, &back) != nil || back != want {
+			t.Errorf("%s: back and forth %s, %d, error %v", text, again, back, err)
+		}
+	}
+	for want, m := range map[string]MicroUSD{"0.1": 100_000, "-0.000001": -1, "7": 7_000_000, "-9223372036854.775808": math.MinInt64} {
+		if got := m.String(); got != want {
+			t.Errorf("%d: %s, want %s", int64(m), got, want)
+		}
+	}
+	for _, text := range []string{`"1"`, `true`, `{}`, `[1]`, `1e10`, `1e400`, `-2000000000`} {
+		if err := json.Unmarshal([]byte(text), new(MicroUSD)); err == nil {
+			t.Errorf("%s is read", text)
+		}
+	}
+	for _, text := range []string{"", "NaN", "Inf", "1_0x", "1 USD"} {
+		if m, err := ParseUSD(text); err == nil {
+			t.Errorf("%s is %d", text, m)
+		}
+	}
+}
+
+func TestKeyJSON(t *testing.T) {
+	t.Parallel()
+	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start}
+	k.set(KeyOptions{Budgets: Budgets{USDPerDay: new(MicroUSD(2_500_000))}, EffortMode: EffortOverride, AllowedModels: []string{}}, start)
+	got, err := json.Marshal(k)
+	want := `{"id":"gk_1","user_id":"alice","label":"","masked":"","is_primary":false,"status":"active","revoked":false,"rate_limit_per_minute":null,` +
+		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null},` +
+		`"effort_mode":"override","created_at":"2026-03-01T10:20:00Z","last_used_at":null}`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s, error %v\nwant %s", got, err, want)
+	}
+}
+
+// hostileIDs can be in no row; PostgreSQL takes the first two for errors.
+var hostileIDs = []string{"a\x00b", "\xff", strings.Repeat("x", maxID+1), strings.Repeat("\x00", 1<<20)}
+
+func TestHostileIDs(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		cat, ctx := testCatalog(t), t.Context()
+		for _, id := range append(hostileIDs, "gk_unknown") {
+			_, user := n.User(ctx, id)
+			_, create := n.CreateKey(ctx, id, KeyOptions{})
+			_, update := n.UpdateKey(ctx, "alice", id, KeyChange{})
+			_, updateOf := n.UpdateKey(ctx, id, "gk", KeyChange{})
+			_, rotate := n.RegenerateKey(ctx, id)
+			_, provider := n.AddProviderKey(ctx, id, "alpha", secret, "", anyProvider)
+			_, model := n.AddModel(ctx, id, CustomModel{Entry: "local/x", BaseURL: "http://h/v1", Model: "x", Tier: 1})
+			_, change := n.ChangeModel(ctx, cat, "alice", id, ModelChange{})
+			_, changeOf := n.ChangeModel(ctx, cat, id, "alpha/large", ModelChange{})
+			for name, err := range map[string]error{
+				"user": user, "create": create, "update": update, "update of": updateOf, "rotate": rotate, "provider key": provider, "model": model,
+				"change": change, "change of": changeOf, "preferences": n.SetPreferences(ctx, cat, id, Preferences{}),
+				"revoke": n.RevokeKey(ctx, "alice", id), "revoke of": n.RevokeKey(ctx, id, "gk"),
+				"remove key": n.DeleteProviderKey(ctx, "alice", id), "remove key of": n.DeleteProviderKey(ctx, id, "pk"),
+				"remove model": n.RemoveModel(ctx, "alice", id), "remove model of": n.RemoveModel(ctx, id, "me"),
+			} {
+				t.Run(name, func(t *testing.T) {
+					wantRefusal(t, err, 404, "not_found", "")
+					if err != nil && len(err.Error()) > 1000 {
+						t.Errorf("%d bytes of error", len(err.Error()))
+					}
+				})
+			}
+			var none int
+			for name, read := range map[string]func() (int, error){
+				"users":         func() (int, error) { u, err := n.Users(ctx, id, 5); return min(len(u), none), err },
+				"keys":          func() (int, error) { k, err := n.Keys(ctx, id); return len(k), err },
+				"provider keys": func() (int, error) { k, err := n.ProviderKeys(ctx, id); return len(k), err },
+				"recent":        func() (int, error) { r, err := n.Recent(ctx, id, 0, 5); return len(r), err },
+				"account":       func() (int, error) { a, err := n.Account(ctx, id); return len(a.models), err },
+				"preferences":   func() (int, error) { p, err := n.Preferences(ctx, id); return len(p.ExcludedModels), err },
+				"usage":         func() (int, error) { u, err := n.Usage(ctx, id, UsageQuery{}); return len(u.ByDay), err },
+			} {
+				if got, err := read(); err != nil || got != 0 {
+					t.Errorf("%s: %d, error %v", name, got, err)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkAllows(b *testing.B) {
+	id := Identity{AllowedModels: make([]string, 0, maxAllowedModels)}
+	for i := range maxAllowedModels {
+		id.AllowedModels = append(id.AllowedModels, fmt.Sprintf("provider-%d/*", i))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if !id.Allows("provider-99/model") {
+			b.Fatal("refused")
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package keychain
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+// Reencryption is what Reencrypt did.
+type Reencryption struct {
+	// Total is the number of sealed texts that there were.
+	Total int `json:"total"`
+	// Resealed texts were under an older key and are under the current one now.
+	Resealed int `json:"resealed"`
+	// Changed texts were replaced or removed by somebody else meanwhile, which
+	// puts them under the current key of that node. Run it again to be sure.
+	Changed int `json:"changed"`
+	// Unreadable texts open with none of the configured keys; they stay as they are.
+	Unreadable int `json:"unreadable"`
+}
+
+// reencryptBatch is how many texts are read, and changed by one transaction.
+const reencryptBatch = 100
+
+// sealedText is a sealed column of a row.
+type sealedText struct {
+	id, sealed string
+	resealed   string // empty: it stays
+}
+
+// sealedColumns are where the keychain keeps sealed texts. The associated data
+// of each is the name of the table, a slash and the id.
+var sealedColumns = []struct{ table, count, page, swap string }{
+	{
+		"gateway_provider_keys",
+		`SELECT count(*) FROM gateway_provider_keys`,
+		`SELECT id, sealed FROM gateway_provider_keys WHERE id > ? ORDER BY id LIMIT ?`,
+		`UPDATE gateway_provider_keys SET sealed = ? WHERE id = ? AND sealed = ?`,
+	},
+	{
+		"gateway_models",
+		`SELECT count(*) FROM gateway_models WHERE sealed IS NOT NULL`,
+		`SELECT id, sealed FROM gateway_models WHERE sealed IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
+		`UPDATE gateway_models SET sealed = ? WHERE id = ? AND sealed = ?`,
+	},
+}
+
+// Reencrypt seals every text that is not under the current key of the keyring
+// anew, in batches that do not keep others from working. A text that is changed
+// meanwhile is left alone. It may be ended at any point and run again. progress
+// may be nil.
+func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int)) (Reencryption, error) {
+	var result Reencryption
+	for _, column := range sealedColumns {
+		counts, err := read(ctx, s, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, column.count)
+		if err != nil {
+			return result, err
+		}
+		result.Total += counts[0]
+	}
+	done := 0
+	for _, column := range sealedColumns {
+		for after, more := "", true; more; {
+			page, err := read(ctx, s, func(row scanner) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
+				column.page, after, reencryptBatch)
+			if err != nil {
+				return result, err
+			}
+			if more = len(page) == reencryptBatch; more {
+				after = page[len(page)-1].id
+			}
+			if err := s.reseal(ctx, column.table, page, &result); err != nil {
+				return result, err
+			}
+			if err := s.swap(ctx, column.swap, page, &result); err != nil {
+				return result, err
+			}
+			if done += len(page); progress != nil && len(page) > 0 {
+				progress(done, max(done, result.Total)) // some may have been added
+			}
+		}
+	}
+	result.Total = max(done, result.Total)
+	return result, nil
+}
+
+func (s *Service) reseal(ctx context.Context, table string, page []sealedText, result *Reencryption) error {
+	for i := range page {
+		t := &page[i]
+		if s.ring.Current(t.sealed) {
+			continue
+		}
+		associated := []byte(table + "/" + t.id)
+		plain, err := s.ring.Open(ctx, t.sealed, associated)
+		if errors.Is(err, keyring.ErrOpen) { // one bad text must not keep the others under the old key
+			s.logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
+				zap.String("table", table), zap.String("id", t.id))
+			result.Unreadable++
+			continue
+		}
+		if err == nil {
+			t.resealed, err = s.ring.Seal(ctx, plain, associated)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// swap writes what was sealed anew where the old text still is.
+func (s *Service) swap(ctx context.Context, statement string, page []sealedText, result *Reencryption) error {
+	var resealed, changed int
+	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+		resealed, changed = 0, 0
+		for i := range page {
+			t := &page[i]
+			if t.resealed == "" {
+				continue
+			}
+			n, err := s.exec(ctx, tx, statement, t.resealed, t.id, t.sealed)
+			if err != nil {
+				return err
+			}
+			resealed, changed = resealed+int(n), changed+1-int(n)
+		}
+		return nil
+	})
+	if err == nil {
+		result.Resealed, result.Changed = result.Resealed+resealed, result.Changed+changed
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package keychain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+// rings are a keyring of one key, and one with a newer key before it.
+func rings(t *testing.T) (before, after *keyring.AES) {
+	t.Helper()
+	first, second := []byte(strings.Repeat("1", 32)), []byte(strings.Repeat("2", 32))
+	before, err := keyring.NewAES(first)
+	if err == nil {
+		after, err = keyring.NewAES(second, first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before, after
+}
+
+// sealedTexts are all of the database, by id.
+func (n *node) sealedTexts(t *testing.T) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	rows, err := read(t.Context(), n.Service, func(row scanner) (s sealedText, err error) { return s, row.Scan(&s.id, &s.sealed) },
+		"SELECT id, sealed FROM gateway_provider_keys UNION ALL SELECT id, sealed FROM gateway_models WHERE sealed IS NOT NULL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		all[row.id] = row.sealed
+	}
+	return all
+}
+
+func secretOf(i int) string { return fmt.Sprintf("sk-secret-%d", i) }
+
+// TestReencrypt rotates the master key: killed in the middle, run again, run
+// once more, while others read and change keys all along.
+func TestReencrypt(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		before, after := rings(t)
+		n := p.start(t)
+		n.ring = before
+		n.user(t, "alice")
+		n.user(t, "bob")
+		const keys = 2*reencryptBatch - 50 // less than a user can have
+		for i := range keys {
+			n.providerKey(t, "alice", "alpha", secretOf(i))
+		}
+		for i := range 120 {
+			m := CustomModel{Entry: fmt.Sprint("local/", i), BaseURL: "http://h/v1", Model: "x", Tier: 1}
+			if i%2 == 0 {
+				m.APIKey = secretOf(i)
+			}
+			if _, err := n.AddModel(t.Context(), "bob", m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.ring = after
+
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() { // readers work at every moment
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				alice, err := n.readAccount(context.Background(), "alice")
+				if err != nil || len(alice.keys) != keys {
+					t.Errorf("alice has %d keys, error %v", len(alice.keys), err)
+					return
+				}
+				for i, k := range alice.keys {
+					if k.secret != secretOf(i) {
+						t.Errorf("key %d reads %q", i, k.secret)
+						return
+					}
+				}
+				if bob, err := n.readAccount(context.Background(), "bob"); err != nil || len(bob.customKeys) != 60 {
+					t.Errorf("bob has %d keys, error %v", len(bob.customKeys), err)
+					return
+				}
+			}
+		})
+
+		ctx, kill := context.WithCancel(t.Context())
+		var told []string
+		result, err := n.Reencrypt(ctx, func(done, total int) {
+			told = append(told, fmt.Sprint(done, "/", total))
+			kill()
+		})
+		if !errors.Is(err, context.Canceled) || result.Resealed != reencryptBatch {
+			t.Errorf("killed: %+v, error %v", result, err)
+		}
+		equal(t, told, []string{"100/210"})
+
+		told = nil
+		result, err = n.Reencrypt(t.Context(), func(done, total int) { told = append(told, fmt.Sprint(done, "/", total)) })
+		if want := (Reencryption{Total: keys + 60, Resealed: keys + 60 - reencryptBatch}); err != nil || result != want {
+			t.Errorf("second run: %+v, error %v, want %+v", result, err, want)
+		}
+		equal(t, told, []string{"100/210", "150/210", "210/210"})
+		sealed := n.sealedTexts(t)
+		for id, text := range sealed {
+			if !after.Current(text) {
+				t.Errorf("%s is under the old key", id)
+			}
+		}
+		result, err = n.Reencrypt(t.Context(), nil)
+		if want := (Reencryption{Total: keys + 60}); err != nil || result != want || len(sealed) != keys+60 {
+			t.Errorf("third run: %+v, error %v, want %+v", result, err, want)
+		}
+		for id, text := range n.sealedTexts(t) {
+			if text != sealed[id] {
+				t.Errorf("%s was sealed anew for nothing", id)
+			}
+		}
+		close(stop)
+		all.Wait()
+		if n.logs.Len() != 0 {
+			t.Errorf("logged %+v", n.logs.All())
+		}
+	})
+}
+
+// TestReencryptLeavesChanges has texts changed and removed between the reading
+// and the writing of a batch, and one that nothing opens.
+func TestReencryptLeavesChanges(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		before, after := rings(t)
+		n := p.start(t)
+		n.ring = before
+		n.user(t, "alice")
+		var all [4]*ProviderKey
+		for i := range all {
+			all[i] = n.providerKey(t, "alice", "alpha", secretOf(i))
+		}
+		changed, removed, broken, fine := all[0].ID, all[1].ID, all[2].ID, all[3].ID
+		n.sql(t, "UPDATE gateway_provider_keys SET sealed = 'nonsense' WHERE id = ?", broken)
+		n.ring = meddler{after, func() {
+			n.sql(t, "UPDATE gateway_provider_keys SET sealed = 'newer' WHERE id = ?", changed)
+			n.sql(t, "DELETE FROM gateway_provider_keys WHERE id = ?", removed)
+		}}
+		result, err := n.Reencrypt(t.Context(), nil)
+		if want := (Reencryption{Total: 4, Resealed: 1, Changed: 2, Unreadable: 1}); err != nil || result != want {
+			t.Errorf("%+v, error %v, want %+v", result, err, want)
+		}
+		sealed := n.sealedTexts(t)
+		if len(sealed) != 3 || sealed[changed] != "newer" || sealed[broken] != "nonsense" || !after.Current(sealed[fine]) {
+			t.Errorf("left %v", sealed)
+		}
+		if lines := n.logs.FilterField(zap.String("id", broken)).All(); len(lines) != 1 {
+			t.Errorf("logged %+v", n.logs.All())
+		}
+	})
+}
+
+// meddler changes rows while texts are being sealed.
+type meddler struct {
+	*keyring.AES
+	meddle func()
+}
+
+func (m meddler) Seal(ctx context.Context, plaintext, associated []byte) (string, error) {
+	m.meddle()
+	return m.AES.Seal(ctx, plaintext, associated)
+}

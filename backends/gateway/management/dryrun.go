@@ -1,0 +1,209 @@
+package management
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// dryRunInput names a model, or has a request as a client would send it.
+type dryRunInput struct {
+	Model   string          `json:"model"`
+	Surface string          `json:"surface"`
+	Request json.RawMessage `json:"request"`
+	// KeyID is the gateway key it would be sent with; empty: one that may use all.
+	KeyID string `json:"key_id"`
+}
+
+type dryRunAnswer struct {
+	Model      string         `json:"model"`
+	Tier       *string        `json:"tier"` // null: the model is one entry
+	Candidates []plannedModel `json:"candidates"`
+	Skipped    []plannedModel `json:"skipped"`
+	// Error is what the client would get without any attempt; null: none.
+	Error *dryRunError `json:"error"`
+}
+
+type plannedModel struct {
+	Entry           string  `json:"model_entry"`
+	Provider        string  `json:"provider"`
+	Tier            string  `json:"tier,omitempty"`
+	Reason          *string `json:"reason"` // a code; null: none
+	Message         *string `json:"message"`
+	CooldownSeconds int64   `json:"cooldown_seconds"`
+}
+
+type dryRunError struct {
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// dryRun tells which candidates a request would be sent to, in which order, and
+// why the others are left out. Nothing is sent.
+func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
+	var in dryRunInput
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	req, model, err := readRequest(&in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cat := c.R.Context(), s.Catalog()
+	if in.KeyID != "" {
+		if err := s.asKey(c, user, in.KeyID, req); err != nil {
+			return nil, err
+		}
+	}
+	if req.Account, err = s.Keychain.Account(ctx, user); err != nil {
+		return nil, err
+	}
+	answer := &dryRunAnswer{Model: model, Candidates: []plannedModel{}, Skipped: []plannedModel{}}
+	plan, err := s.Engine.Explain(ctx, req)
+	if err != nil {
+		refusal, ok := apierror.From(err)
+		if !ok {
+			return nil, err
+		}
+		answer.Error = &dryRunError{refusal.Status, refusal.Code, refusal.Message}
+		plan = &cascade.Plan{}
+		if tier, ok := cascade.ResolveTier(model); ok {
+			plan.Tier = tier
+		}
+	}
+	if plan.Tier != 0 {
+		name := plan.Tier.String()
+		answer.Tier = &name
+	}
+	for _, step := range plan.Tried {
+		answer.Candidates = append(answer.Candidates, s.planned(step))
+	}
+	for _, step := range plan.Skipped {
+		answer.Skipped = append(answer.Skipped, s.planned(step))
+	}
+	if answer.Error == nil && len(plan.Tried) == 0 {
+		answer.Error = &dryRunError{http.StatusConflict, "no_models_available", "no candidate can be tried now: see skipped"}
+	}
+	table, err := s.Keychain.Models(ctx, cat, user)
+	if err != nil {
+		return nil, err
+	}
+	preferences, err := s.Keychain.Preferences(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	answer.leaveOut(table, preferences, plan.Tier)
+	return answer, nil
+}
+
+// leaveOut adds the entries that are no candidates at all: of the tier and
+// below, or the one entry that was asked for.
+func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
+	listed := make(map[string]bool)
+	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
+		listed[m.Entry] = true
+	}
+	for i := range table {
+		m := &table[i]
+		inTiers := tier != 0 && m.Tier != 0 && m.Tier <= tier
+		if listed[m.Entry] || (!inTiers && m.Entry != a.Model) {
+			continue
+		}
+		var code, message string
+		switch {
+		case !m.Enabled:
+			code, message = "disabled", "you have disabled this model"
+		case !m.ProviderConnected:
+			code, message = "provider_not_connected", "you have no key of this provider"
+		case slices.Contains(p.ExcludedProviders, m.Provider):
+			code, message = "provider_excluded", "your preferences exclude this provider"
+		case slices.Contains(p.ExcludedModels, m.Entry):
+			code, message = "model_excluded", "your preferences exclude this model"
+		default:
+			continue
+		}
+		listed[m.Entry] = true
+		a.Skipped = append(a.Skipped, plannedModel{Entry: m.Entry, Provider: m.Provider, Tier: m.Tier.String(), Reason: &code, Message: &message})
+	}
+}
+
+func (s *Service) planned(step cascade.Step) plannedModel {
+	c := step.Candidate
+	m := plannedModel{Entry: c.Entry, Provider: c.Provider.Code, Tier: c.Tier.String()}
+	if step.Code != "" {
+		m.Reason, m.Message = &step.Code, &step.Reason
+	}
+	if !step.Until.IsZero() {
+		m.CooldownSeconds = seconds(step.Until.Sub(s.Engine.Now()))
+	}
+	return m
+}
+
+// asKey lets the request be as one that is sent with a gateway key of the user.
+func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
+	keys, err := s.Keychain.Keys(c.R.Context(), user)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
+	if at < 0 {
+		return apierror.New(http.StatusNotFound, "not_found", "there is no gateway key %q", rest.Quote(keyID)).With("key_id")
+	}
+	identity := &keychain.Identity{UserID: user, KeyID: keyID, AllowedModels: keys[at].AllowedModels}
+	req.EffortMode = keys[at].EffortMode
+	if len(identity.AllowedModels) > 0 {
+		req.Allows = identity.Allows
+	}
+	return nil
+}
+
+// readRequest makes a request of what was sent, or one of a few words to a model.
+func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
+	if in.Request == nil {
+		if in.Model == "" || in.Surface != "" {
+			return nil, "", apierror.New(http.StatusBadRequest, "missing_required_parameter", "give a model, or a surface and a request").With("model")
+		}
+		text, err := json.Marshal(map[string]any{"model": in.Model, "messages": []any{map[string]string{"role": "user", "content": "Hi"}}})
+		if err != nil {
+			return nil, "", err
+		}
+		in.Surface, in.Request = "chat_completions", text
+	} else if in.Model != "" {
+		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "model and request exclude each other: the request has a model of its own").With("model")
+	}
+	req := &cascade.Request{ID: wire.NewID("req_")}
+	var err error
+	switch in.Surface {
+	case "chat_completions":
+		if req.Chat, err = wire.ParseChat(in.Request); err == nil {
+			return req, req.Chat.Model, nil
+		}
+	case "messages":
+		req.Hub, err = messages.Read(in.Request, hub.ReadOptions{Open: closed})
+	case "responses":
+		req.Hub, err = responses.Read(in.Request, hub.ReadOptions{Open: closed})
+	default:
+		err = apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of chat_completions, messages, responses").With("surface")
+	}
+	if err != nil {
+		if e, ok := apierror.From(err); ok && e.Param != "" && e.Param != "surface" {
+			e.Param = "request." + e.Param
+		}
+		return nil, "", err
+	}
+	return req, req.Hub.Model, nil
+}
+
+// closed opens no token: a dry run has no use for reasoning state.
+func closed(string) (hub.State, bool) { return hub.State{}, false }

@@ -1,0 +1,95 @@
+package management
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+type userAnswer struct {
+	UserID    string    `json:"user_id"`
+	CreatedAt time.Time `json:"created_at"`
+	// Created tells that this call made the user.
+	Created bool `json:"created"`
+	// Key is the user's first gateway key with its text, null when the user was
+	// there before.
+	Key *keychain.NewKey `json:"key"`
+}
+
+func (s *Service) initUser(c *rest.Call) (any, error) {
+	user, key, created, err := s.Keychain.InitUser(c.R.Context(), c.User)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if created {
+		c.Status = http.StatusCreated
+	}
+	return userAnswer{UserID: user.ID, CreatedAt: user.CreatedAt.UTC(), Created: created, Key: key}, nil
+}
+
+func (s *Service) listKeys(c *rest.Call, user string) (any, error) {
+	keys, err := s.Keychain.Keys(c.R.Context(), user)
+	return struct {
+		Keys []keychain.GatewayKey `json:"keys"`
+	}{orNone(keys)}, err
+}
+
+// keyInput is the body of a new key; all of it may be left away.
+type keyInput struct {
+	Label              string              `json:"label"`
+	RateLimitPerMinute *int64              `json:"rate_limit_per_minute"`
+	ExpiresAt          *time.Time          `json:"expires_at"`
+	AllowedModels      []string            `json:"allowed_models"`
+	Budgets            keychain.Budgets    `json:"budgets"`
+	EffortMode         keychain.EffortMode `json:"effort_mode"`
+}
+
+func (s *Service) createKey(c *rest.Call, user string) (any, error) {
+	var in keyInput
+	if err := c.DecodeIfAny(&in); err != nil {
+		return nil, err
+	}
+	return s.Keychain.CreateKey(c.R.Context(), user, keychain.KeyOptions{
+		Label: in.Label, RateLimitPerMinute: in.RateLimitPerMinute, ExpiresAt: in.ExpiresAt,
+		AllowedModels: in.AllowedModels, Budgets: in.Budgets, EffortMode: in.EffortMode,
+	})
+}
+
+func (s *Service) regenerateKey(c *rest.Call, user string) (any, error) {
+	return s.Keychain.RegenerateKey(c.R.Context(), user)
+}
+
+// keyChange is the body of an update; what is left away stays.
+type keyChange struct {
+	Label              *string              `json:"label"`
+	RateLimitPerMinute *int64               `json:"rate_limit_per_minute"`
+	ClearRateLimit     bool                 `json:"clear_rate_limit"`
+	ExpiresAt          *time.Time           `json:"expires_at"`
+	ClearExpiry        bool                 `json:"clear_expiry"`
+	AllowedModels      *[]string            `json:"allowed_models"`
+	Budgets            *keychain.Budgets    `json:"budgets"`
+	EffortMode         *keychain.EffortMode `json:"effort_mode"`
+}
+
+func (s *Service) updateKey(c *rest.Call) (any, error) {
+	var in keyChange
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User, c.Path("key_id"), keychain.KeyChange(in))
+	return key, unavailable(err)
+}
+
+func (s *Service) revokeKey(c *rest.Call) (any, error) {
+	return nil, unavailable(s.Keychain.RevokeKey(c.R.Context(), c.User, c.Path("key_id")))
+}
+
+// orNone makes a JSON array of a list that may be nil.
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

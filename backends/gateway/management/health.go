@@ -1,0 +1,190 @@
+package management
+
+import (
+	"math"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// condition is the health of a provider, a key, or a model through a key, as
+// this node knows it.
+type condition struct {
+	Status          cascade.Status `json:"status"`
+	Reason          *string        `json:"reason"`
+	CooldownSeconds int64          `json:"cooldown_seconds"`
+	LastSuccess     *time.Time     `json:"last_success_at"`
+	LastFailure     *time.Time     `json:"last_failure_at"`
+	Last429         *time.Time     `json:"last_429_at"`
+}
+
+type providerHealth struct {
+	Provider string `json:"provider"`
+	Name     string `json:"name"`
+	condition
+	LastMinute int64       `json:"requests_last_minute"`
+	LastDay    int64       `json:"requests_last_day"`
+	Keys       []keyHealth `json:"keys"`
+}
+
+type keyHealth struct {
+	ID     string `json:"key_id"`
+	Label  string `json:"key_label"`
+	Masked string `json:"masked"`
+	condition
+	LastMinute int64         `json:"requests_last_minute"`
+	LastDay    int64         `json:"requests_last_day"`
+	Models     []modelHealth `json:"cooling_models"`
+}
+
+type modelHealth struct {
+	Model string `json:"model"`
+	condition
+}
+
+// health lists the providers that the user has keys for, and the user's own
+// servers.
+func (s *Service) health(c *rest.Call, user string) (any, error) {
+	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
+	if err != nil {
+		return nil, err
+	}
+	cat := s.Catalog()
+	models, err := s.Keychain.Models(c.R.Context(), cat, user)
+	if err != nil {
+		return nil, err
+	}
+	list := []providerHealth{}
+	for _, p := range cat.Providers() {
+		one := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
+		for i := range keys {
+			if keys[i].Provider == p.Code {
+				one.Keys = append(one.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
+			}
+		}
+		if len(one.Keys) > 0 {
+			list = append(list, s.together(one, p.Code))
+		}
+	}
+	for i := range models {
+		if m := &models[i]; m.IsCustom {
+			one := providerHealth{Provider: m.Provider, Name: m.Entry}
+			key := keychain.ProviderKey{ID: m.ID, Label: m.Entry}
+			one.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
+			list = append(list, s.together(one, m.BaseURL))
+		}
+	}
+	return struct {
+		Providers []providerHealth `json:"providers"`
+	}{list}, nil
+}
+
+func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*catalog.Model) keyHealth {
+	memory, now := s.Engine.Memory, s.Engine.Now()
+	k := keyHealth{
+		ID: key.ID, Label: key.Label, Masked: key.Masked, Models: []modelHealth{},
+		condition: conditionOf(memory.Health.Lookup(scope, key.ID, ""), now),
+	}
+	k.LastMinute, k.LastDay = memory.Traffic.Lookup(scope, key.ID)
+	for _, m := range models {
+		if state := memory.Health.Lookup(scope, key.ID, m.ID); !state.Until.IsZero() {
+			k.Models = append(k.Models, modelHealth{m.ID, conditionOf(state, now)})
+		}
+	}
+	return k
+}
+
+// together adds up the keys of a provider. It cools down where the provider
+// itself does; else its best key speaks for it, since requests go through that.
+func (s *Service) together(p providerHealth, scope string) providerHealth {
+	own := conditionOf(s.Engine.Memory.Health.Lookup(scope, "", ""), s.Engine.Now())
+	p.condition = own
+	best := map[cascade.Status]int{cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4}
+	chosen := &p.Keys[0]
+	for i := range p.Keys {
+		k := &p.Keys[i]
+		p.LastMinute += k.LastMinute
+		p.LastDay += k.LastDay
+		p.LastSuccess, p.LastFailure, p.Last429 = later(p.LastSuccess, k.LastSuccess), later(p.LastFailure, k.LastFailure), later(p.Last429, k.Last429)
+		for j := range k.Models {
+			p.Last429 = later(p.Last429, k.Models[j].Last429)
+		}
+		if best[k.Status] < best[chosen.Status] {
+			chosen = k
+		}
+	}
+	if own.Status != cascade.CoolingDown {
+		p.Status, p.Reason, p.CooldownSeconds = chosen.Status, chosen.Reason, chosen.CooldownSeconds
+	}
+	return p
+}
+
+func conditionOf(state cascade.State, now time.Time) condition {
+	c := condition{Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure), Last429: when(state.Last429)}
+	if !state.Until.IsZero() {
+		c.CooldownSeconds = seconds(state.Until.Sub(now))
+	}
+	if state.Reason != "" {
+		c.Reason = &state.Reason
+	}
+	return c
+}
+
+func seconds(d time.Duration) int64 { return int64(math.Ceil(max(0, d.Seconds()))) }
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t
+}
+
+func later(a, b *time.Time) *time.Time {
+	if a == nil || (b != nil && b.After(*a)) {
+		return b
+	}
+	return a
+}
+
+// testKey sends a small request through one provider key.
+func (s *Service) testKey(c *rest.Call, user string) (any, error) {
+	account, err := s.Keychain.Account(c.R.Context(), user)
+	if err != nil {
+		return nil, err
+	}
+	candidate, key, err := account.Probe(s.Catalog(), c.Path("key_id"))
+	if err != nil {
+		return nil, err
+	}
+	probe, err := s.Engine.Probe(c.R.Context(), candidate, key)
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		OK        bool           `json:"ok"`
+		Provider  string         `json:"provider"`
+		Model     string         `json:"model"`
+		LatencyMS int64          `json:"latency_ms"`
+		Status    cascade.Status `json:"status"`
+		Error     *probeFailure  `json:"error"`
+	}{OK: probe.OK, Provider: candidate.Provider.Code, Model: probe.Model, LatencyMS: probe.Latency.Milliseconds()}
+	scope := candidate.Provider.Code
+	if candidate.Custom {
+		scope = candidate.Provider.BaseURL
+	}
+	answer.Status = s.Engine.Memory.Health.Lookup(scope, key.ID, "").Status
+	if f := probe.Failure; f != nil {
+		answer.Error = &probeFailure{f.Status, f.Code, f.Message}
+	}
+	return answer, nil
+}
+
+type probeFailure struct {
+	Status  int    `json:"status"` // 0: no HTTP answer
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}

@@ -1,0 +1,51 @@
+// Package management is the HTTP API in which users of the model gateway look
+// after their keys, models and preferences, and see health and usage; and the
+// gateway's public routes. It works on what the keychain keeps and what the
+// cascade learns.
+package management
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Service answers the management routes; see Routes.
+type Service struct {
+	Keychain *keychain.Service
+	// Engine tells of health and candidates, and tests provider keys.
+	Engine *cascade.Engine
+	// Catalog is asked once a request.
+	Catalog func() *catalog.Catalog
+	// Parts tells the errors of what the gateway cannot work without, by name.
+	Parts func(ctx context.Context) map[string]error
+
+	document document
+}
+
+// own runs fn when the user of the path is the one who signed in.
+func own(fn func(c *rest.Call, user string) (any, error)) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		user := c.Path("user_id")
+		if user != c.User {
+			return nil, apierror.New(http.StatusForbidden, "forbidden", "the user of the path is not the one who signed in")
+		}
+		answer, err := fn(c, user)
+		return answer, unavailable(err)
+	}
+}
+
+// unavailable turns the error of a database that is down into a 503.
+func unavailable(err error) error {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return apierror.Unavailable("the database", err)
+	}
+	return err
+}

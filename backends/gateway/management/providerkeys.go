@@ -1,0 +1,35 @@
+package management
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+type providerKeyInput struct {
+	Provider string `json:"provider"`
+	APIKey   string `json:"api_key"`
+	Label    string `json:"key_label"`
+}
+
+func (s *Service) listProviderKeys(c *rest.Call, user string) (any, error) {
+	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
+	return struct {
+		Keys []keychain.ProviderKey `json:"keys"`
+	}{orNone(keys)}, err
+}
+
+func (s *Service) addProviderKey(c *rest.Call, user string) (any, error) {
+	var in providerKeyInput
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	cat := s.Catalog()
+	return s.Keychain.AddProviderKey(c.R.Context(), user, in.Provider, in.APIKey, in.Label, func(code string) bool {
+		_, ok := cat.Provider(code)
+		return ok
+	})
+}
+
+func (s *Service) removeProviderKey(c *rest.Call, user string) (any, error) {
+	return nil, s.Keychain.DeleteProviderKey(c.R.Context(), user, c.Path("key_id"))
+}

@@ -1,0 +1,151 @@
+package management
+
+import (
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// The tags of the documentation.
+const (
+	tagPublic   = "Public"
+	tagKeys     = "Gateway keys"
+	tagProvider = "Provider keys"
+	tagModels   = "Models and preferences"
+	tagUsage    = "Health and usage"
+)
+
+// Routes is the table of the management API and the public routes.
+func (s *Service) Routes() []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: "/health", Tag: tagPublic, Guest: true, Serve: s.liveness, Answer: "Health", Also: []int{503},
+			Summary: "Tell whether the gateway can work", Description: "200, or 503 while a part that it needs is down.",
+		},
+		{
+			Method: "GET", Path: "/providers", Tag: tagPublic, Guest: true, Serve: s.providers, Answer: "ProviderList",
+			Summary: "List the providers on offer",
+		},
+		{
+			Method: "GET", Path: "/models", Tag: tagPublic, Guest: true, Serve: s.registry, Answer: "Registry",
+			Summary: "List every model of the providers on offer", Description: "With the tiers it serves, its limits and its list price.",
+		},
+		{
+			Method: "GET", Path: "/openapi.json", Tag: tagPublic, Guest: true, Serve: s.openAPI, Answer: "OpenAPI",
+			Summary: "Show this document",
+		},
+		{
+			Method: "GET", Path: "/docs", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docs,
+			Status: 200, Summary: "Show this document as a page to try requests on",
+		},
+		{
+			Method: "GET", Path: "/redoc", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.redoc,
+			Status: 200, Summary: "Show this document as a page to read",
+		},
+		{
+			Method: "GET", Path: "/docs/{file}", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docsAsset,
+			Status: 200, Summary: "Fetch a part of these pages",
+		},
+
+		{
+			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.initUser, Answer: "InitResult", Also: []int{201},
+			Summary:     "Make the signed-in user known",
+			Description: "201 with a first gateway key, whose text is shown this once; 200 without one when the user is known already.",
+		},
+		{
+			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.listKeys), Answer: "GatewayKeyList", Errors: []int{403},
+			Summary: "List the gateway keys", Description: "Oldest first, revoked ones included. Their text is never shown again.",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.createKey), Body: "GatewayKeyInput", OptionalBody: true,
+			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404},
+			Summary: "Make a gateway key", Description: "Its text is shown this once.",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: own(s.regenerateKey), Answer: "NewGatewayKey", Status: 201,
+			Errors: []int{403, 404}, Summary: "Replace the primary gateway key",
+			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
+		},
+		{
+			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.updateKey, Body: "GatewayKeyChange", Answer: "GatewayKey",
+			Errors: []int{404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is.",
+		},
+		{
+			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.revokeKey, Errors: []int{404},
+			Summary: "Revoke a gateway key", Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
+		},
+
+		{
+			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: own(s.listProviderKeys), Answer: "ProviderKeyList", Errors: []int{403},
+			Summary: "List the provider keys", Description: "Oldest first. Their text is never shown.",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: own(s.addProviderKey), Body: "ProviderKeyInput", Answer: "ProviderKey",
+			Status: 201, Errors: []int{403, 404, 409}, Summary: "Store a provider key", Description: "It is encrypted before it is stored.",
+		},
+		{
+			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: own(s.removeProviderKey), Errors: []int{403, 404},
+			Summary: "Remove a provider key",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: own(s.testKey), Answer: "ProbeResult",
+			Errors: []int{403, 404}, Summary: "Try a provider key",
+			Description: "Sends one small request (a few tokens) to the provider's cheapest model. What comes of it counts for the health of the key: one that works again is used again at once.",
+		},
+
+		{
+			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: own(s.listModels), Answer: "ModelEntryList", Errors: []int{403},
+			Summary:     "Show the effective model table",
+			Description: "In the order of trial: the high tier first, inside a tier preferred providers, then priority, then the order of the catalog. Models of no tier are last.",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: own(s.addModel), Body: "CustomModelInput", Answer: "ModelEntry",
+			Status: 201, Errors: []int{403, 404, 409}, Summary: "Add a model of one's own",
+			Description: "Any server that speaks chat completions. Private addresses must be allowed by the operator (allow_networks).",
+		},
+		{
+			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: own(s.changeModel), Body: "ModelChange", Answer: "ModelEntry",
+			Errors: []int{403, 404, 409}, Summary: "Enable, disable or order a model", Description: "model_id is the id of an entry or its name, provider/model.",
+		},
+		{
+			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: own(s.removeModel), Errors: []int{403, 404},
+			Summary: "Remove what was changed", Description: "A model of one's own is gone; one of the catalog is as the catalog has it.",
+		},
+		{
+			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: own(s.preferences), Answer: "Preferences", Errors: []int{403},
+			Summary: "Show the routing preferences",
+		},
+		{
+			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: own(s.setPreferences), Body: "Preferences", Answer: "Preferences",
+			Errors: []int{403, 404}, Summary: "Replace the routing preferences", Description: "A list that is left away becomes empty. Unknown names are refused.",
+		},
+		{
+			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: own(s.dryRun), Body: "RouteInput", Answer: "RouteResult",
+			Errors: []int{403, 404}, Summary: "Tell where a request would go",
+			Description: "The candidates in the order of trial, and why the others are left out. Nothing is sent to a provider.",
+		},
+
+		{
+			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: own(s.health), Answer: "ProviderHealthList", Errors: []int{403},
+			Summary:     "Show the health of the connected providers",
+			Description: "As the answering node knows it: every node learns from its own requests.",
+		},
+		{
+			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: own(s.usage), Answer: "UsageReport", Media: "text/csv", Errors: []int{403},
+			Summary: "Add up the usage", Description: "What was used in the last second may be missing.",
+			Query: []rest.Param{
+				{Name: "from", Description: "Begin, a date or time, rounded down to the hour. Default: 30 days before the end.", Schema: `{"type":"string"}`},
+				{Name: "to", Description: "End, rounded up to the hour. Default: now.", Schema: `{"type":"string"}`},
+				{Name: "group", Description: "What to break it down by, between commas.", Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`},
+				{Name: "format", Description: "csv needs one group; default day.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
+			},
+		},
+		{
+			Method: "GET", Path: "/users/{user_id}/usage/recent", Tag: tagUsage, Serve: own(s.recent), Answer: "RequestList", Media: "text/csv", Errors: []int{403},
+			Summary: "List the latest requests", Description: "Newest first, each with its attempts.",
+			Query: []rest.Param{
+				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":20}`},
+				{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
+				{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
+			},
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package management
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+func (s *Service) usage(c *rest.Call, user string) (any, error) {
+	from, err := c.Time("from")
+	if err != nil {
+		return nil, err
+	}
+	to, err := c.Time("to")
+	if err != nil {
+		return nil, err
+	}
+	format, err := c.Choice("format", "json", "csv")
+	if err != nil {
+		return nil, err
+	}
+	group := c.List("group")
+	if format == "csv" && len(group) == 0 {
+		group = []string{"day"}
+	}
+	if format == "csv" && len(group) != 1 {
+		return nil, apierror.New(400, "invalid_value", "a CSV file has one group: give one of provider, model, day, hour, key, tier").With("group")
+	}
+	report, err := s.Keychain.Usage(c.R.Context(), user, keychain.UsageQuery{From: from, To: to, Group: group})
+	if err != nil || format == "json" {
+		return report, err
+	}
+	return table(reportRows(report), "usage.csv")
+}
+
+// reportRows are the lines of a report that has one group.
+func reportRows(r *keychain.UsageReport) [][]string {
+	rows := [][]string{{
+		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled", "failed_attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests", "latency_ms_avg", "first_token_ms_avg",
+	}}
+	for _, lines := range [][]keychain.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
+		for i := range lines {
+			l := &lines[i]
+			hour := ""
+			if l.Hour != nil {
+				hour = l.Hour.Format(time.RFC3339)
+			}
+			rows = append(rows, []string{
+				or(l.Provider), or(l.Model), l.Day, hour, or(l.KeyID), or(l.Tier), number(l.Requests), number(l.Succeeded), number(l.Failed),
+				number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens),
+				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests), average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
+			})
+		}
+	}
+	return rows
+}
+
+func or(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func money(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 6, 64) }
+
+func average(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*f, 'f', 1, 64)
+}
+
+// requestRecord is one request of the log.
+type requestRecord struct {
+	ID              string             `json:"request_id"`
+	At              time.Time          `json:"at"`
+	KeyID           string             `json:"key_id"`
+	Surface         string             `json:"surface"`
+	AskedModel      string             `json:"asked_model"`
+	Tier            *string            `json:"tier"`
+	Provider        *string            `json:"provider"`
+	Model           *string            `json:"model"`
+	Stream          bool               `json:"stream"`
+	Status          int                `json:"status"`
+	Error           *string            `json:"error"`
+	Attempts        []apierror.Attempt `json:"attempts"`
+	AttemptCount    int                `json:"attempt_count"`
+	InputTokens     int64              `json:"input_tokens"`
+	CachedTokens    int64              `json:"cached_tokens"`
+	OutputTokens    int64              `json:"output_tokens"`
+	ReasoningTokens int64              `json:"reasoning_tokens"`
+	UsageSource     string             `json:"usage_source"`
+	CostUSD         *float64           `json:"cost_usd"`
+	LatencyMS       int64              `json:"latency_ms"`
+	FirstTokenMS    *int64             `json:"first_token_ms"`
+}
+
+func (s *Service) recent(c *rest.Call, user string) (any, error) {
+	limit, err := c.Int("limit", 20, 1, 500)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.Cursor("cursor")
+	if err != nil {
+		return nil, err
+	}
+	format, err := c.Choice("format", "json", "csv")
+	if err != nil {
+		return nil, err
+	}
+	records, err := s.Keychain.Recent(c.R.Context(), user, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]requestRecord, len(records))
+	for i := range records {
+		list[i] = recordOf(&records[i])
+	}
+	if format == "csv" {
+		return table(recordRows(list), "requests.csv")
+	}
+	answer := struct {
+		Requests []requestRecord `json:"requests"`
+		Next     *string         `json:"next_cursor"`
+	}{Requests: list}
+	if len(records) == limit {
+		next := rest.Cursor(records[limit-1].ID)
+		answer.Next = &next
+	}
+	return answer, nil
+}
+
+// recordOf lists every attempt of a request, the one that answered last.
+func recordOf(r *keychain.Record) requestRecord {
+	out := requestRecord{
+		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
+		Provider: text(r.Provider), Model: text(r.Model), Stream: r.Stream, Status: r.Status, Error: text(r.Code),
+		Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
+		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
+		UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
+	}
+	if r.CostKnown {
+		usd := float64(r.CostMicroUSD) / 1e6
+		out.CostUSD = &usd
+	}
+	if r.FirstToken > 0 {
+		ms := r.FirstToken.Milliseconds()
+		out.FirstTokenMS = &ms
+	}
+	if r.Provider != "" {
+		var failed int64
+		for _, a := range r.FailedAttempts {
+			failed += a.LatencyMS
+		}
+		out.Attempts = append(slices.Clip(out.Attempts), apierror.Attempt{
+			Provider: r.Provider, Model: r.Model, Status: 200, LatencyMS: max(0, out.LatencyMS-failed),
+		})
+	}
+	return out
+}
+
+// text is null for an empty one.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func recordRows(list []requestRecord) [][]string {
+	rows := append(make([][]string, 0, 1+len(list)), []string{
+		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status", "error", "attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms", "first_token_ms",
+	})
+	for i := range list {
+		r := &list[i]
+		cost, first := "", ""
+		if r.CostUSD != nil {
+			cost = strconv.FormatFloat(*r.CostUSD, 'f', 6, 64)
+		}
+		if r.FirstTokenMS != nil {
+			first = number(*r.FirstTokenMS)
+		}
+		rows = append(rows, []string{
+			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model), strconv.FormatBool(r.Stream),
+			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
+			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first,
+		})
+	}
+	return rows
+}
+
+// table writes rows as CSV (RFC 4180). A cell that a spreadsheet would take for
+// a formula gets an apostrophe in front.
+func table(rows [][]string, name string) (any, error) {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.UseCRLF = true
+	for _, row := range rows {
+		for i, cell := range row {
+			if cell != "" && (cell[0] == '=' || cell[0] == '+' || cell[0] == '@' || cell[0] == '\t' || cell[0] == '\r' || (cell[0] == '-' && !numeric(cell))) {
+				row[i] = "'" + cell
+			}
+		}
+		if err := w.Write(row); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return rest.Raw{Type: "text/csv; charset=utf-8; header=present", Name: name, Data: out.Bytes()}, w.Error()
+}
+
+func numeric(cell string) bool {
+	_, err := strconv.ParseFloat(cell, 64)
+	return err == nil
+}

@@ -1,0 +1,144 @@
+// Making elements. Every text is a text node: nothing that comes from outside is
+// ever read as markup.
+
+const svgNamespace = 'http://www.w3.org/2000/svg';
+
+// h makes an element: h('a.plain', {href, onclick}, ...children). Children are
+// nodes, texts, lists of these, or null for nothing.
+export function h(kind, attributes, ...children) {
+  return make(document.createElement.bind(document), kind, attributes, children);
+}
+
+// s makes an element of SVG.
+export function s(kind, attributes, ...children) {
+  return make((name) => document.createElementNS(svgNamespace, name), kind, attributes, children);
+}
+
+function make(create, kind, attributes, children) {
+  const [name, ...classes] = kind.split('.');
+  const element = create(name);
+  if (classes.length) element.setAttribute('class', classes.join(' '));
+  for (const [key, value] of Object.entries(attributes ?? {})) set(element, key, value);
+  element.append(...children.flat(Infinity).filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  return element;
+}
+
+function set(element, key, value) {
+  if (value == null || value === false) return;
+  if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+  else if (key === 'value' || key === 'checked') element[key] = value;
+  else if (key === 'href' && !/^(https?:|#|\.{0,2}\/|[a-z]+$)/.test(value)) return; // javascript: and the like
+  else element.setAttribute(key, value === true ? '' : value);
+}
+
+// outside is a link to another site.
+export function outside(href, text) {
+  return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.unseen', null, ' (opens a new tab)'));
+}
+
+let count = 0;
+
+// uid is an id that no other element has.
+export function uid(prefix = 'x') {
+  return `${prefix}-${++count}`;
+}
+
+// announce tells users of screen readers what others see.
+export function announce(text) {
+  const place = document.getElementById('announcer');
+  place.textContent = '';
+  setTimeout(() => { place.textContent = text; }, 50);
+}
+
+// badge is a state in a word: good, warn, bad or plain.
+export function badge(tone, text, title) {
+  return h(`span.badge.${tone}`, { title }, text);
+}
+
+// code is text of machines.
+export function code(text) {
+  return h('code', null, text);
+}
+
+// table makes one from its columns, [{title, cell, number, class}], and rows. On
+// narrow screens each row becomes a block, so roles are said here explicitly.
+export function table(caption, columns, rows, empty = 'Nothing here yet.') {
+  if (!rows.length) return h('p.empty', null, empty);
+  const kind = (column) => (column.number ? 'number ' : '') + (column.class ?? '');
+  return h('table', { role: 'table' },
+    h('caption.unseen', null, caption),
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' },
+      columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) || null }, c.title || h('span.unseen', null, 'Actions'))))),
+    h('tbody', { role: 'rowgroup' }, rows.map((row) => h('tr', { role: 'row', class: row.rowClass },
+      columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) || null }, c.cell(row)))))));
+}
+
+// copyButton copies a text, and says so.
+export function copyButton(text, label = 'Copy') {
+  const button = h('button', { type: 'button' }, label);
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'function' ? text() : text);
+      button.textContent = 'Copied';
+      announce('Copied');
+    } catch {
+      button.textContent = 'Select it and copy by hand';
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+  return button;
+}
+
+// download hands a text to the user as a file.
+export function download(name, text, type) {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = href;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+}
+
+// errorBox shows why something did not work. again, when given, tries it anew.
+export function errorBox(error, again) {
+  return h('div.notice.bad', { role: 'alert' },
+    h('p', null, h('strong', null, error.title ?? 'That did not work. '), error.message),
+    error.requestID && h('p.small', null, 'Request ', code(error.requestID)),
+    again && h('p', null, h('button', { type: 'button', onclick: again }, 'Try again')));
+}
+
+// notice is a remark.
+export function notice(tone, ...content) {
+  return h(`div.notice.${tone}`, null, content);
+}
+
+// load fills place with what show makes; errors appear there too, with a way to
+// try again.
+export async function load(place, show) {
+  place.setAttribute('aria-busy', 'true');
+  if (!place.childNodes.length) place.append(h('p.loading', null, 'Loading …'));
+  try {
+    const content = await show();
+    if (content) place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
+    return true;
+  } catch (error) {
+    if (error.name === 'AbortError' || error.signedOut) return false;
+    place.replaceChildren(errorBox(error, () => load(place, show)));
+    return false;
+  } finally {
+    place.removeAttribute('aria-busy');
+  }
+}
+
+// busy disables a button while work runs.
+export async function busy(button, work) {
+  if (button.getAttribute('aria-disabled') === 'true') return;
+  button.setAttribute('aria-disabled', 'true');
+  button.classList.add('working');
+  try {
+    await work();
+  } finally {
+    button.removeAttribute('aria-disabled');
+    button.classList.remove('working');
+  }
+}

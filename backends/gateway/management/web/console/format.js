@@ -1,0 +1,49 @@
+// How numbers and times are written.
+
+const whole = new Intl.NumberFormat('en-US');
+const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+export const number = (n) => (n == null ? '–' : whole.format(n));
+export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(Math.round(n * 10) / 10) : compact.format(n));
+
+export function usd(n) {
+  if (n == null) return '–';
+  const digits = n === 0 || n >= 1 ? 2 : n >= 0.01 ? 3 : 6;
+  return `$${n.toLocaleString('en-US', { minimumFractionDigits: Math.min(2, digits), maximumFractionDigits: digits })}`;
+}
+
+export function duration(ms) {
+  if (ms == null) return '–';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
+  return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
+}
+
+export function percent(part) {
+  return part == null ? '–' : `${(part * 100).toFixed(part === 1 || part === 0 ? 0 : 1)} %`;
+}
+
+export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
+export const day = (text) => (text ? dayOnly.format(new Date(text)) : '–');
+
+// ago says how long ago a time was, or how far it is ahead.
+export function ago(text, now = Date.now()) {
+  if (!text) return 'never';
+  const seconds = Math.round((new Date(text) - now) / 1000);
+  for (const [unit, size] of [['day', 86400], ['hour', 3600], ['minute', 60]]) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return Math.abs(seconds) < 10 ? 'just now' : relative.format(seconds, 'second');
+}
+
+export function countdown(seconds) {
+  if (seconds >= 7200) return `${Math.round(seconds / 3600)} h`;
+  if (seconds >= 120) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${seconds} s`;
+}
+
+// words makes a code readable: cooling_down is "cooling down".
+export const words = (text) => text.replaceAll('_', ' ');

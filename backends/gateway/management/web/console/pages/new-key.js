@@ -1,0 +1,18 @@
+// The one time that the text of a gateway key is shown.
+import { base } from '../api.js';
+import { copyButton, h } from '../dom.js';
+import { dialog, field } from '../form.js';
+import { clipboard } from '../session.js';
+
+export function showKey(title, key) {
+  const text = h('input.secret', { value: key, readonly: true, spellcheck: 'false', onfocus: (event) => event.target.select() });
+  dialog(title, (close) => [
+    h('p', null, 'Copy it now: it is shown this once. Who has it can send requests in your name.'),
+    h('div.copyline', null, field('Gateway key', text), copyButton(key)),
+    h('p', null, 'Clients take it as their API key, with this base URL (the messages API without ', h('code', null, '/v1'), '):'),
+    h('p', null, h('code.line', null, new URL('v1', base).href)),
+    h('div.buttons', null,
+      h('button', { type: 'button', onclick() { clipboard.gatewayKey = key; close(); location.hash = '#/playground'; } }, 'Try it in the playground'),
+      h('button.primary', { type: 'button', onclick: close }, 'I have copied it')),
+  ], { keep: true });
+}

@@ -1,0 +1,122 @@
+import { call, own } from '../api.js';
+import { announce, badge, busy, code, h, load, outside } from '../dom.js';
+import { confirm, dialog, field, form, mistake, select } from '../form.js';
+import { ago, countdown, duration, number, time, words } from '../format.js';
+
+export const title = 'Provider keys';
+export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
+
+const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
+
+export function show({ body, actions, signal, every }) {
+  const list = h('div.stack');
+  const outcomes = new Map(); // what the test of a key has brought, by its id
+  let providers = [];
+  let on = []; // the providers on offer
+  let loadedAt = 0;
+
+  const refresh = () => load(list, async () => {
+    const [health, keys, offer] = await Promise.all([
+      own('GET', 'providers/health', { signal }),
+      own('GET', 'keys', { signal }),
+      on.length ? { providers: on } : call('GET', 'providers', { signal, guest: true }),
+    ]);
+    on = offer.providers;
+    loadedAt = Date.now();
+    providers = health.providers;
+    const listed = new Set(providers.flatMap((p) => p.keys.map((k) => k.key_id)));
+    const lost = keys.keys.filter((k) => !listed.has(k.id)); // of providers that are not on offer any more
+    for (const k of lost) providers.push({ provider: k.provider, name: `${k.provider} (not on offer here)`, keys: [{ ...k, key_id: k.id, lost: true }] });
+    const custom = new Set(providers.filter((p) => p.provider === 'custom').flatMap((p) => p.keys.map((k) => k.key_id)));
+    return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'You have no provider key. Add one, and its models are used from the next request on.');
+  });
+
+  const card = (p, custom) => h('section.card', { 'aria-label': p.name },
+    h('div.cardhead', null, h('h2', null, p.name), p.status && state(p),
+      p.requests_last_day != null && h('span.muted.small', null, `${number(p.requests_last_minute)} requests in the last minute, ${number(p.requests_last_day)} in the last day`)),
+    h('ul.rows', null, p.keys.map((k) => row(p, k, custom.has(k.key_id)))));
+
+  const row = (p, k, isModel) => {
+    const label = k.key_label || k.masked || 'key';
+    const outcome = h('p.outcome', { role: 'status' }, outcomes.get(k.key_id));
+    const test = h('button.quiet', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
+    test.addEventListener('click', () => busy(test, async () => {
+      outcome.replaceChildren('Asking the provider for a few words …');
+      try {
+        const result = await own('POST', `keys/${encodeURIComponent(k.key_id)}/test`, { signal });
+        outcomes.set(k.key_id, result.ok
+          ? h('span.good', null, `It works: ${result.model} answered in ${duration(result.latency_ms)}.`)
+          : h('span.bad', null, `It does not work: ${result.error?.message ?? words(result.status)}${result.error?.status ? ` (HTTP ${result.error.status})` : ''}`));
+        await refresh();
+      } catch (error) {
+        if (error.name !== 'AbortError') outcome.replaceChildren(h('span.bad', null, error.message));
+      }
+    }));
+    return h('li.keyrow', null,
+      h('div.keyname', null, h('strong', null, isModel ? 'Your own server' : k.key_label || '(no label)'), k.masked && code(k.masked)),
+      h('div.keystate', null, k.lost ? badge('plain', 'not used') : [state(k),
+        h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'has not answered yet'),
+        k.last_429_at && h('span.muted.small', { title: time(k.last_429_at) }, `limited ${ago(k.last_429_at)}`)]),
+      h('div.row-actions', null, !k.lost && test,
+        isModel ? h('a', { href: '#/models' }, 'Models') : h('button.quiet.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
+      k.cooling_models?.length > 0 && h('ul.cooling', null, k.cooling_models.map((m) => h('li', null, code(m.model), ' ', state(m)))),
+      outcome);
+  };
+
+  // state has a countdown, which counts from when the page was loaded.
+  const state = (c) => {
+    const left = Math.max(0, c.cooldown_seconds - Math.floor((Date.now() - loadedAt) / 1000));
+    return [
+      badge(tones[c.status] ?? 'plain', words(c.status), c.reason ? words(c.reason) : null),
+      c.reason && h('span.small.muted', null, words(c.reason)),
+      left > 0 && h('span.countdown.small', { 'data-until': String(loadedAt + c.cooldown_seconds * 1000) }, `again in ${countdown(left)}`),
+    ];
+  };
+
+  every(1000, () => {
+    let over = false;
+    for (const element of list.querySelectorAll('[data-until]')) {
+      const left = Math.ceil((Number(element.dataset.until) - Date.now()) / 1000);
+      element.textContent = left > 0 ? `again in ${countdown(left)}` : 'again now';
+      over ||= left <= 0;
+    }
+    if (over || Date.now() - loadedAt > 30000) {
+      loadedAt = Date.now();
+      if (!list.contains(document.activeElement)) refresh();
+    }
+  });
+
+  const remove = (p, k, label) => confirm(`Remove ${label}?`, `Requests are sent to ${p.name} with it no longer. The key itself stays valid at the provider.`, 'Remove', async () => {
+    await own('DELETE', `keys/${encodeURIComponent(k.key_id)}`);
+    announce('The key is removed');
+    await refresh();
+  });
+
+  const add = () => dialog('Add a provider key', (close) => {
+    const link = h('p.hint');
+    const provider = select(on.map((p) => [p.code, p.name]), on[0]?.code, { autofocus: true, onchange: () => where() });
+    const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 1000 });
+    const label = h('input', { maxlength: 100, autocomplete: 'off' });
+    const where = () => {
+      const p = on.find((one) => one.code === provider.value);
+      link.replaceChildren(...(p?.key_url ? ['Keys are made at ', outside(p.key_url, new URL(p.key_url).host), '.'] : []));
+    };
+    where();
+    return form([
+      field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'So that you know it again.' }),
+      field('API key', key, { name: 'api_key', wide: true }), link,
+    ], [
+      h('button', { type: 'button', onclick: close }, 'Cancel'),
+      h('button.primary', { type: 'submit' }, 'Add key'),
+    ], async () => {
+      if (!key.value.trim()) throw mistake('api_key', 'Paste the key of the provider.');
+      await own('POST', 'keys', { body: { provider: provider.value, api_key: key.value.trim(), key_label: label.value.trim() } });
+      close();
+      announce('The key is stored');
+      await refresh();
+    });
+  });
+  actions.append(h('button', { type: 'button', onclick: refresh }, 'Refresh'), h('button.primary', { type: 'button', onclick: add }, 'Add key'));
+  body.append(list);
+  return refresh();
+}

@@ -1,0 +1,243 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// MaxBody bounds the body of a request, in bytes.
+const MaxBody = 1 << 20
+
+// maxDepth bounds how deep the values of a body nest.
+const maxDepth = 32
+
+// Call is one request on its way through a route.
+type Call struct {
+	W http.ResponseWriter
+	R *http.Request
+	// User is the id of who signed in; empty: a guest.
+	User string
+	// Status of the answer; set to what the route's table says.
+	Status int
+
+	err error
+}
+
+// Path is the value of a wildcard of the route's path.
+func (c *Call) Path(name string) string { return c.R.PathValue(name) }
+
+// Decode reads the JSON body into a struct. Unknown members, data behind the
+// value, and bodies that are too large or too deep are refused with a message
+// that names what is wrong.
+func (c *Call) Decode(into any) error {
+	text, err := c.body()
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return refuse(http.StatusBadRequest, "invalid_json", "", "this needs a JSON body")
+	}
+	return decode(text, into)
+}
+
+// DecodeIfAny is Decode where the body may be left away.
+func (c *Call) DecodeIfAny(into any) error {
+	text, err := c.body()
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return err
+	}
+	return decode(text, into)
+}
+
+func (c *Call) body() ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, refuse(http.StatusRequestEntityTooLarge, "request_too_large", "", "the body is larger than 1 MiB")
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "invalid_request_body", "", "the body could not be read whole")
+	}
+	return text, nil
+}
+
+func decode(text []byte, into any) error {
+	if !utf8.Valid(text) {
+		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not UTF-8")
+	}
+	if tooDeep(text) {
+		return refuse(http.StatusBadRequest, "invalid_json", "", "the body nests deeper than 32 levels")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return refuse(http.StatusBadRequest, "invalid_json", "", "there is more behind the JSON value of the body")
+		}
+		return nil
+	case errors.As(err, &kind):
+		if kind.Field == "" {
+			return refuse(http.StatusBadRequest, "invalid_value", "", "the body must be a JSON object")
+		}
+		return refuse(http.StatusBadRequest, "invalid_value", kind.Field, kind.Field+" must not be a "+kind.Value)
+	case errors.As(err, &syntax):
+		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse(http.StatusBadRequest, "invalid_json", "", "the JSON of the body ends too early")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name = strings.Trim(name, `"`)
+		return refuse(http.StatusBadRequest, "unknown_parameter", Quote(name), "there is no member "+Quote(name)+" here")
+	}
+	return refuse(http.StatusBadRequest, "invalid_value", "", "the body has a value that cannot be read: "+Quote(err.Error()))
+}
+
+// tooDeep counts brackets outside strings.
+func tooDeep(text []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{' || b == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func refuse(status int, code, param, message string) error {
+	return &apierror.Error{Status: status, Code: code, Param: param, Message: message}
+}
+
+// Int is a query parameter between least and most; byDefault where it is not given.
+func (c *Call) Int(name string, byDefault, least, most int) (int, error) {
+	text := c.query(name)
+	if text == "" {
+		return byDefault, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, refuse(http.StatusBadRequest, "invalid_value", name, name+" must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// Time is a query parameter: RFC 3339, or a date that means its begin in UTC.
+// Zero where it is not given.
+func (c *Call) Time(name string) (time.Time, error) {
+	text := c.query(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day, nil
+	}
+	// A plus sign that was not escaped has become a space.
+	at, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
+	if err != nil {
+		return time.Time{}, refuse(http.StatusBadRequest, "invalid_value", name, name+" must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z")
+	}
+	return at, nil
+}
+
+// Choice is a query parameter that is one of a few words; the first is the
+// default.
+func (c *Call) Choice(name string, words ...string) (string, error) {
+	text := c.query(name)
+	if text == "" {
+		return words[0], nil
+	}
+	for _, word := range words {
+		if word == text {
+			return word, nil
+		}
+	}
+	return "", refuse(http.StatusBadRequest, "invalid_value", name, name+" must be one of "+strings.Join(words, ", "))
+}
+
+// List is a query parameter of words between commas; nil where it is not given.
+func (c *Call) List(name string) []string {
+	text := c.query(name)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// Text is a query parameter as it was sent.
+func (c *Call) Text(name string) string { return c.query(name) }
+
+func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
+
+func (c *Call) write(w http.ResponseWriter, answer any) error {
+	var text []byte
+	kind := "application/json"
+	switch a := answer.(type) {
+	case nil:
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case Raw:
+		kind, text = a.Type, a.Data
+		if a.Name != "" {
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+		}
+	default:
+		var out bytes.Buffer
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(answer); err != nil {
+			return err
+		}
+		text = out.Bytes()
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(c.Status)
+	if c.R.Method == http.MethodHead {
+		return nil
+	}
+	_, _ = w.Write(text) // a client that left is no failure of ours
+	return nil
+}
+
+// Quote makes a text from outside fit for a message: short and without control
+// characters.
+func Quote(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > 100 {
+		cut := 100
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}

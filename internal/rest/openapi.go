@@ -1,0 +1,147 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Document is what the OpenAPI document of a table needs beside the table.
+type Document struct {
+	Title, Version, Description string
+	// Components is the member "components" of the document: JSON with the
+	// schemas that the routes name, the schema "Error" among them, and the
+	// security scheme of routes that are not for guests under the name Security.
+	Components json.RawMessage
+	Security   string
+	// Extra are path items, JSON, of what is served beside the table.
+	Extra map[string]json.RawMessage
+}
+
+type object = map[string]any
+
+// OpenAPI writes the document of the tables, OpenAPI 3.1, as JSON.
+func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
+	paths := make(object)
+	var tags []object
+	seen := make(map[string]bool)
+	for _, table := range tables {
+		for i := range table {
+			r := &table[i]
+			if r.Hidden {
+				continue
+			}
+			if !seen[r.Tag] {
+				seen[r.Tag] = true
+				tags = append(tags, object{"name": r.Tag})
+			}
+			path := strings.ReplaceAll(strings.TrimSuffix(r.Path, "{$}"), "...}", "}")
+			item, _ := paths[path].(object)
+			if item == nil {
+				item = make(object)
+				paths[path] = item
+			}
+			operation, err := d.operation(r)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
+			}
+			item[strings.ToLower(r.Method)] = operation
+		}
+	}
+	for path, item := range d.Extra {
+		if paths[path] != nil {
+			return nil, fmt.Errorf("%s is described twice", path)
+		}
+		paths[path] = item
+	}
+	return json.Marshal(object{
+		"openapi": "3.1.0",
+		"info":    object{"title": d.Title, "version": d.Version, "description": d.Description, "license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"}},
+		"servers": []object{{"url": "/"}},
+		"tags":    tags, "paths": paths, "components": d.Components,
+	})
+}
+
+func (d Document) operation(r *Route) (object, error) {
+	op := object{"summary": r.Summary, "tags": []string{r.Tag}, "operationId": operationID(r)}
+	if r.Description != "" {
+		op["description"] = r.Description
+	}
+	op["security"] = []object{}
+	if !r.Guest {
+		op["security"] = []object{{d.Security: []string{}}}
+	}
+	var params []object
+	for _, name := range wildcards(r.Path) {
+		params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, p := range r.Query {
+		if !json.Valid([]byte(p.Schema)) {
+			return nil, fmt.Errorf("the schema of %s is not JSON", p.Name)
+		}
+		params = append(params, object{"name": p.Name, "in": "query", "description": p.Description, "schema": json.RawMessage(p.Schema)})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.Body != "" {
+		op["requestBody"] = object{"required": !r.OptionalBody, "content": content("application/json", r.Body)}
+	}
+	answers := make(object)
+	for _, status := range append([]int{r.status()}, r.Also...) {
+		answer := object{"description": http.StatusText(status)}
+		switch {
+		case r.Answer != "":
+			answer["content"] = content("application/json", r.Answer)
+		case r.Media != "":
+			answer["content"] = object{r.Media: object{"schema": object{"type": "string"}}}
+		}
+		if r.Media != "" && r.Answer != "" {
+			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
+		}
+		answers[strconv.Itoa(status)] = answer
+	}
+	refusals := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
+	if !r.Guest {
+		refusals = append(refusals, http.StatusUnauthorized)
+	}
+	if r.Body != "" {
+		refusals = append(refusals, http.StatusRequestEntityTooLarge)
+	}
+	for _, status := range refusals {
+		if !slices.Contains(r.Also, status) {
+			answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": content("application/json", "Error")}
+		}
+	}
+	op["responses"] = answers
+	return op, nil
+}
+
+func content(media, schema string) object {
+	return object{media: object{"schema": object{"$ref": "#/components/schemas/" + schema}}}
+}
+
+// operationID is made of the method and the words of the path.
+func operationID(r *Route) string {
+	var id strings.Builder
+	id.WriteString(strings.ToLower(r.Method))
+	for _, part := range strings.FieldsFunc(r.Path, func(c rune) bool {
+		return c == '/' || c == '-' || c == '_' || c == '.' || c == '{' || c == '}' || c == '$'
+	}) {
+		id.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return id.String()
+}
+
+// wildcards lists the names in braces of a path.
+func wildcards(path string) (names []string) {
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok && name != "$}" {
+			names = append(names, strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."))
+		}
+	}
+	return names
+}

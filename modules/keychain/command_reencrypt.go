@@ -1,0 +1,38 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func reencryptCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "re-encrypt",
+		Short: "Seals what is under an older master key with the current one",
+		Long: `
+Seals the provider keys and the keys of custom models that are under an older
+master key with the current one, the first of the keyring. The server may run
+meanwhile. It can be interrupted and run again; when it has nothing left to do,
+the older master key can be taken out of the keyring.
+`,
+		Args: cobra.NoArgs,
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			result, err := s.Reencrypt(s.ctx, func(done, total int) { s.note("%d of %d looked at", done, total) })
+			if err != nil {
+				return err
+			}
+			err = s.answer(result, func(w io.Writer) {
+				row(w, "Sealed texts:", result.Total)
+				row(w, "Sealed anew:", result.Resealed)
+				row(w, "Changed meanwhile:", result.Changed)
+				row(w, "Cannot be opened:", result.Unreadable)
+			})
+			if err == nil && result.Unreadable > 0 {
+				err = fmt.Errorf("%d sealed texts open with none of the configured master keys; add the key they were sealed with", result.Unreadable)
+			}
+			return err
+		}),
+	}
+}

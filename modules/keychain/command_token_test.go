@@ -1,0 +1,102 @@
+package keychain
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// The tests of this file do not run in parallel; see command_test.go.
+
+// claimsOf are the claims of a token that the keyring of the tests signed.
+func claimsOf(t *testing.T, token string) jwt.MapClaims {
+	t.Helper()
+	master, err := keyring.ParseMasterKey(masterKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keyring.NewAES(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ring.Derive(t.Context(), "user tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := make(jwt.MapClaims)
+	if _, err := jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return keys[0], nil }, jwt.WithValidMethods([]string{"HS256"})); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+func TestToken(t *testing.T) {
+	l, file := sqliteLine(t)
+	for args, want := range map[string]time.Duration{
+		"token alice":           12 * time.Hour,
+		"token alice --ttl 90m": 90 * time.Minute,
+		"token alice --ttl 30d": tollgate.MaxUserTokenTTL,
+	} {
+		out, notes := l.run(strings.Fields(args)...)
+		token := strings.TrimSuffix(out, "\n")
+		claims := claimsOf(t, token)
+		life := claims["exp"].(float64) - claims["iat"].(float64)
+		if claims["iss"] != tollgate.UserTokenIssuer || claims["sub"] != "alice" || life != want.Seconds() {
+			t.Errorf("%s: %v", args, claims)
+		}
+		if strings.Contains(notes, token) || steady(notes) != "Signs in alice until TIME.\n" {
+			t.Errorf("%s: notes %q", args, notes)
+		}
+	}
+	out, notes := l.run("token", "bob", "--json")
+	var answer struct {
+		User    string    `json:"user_id"`
+		Token   string    `json:"token"`
+		Expires time.Time `json:"expires_at"`
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || notes != "" {
+		t.Fatalf("%s: %v, notes %q", out, err, notes)
+	}
+	if claims := claimsOf(t, answer.Token); answer.User != "bob" || claims["sub"] != "bob" || int64(claims["exp"].(float64)) != answer.Expires.Unix() {
+		t.Errorf("%s: %v", out, claims)
+	}
+	for args, want := range map[string]string{
+		"token":                 "accepts 1 arg",
+		"token a b":             "accepts 1 arg",
+		"token alice --ttl 31d": "from 1s to 30d",
+		"token alice --ttl 0s":  "from 1s to 30d",
+		"token alice --ttl -1h": "from 1s to 30d",
+		"token alice --ttl x":   "--ttl must be a duration",
+	} {
+		l.fails(want, strings.Fields(args)...)
+	}
+	l.fails("a user id has 1 to 200", "token", "")
+	l.fails("a user id has 1 to 200", "token", "a\nb")
+	l.fails("a user id has 1 to 200", "token", strings.Repeat("x", 201))
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the command made a database")
+	}
+}
+
+// TestTokenWithoutKey makes the key file that the server will find.
+func TestTokenWithoutKey(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	if _, _, err := execute(t.Context(), "", "token", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data", "tollgate.key")); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := execute(t.Context(), "", "token", "alice", "-c", "none.json"); err == nil || !strings.Contains(err.Error(), "reading the configuration") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+package keychain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+)
+
+// Console has the options of the pages at /console/.
+type Console struct {
+	// Off serves no console.
+	Off bool `json:"off,omitempty"`
+
+	management.ConsoleOptions
+}
+
+// make makes the console that the options describe, nil for one that is off. A
+// nil receiver stands for the defaults.
+func (c *Console) make() (*management.Console, error) {
+	if c == nil {
+		return management.NewConsole(management.ConsoleOptions{})
+	}
+	if c.Off {
+		return nil, nil
+	}
+	o := c.ConsoleOptions
+	repl := caddy.NewReplacer()
+	var err error
+	resolve := func(text *string) {
+		if err == nil {
+			*text, err = repl.ReplaceOrErr(*text, true, true)
+		}
+	}
+	if o.OIDC != nil {
+		provider := *o.OIDC
+		resolve(&provider.Issuer)
+		resolve(&provider.ClientID)
+		o.OIDC = &provider
+	}
+	o.Origins = slices.Clone(o.Origins)
+	for i := range o.Origins {
+		resolve(&o.Origins[i])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	console, err := management.NewConsole(o)
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	return console, nil
+}
