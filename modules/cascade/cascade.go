@@ -237,10 +237,16 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 	if err := gateway.Keychain.Admit(r.Context(), identity); err != nil {
 		return statusError(tollgate.Unavailable(err))
 	}
-	result, err := h.engine(gateway).Answer(r.Context(), w, ask)
+	engine := h.engine(gateway)
+	traced := traceOf(r)
+	if traced != nil {
+		engine.Observe = traced.attempt
+	}
+	result, err := engine.Answer(r.Context(), w, ask)
 	record := newRecord(ask, identity, result, started)
 	gateway.Usage.Add(record)
 	observeRequest(&record)
+	traced.request(&record)
 	publish(r, &record)
 	if err != nil {
 		return statusError(err)

@@ -21,6 +21,14 @@ var (
 		Namespace: "tollgate", Subsystem: "cascade", Name: "attempts_total",
 		Help: "Tries of candidates by provider and outcome; ok is a success.",
 	}, []string{"provider", "outcome"})
+	failovers = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "failovers_total",
+		Help: "Model requests that were answered after at least one attempt had failed, by tier.",
+	}, []string{"tier"})
+	cooldowns = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cascade", Name: "cooldowns_total",
+		Help: "Failures that made a provider, a key or a model rest, by provider and reason.",
+	}, []string{"provider", "reason"})
 	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
 		Help: "Tokens by provider and direction (input, output).",
@@ -34,7 +42,7 @@ var (
 
 func registerMetrics(ctx caddy.Context) error {
 	registry := ctx.GetMetricsRegistry()
-	for _, collector := range []prometheus.Collector{requests, attempts, tokens, firstToken} {
+	for _, collector := range []prometheus.Collector{requests, attempts, failovers, cooldowns, tokens, firstToken} {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
 			return err
@@ -45,6 +53,9 @@ func registerMetrics(ctx caddy.Context) error {
 
 func observeAttempt(a cascade.Attempt) {
 	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()
+	if a.Cooldown != "" {
+		cooldowns.WithLabelValues(a.Provider, a.Cooldown).Inc()
+	}
 	if a.FirstToken > 0 {
 		firstToken.WithLabelValues(a.Provider, a.Tier.String()).Observe(a.FirstToken.Seconds())
 	}
@@ -57,6 +68,9 @@ func observeRequest(r *keychain.Record) {
 	}
 	requests.WithLabelValues(strconv.Itoa(r.Status/100)+"xx", tier).Inc()
 	if r.Provider != "" {
+		if r.Attempts > 1 {
+			failovers.WithLabelValues(tier).Inc()
+		}
 		tokens.WithLabelValues(r.Provider, "input").Add(float64(r.InputTokens))
 		tokens.WithLabelValues(r.Provider, "output").Add(float64(r.OutputTokens))
 	}

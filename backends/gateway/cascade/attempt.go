@@ -54,12 +54,14 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	defer timer.Stop()
 	f := r.send(ctx, cancel, timer, c, key, fix, timeouts)
 	took := r.Now().Sub(started)
-	seen := Attempt{Provider: c.Provider.Code, Tier: c.Tier, Outcome: "ok", FirstToken: r.result.FirstToken}
+	seen := Attempt{
+		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok", FirstToken: r.result.FirstToken,
+	}
 	switch {
 	case f != nil:
 		seen.Outcome, seen.FirstToken = f.class.String(), 0
 		f.redact(key.Secret)
-		r.note(c, key, f, took)
+		seen.Cooldown = r.note(c, key, f, took)
 	case r.late != 0:
 		seen.Outcome = r.late.String()
 		r.Memory.Health.failed(providerScope(c), ReasonErrors, 0)

@@ -76,10 +76,15 @@ type Engine struct {
 
 // Attempt is one try of one candidate.
 type Attempt struct {
-	Provider string
-	Tier     catalog.Tier
+	Provider, Model string
+	Tier            catalog.Tier
+	Started         time.Time
+	Took            time.Duration
 	// Outcome is "ok" or the class of the failure.
 	Outcome string
+	// Cooldown is why the provider, key or model is not asked for a time from now
+	// on; empty: it is.
+	Cooldown string
 	// FirstToken is the time to the first content; 0: none came.
 	FirstToken time.Duration
 }
@@ -290,21 +295,27 @@ func providerScope(c *keychain.Candidate) string {
 	return c.Provider.Code
 }
 
-// note remembers a failure for the next requests and for the client.
-func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) {
+// note remembers a failure for the next requests and for the client. It returns
+// the reason of the cooldown that the failure began, empty: none.
+func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) (cooldown string) {
 	provider, health := providerScope(c), r.Memory.Health
+	var until time.Time
 	switch f.class {
 	case transient, timedOut:
-		r.soonest(health.failed(provider, f.reason, f.wait))
+		until, cooldown = health.failed(provider, f.reason, f.wait), f.reason
 	case rateLimited:
-		r.soonest(health.limit(provider, key.ID, c.Model.ID, ReasonRateLimited, f.wait))
+		until, cooldown = health.limit(provider, key.ID, c.Model.ID, ReasonRateLimited, f.wait), ReasonRateLimited
 	case badEntry:
-		r.soonest(health.limit(provider, key.ID, c.Model.ID, ReasonUnknown, longCooldown))
+		until, cooldown = health.limit(provider, key.ID, c.Model.ID, ReasonUnknown, longCooldown), ReasonUnknown
 	case noCredit:
-		r.soonest(health.blockKey(provider, key.ID, NoCredit))
+		until, cooldown = health.blockKey(provider, key.ID, NoCredit), string(NoCredit)
 	case badKey:
-		r.soonest(health.blockKey(provider, key.ID, InvalidKey))
+		until, cooldown = health.blockKey(provider, key.ID, InvalidKey), string(InvalidKey)
 	case skip, fixable, tooLong, policy, client, gone:
+	}
+	r.soonest(until)
+	if until.IsZero() {
+		cooldown = ""
 	}
 	r.lastClass = f.class
 	r.classes |= 1 << f.class
@@ -318,6 +329,7 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code), zap.String("model", c.Model.ID),
 			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code), zap.Duration("took", took))
 	}
+	return cooldown
 }
 
 // soonest notes the end of a cooldown; zero: there is none.

@@ -28,7 +28,7 @@ func TestUsageReport(t *testing.T) {
 				At: day.Add(61 * time.Minute), KeyID: "gk_1", Provider: "alpha", Model: "large", Tier: catalog.High, Status: 502, Code: "upstream_error",
 				Latency: time.Second, FailedAttempts: []apierror.Attempt{{Provider: "beta", Model: "mid"}, {Provider: "beta", Model: "mid"}, {Provider: "alpha", Model: "large"}},
 			},
-			{At: day.Add(25 * time.Hour), KeyID: "gk_2", Provider: "beta", Model: "mid", Status: 499, Code: "client_closed", OutputTokens: 7, Latency: time.Second},
+			{At: day.Add(25 * time.Hour), KeyID: "gk_2", Provider: "beta", Model: "mid", Status: 499, Code: "client_closed_request", OutputTokens: 7, Latency: time.Second},
 			{At: day.Add(26 * time.Hour), KeyID: "gk_2", Status: 409, Code: "no_models_available"},
 			{At: day.Add(-time.Microsecond), KeyID: "gk_0", Provider: "early", Status: 200},
 			{At: day.Add(48 * time.Hour), KeyID: "gk_3", Provider: "late", Status: 200},

@@ -66,8 +66,8 @@ type sumsRow struct {
 	sums
 }
 
-// statusClientLeft is the status of a request whose client went away.
-const statusClientLeft = 499
+// codeClientLeft is the code of a request whose client did not wait for the end.
+const codeClientLeft = "client_closed_request"
 
 // Bounds of what one record adds: numbers come from providers, and a sum that
 // overflows would keep every later batch from being written.
@@ -139,7 +139,7 @@ func (s *sums) add(r *Record) {
 	input, output := r.tokens()
 	s[sumRequests]++
 	switch {
-	case r.Status == statusClientLeft:
+	case r.Code == codeClientLeft:
 		s[sumCancelled]++
 	case r.Code == "":
 		s[sumSucceeded]++

@@ -89,7 +89,7 @@ func anyRecord(random *rand.Rand, i int) Record {
 	r.Provider, r.Model, r.Tier = pick("alpha", "beta", ""), pick("large", "mid\x00", "é\xff"), []catalog.Tier{0, catalog.Low, catalog.Medium, catalog.High}[random.IntN(4)]
 	r.Status = []int{200, 200, 499, 502}[random.IntN(4)]
 	if r.Status != 200 {
-		r.Code = pick("client_closed", "server_error")
+		r.Code = pick("client_closed_request", "server_error")
 	}
 	for range random.IntN(3) {
 		r.FailedAttempts = append(r.FailedAttempts, apierror.Attempt{Provider: pick("alpha", "gamma"), Model: pick("large", "\xffmid"), Message: "no"})

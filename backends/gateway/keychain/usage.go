@@ -25,8 +25,8 @@ type Record struct {
 	// Provider and Model are of the candidate that answered; empty: none did.
 	Provider, Model string
 	Stream          bool
-	Status          int    // the HTTP status the client got; 499: it left
-	Code            string // error code; empty: success
+	Status          int    // the HTTP status the client got; 499: it left before one
+	Code            string // error code; empty: success; client_closed_request: the client left
 	Attempts        int
 	FailedAttempts  []apierror.Attempt
 	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.

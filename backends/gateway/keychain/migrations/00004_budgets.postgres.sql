@@ -41,8 +41,8 @@ SELECT user_id, hour, key_id, provider, model, tier, sum(requests), sum(succeede
 	sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_micro_usd), sum(unpriced), sum(latency_us),
 	sum(first_token_us), sum(first_tokens)
 FROM (
-	SELECT user_id, at / 3600000000 AS hour, key_id, provider, model, tier, 1 AS requests, (status <> 499 AND code = '')::INT AS succeeded,
-		(status <> 499 AND code <> '')::INT AS failed, (status = 499)::INT AS cancelled, 0 AS failed_attempts,
+	SELECT user_id, at / 3600000000 AS hour, key_id, provider, model, tier, 1 AS requests, (code = '')::INT AS succeeded,
+		(code NOT IN ('', 'client_closed_request'))::INT AS failed, (code = 'client_closed_request')::INT AS cancelled, 0 AS failed_attempts,
 		greatest(0, least(input_tokens, 1000000000)) AS input_tokens, greatest(0, least(cached_tokens, 1000000000)) AS cached_tokens,
 		greatest(0, least(output_tokens, 1000000000)) AS output_tokens, greatest(0, least(reasoning_tokens, 1000000000)) AS reasoning_tokens,
 		greatest(0, least(coalesce(cost_micro_usd, 0), 1000000000)) AS cost_micro_usd, (provider <> '' AND cost_micro_usd IS NULL)::INT AS unpriced,
