@@ -42,8 +42,8 @@ func TestTrace(t *testing.T) {
 		"tollgate.surface": "messages", "tollgate.attempts": "2", "tollgate.tier": "low",
 	}
 	for _, a := range got[2].Attributes() {
-		if want[string(a.Key)] != a.Value.Emit() {
-			t.Errorf("%s is %s, want %s", a.Key, a.Value.Emit(), want[string(a.Key)])
+		if want[string(a.Key)] != a.Value.String() {
+			t.Errorf("%s is %s, want %s", a.Key, a.Value.String(), want[string(a.Key)])
 		}
 		delete(want, string(a.Key))
 	}

@@ -891,8 +891,12 @@ func TestObserve(t *testing.T) {
 	r.beta.does(stream(role))
 	r.gamma.does(stream(role, text("x"), `data: {"error":{"message":"broke"}}`+"\n\n"))
 	r.askStream("keychain-low")
-	got := fmt.Sprint(r.observed)
-	if want := "[{alpha low rate_limited 0s} {beta low transient 0s} {gamma low transient 0s}]"; got != want {
+	var got string
+	for _, a := range r.observed {
+		got += fmt.Sprintf("%s/%s %s %s %q %s, ", a.Provider, a.Model, a.Tier, a.Outcome, a.Cooldown, a.FirstToken)
+	}
+	want := `alpha/a-low low rate_limited "rate_limited" 0s, beta/b-low low transient "" 0s, gamma/g-low low transient "" 0s, `
+	if got != want {
 		t.Errorf("observed %s, want %s", got, want)
 	}
 	r.alpha.does(func(w http.ResponseWriter, req *http.Request) {

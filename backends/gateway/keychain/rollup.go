@@ -138,10 +138,10 @@ func (t sumsTable) sorted() []*sumsRow {
 func (s *sums) add(r *Record) {
 	input, output := r.tokens()
 	s[sumRequests]++
-	switch {
-	case r.Code == codeClientLeft:
+	switch r.Code {
+	case codeClientLeft:
 		s[sumCancelled]++
-	case r.Code == "":
+	case "":
 		s[sumSucceeded]++
 	default:
 		s[sumFailed]++
