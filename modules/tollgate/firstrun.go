@@ -191,13 +191,15 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	default:
 		b.WriteString("  Models from:  nowhere yet. Set OPENAI_API_KEY, GROQ_API_KEY … and start Tollgate again.\n")
 	}
+	program := os.Args[0]
 	secret := "$TOLLGATE_KEY" //nolint:gosec // a variable for the reader to fill
 	if created {
 		secret = key.Key
 		b.WriteString("  Gateway key:  " + key.Key + "   (shown this once)\n")
 	} else {
-		b.WriteString("  Gateway key:  shown at the first start; make another with: tollgate keychain keys create --user " + LocalUser + "\n")
+		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program + " keychain keys create --user " + LocalUser + "\n")
 	}
+	b.WriteString("  Console:      " + a.FirstRun.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
 	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.FirstRun.URL + "/v1/chat/completions \\\n" +
 		"    -H 'Authorization: Bearer " + secret + "' -H 'Content-Type: application/json' \\\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
