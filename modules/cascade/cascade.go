@@ -275,7 +275,7 @@ func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
 }
 
 func newRequest(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID}
+	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, KeyID: identity.KeyID}
 	if len(identity.AllowedModels) > 0 {
 		ask.Allows = identity.Allows
 	}

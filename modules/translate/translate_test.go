@@ -109,6 +109,36 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// TestTranslateFailureKinds: an error in a stream keeps its kind.
+func TestTranslateFailureKinds(t *testing.T) {
+	t.Parallel()
+	for failure, want := range map[string][2]string{
+		`{"message":"busy","type":"overloaded_error"}`:                  {"overloaded_error", "server_error"},
+		`{"message":"busy","code":"server_is_overloaded"}`:              {"overloaded_error", "server_error"},
+		`{"message":"busy","code":503,"status":"UNAVAILABLE"}`:          {"overloaded_error", "server_error"},
+		`{"message":"slow","type":"t","code":"rate_limit_exceeded"}`:    {"rate_limit_error", "rate_limit_exceeded"},
+		`{"message":"slow","code":429}`:                                 {"rate_limit_error", "rate_limit_exceeded"},
+		`{"message":"late","type":"timeout_error"}`:                     {"timeout_error", "server_error"},
+		`{"message":"no","type":"server_error","code":"server_error"}`:  {"api_error", "server_error"},
+		`{"message":"no","type":"authentication_error","code":"other"}`: {"api_error", "server_error"},
+	} {
+		next := func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, err := io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}`+"\n\n"+`data: {"error":`+failure+"}\n\n")
+			return err
+		}
+		w, err := send(t, "translate messages", "/v1/messages", hello+`,"stream":true}`, next)
+		if end := `"error":{"type":"` + want[0] + `",`; err != nil || !strings.Contains(w.Body.String(), end) {
+			t.Errorf("%s: error %v, no %s in\n%s", failure, err, end, w.Body)
+		}
+		w, err = send(t, "translate responses", "/v1/responses", `{"model":"m","input":"Hi","stream":true}`, next)
+		if end := `"error":{"code":"` + want[1] + `",`; err != nil || !strings.Contains(w.Body.String(), end) {
+			t.Errorf("%s: error %v, no %s in\n%s", failure, err, end, w.Body)
+		}
+	}
+}
+
 func TestTranslateErrors(t *testing.T) {
 	t.Parallel()
 	ask := func(model, more string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -173,7 +174,8 @@ func (w *writer) fail(err error) error {
 		w.mode, w.t.err = refused, upstream(err)
 		return nil
 	}
-	failure := hub.Failure{Code: "upstream_stream_error", Type: "api_error", Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.original.Context())}
+	code, kind := failureKind(err)
+	failure := hub.Failure{Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.original.Context())}
 	w.out = w.pass.Fail(w.out, failure)
 	return w.send()
 }
@@ -252,6 +254,28 @@ func (w *writer) release() {
 // upstream is the 502 of an answer that is an error or cannot be read.
 func upstream(err error) error {
 	return &apierror.Error{Status: http.StatusBadGateway, Code: "upstream_error", Type: "api_error", Message: "the upstream failed: " + reason(err), Cause: err}
+}
+
+// failureKind is the code and the type of a stream that broke: clients wait and come
+// again where the server says that it has too much to do.
+func failureKind(err error) (code, kind string) {
+	code, kind = "upstream_stream_error", "api_error"
+	e, ok := errors.AsType[*wire.UpstreamError](err)
+	if !ok {
+		return code, kind
+	}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(e.Code, word) || strings.Contains(e.Type, word) })
+	}
+	switch {
+	case says("rate_limit", "RESOURCE_EXHAUSTED") || e.Code == "429":
+		return "rate_limit_exceeded", "rate_limit_error"
+	case says("overloaded", "UNAVAILABLE") || e.Code == "503" || e.Code == "529":
+		return code, "overloaded_error"
+	case says("timeout", "DEADLINE_EXCEEDED") || e.Code == "504":
+		return code, "timeout_error"
+	}
+	return code, kind
 }
 
 // reason is what a client may know of an error.

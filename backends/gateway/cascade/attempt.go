@@ -216,6 +216,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		f.code, f.message = "empty_answer", wire.ErrNoChoices.Error()
 	case errors.Is(err, hub.ErrArguments):
 		f.code, f.message = "invalid_tool_arguments", hub.ErrArguments.Error()
+	case errors.Is(err, hub.ErrSchema):
+		f.code, f.message = "schema_mismatch", hub.ErrSchema.Error()
 	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
 		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
 	}

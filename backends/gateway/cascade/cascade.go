@@ -105,6 +105,8 @@ type Request struct {
 	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
 	Sealer *hub.Sealer
 	User   string
+	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
+	KeyID string
 	// Allows tells whether the sender may use an entry; nil: all of them.
 	Allows func(entry string) bool
 }

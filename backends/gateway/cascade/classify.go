@@ -192,7 +192,20 @@ func culprit(param, said string, has func(string) bool) string {
 			return name
 		}
 	}
+	for _, other := range elsewhere {
+		if has(other.param) && names(said, other.name) {
+			return other.param
+		}
+	}
 	return ""
+}
+
+// elsewhere are the names that droppable parameters have in the other formats.
+var elsewhere = []struct{ name, param string }{
+	{"reasoning.effort", "reasoning_effort"},
+	{"output_config.effort", "reasoning_effort"},
+	{"effort parameter", "reasoning_effort"},
+	{"disable_parallel_tool_use", "parallel_tool_calls"},
 }
 
 // refusesAny reports whether a refusal is of the parameter as such, not of the

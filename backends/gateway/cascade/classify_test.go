@@ -111,6 +111,14 @@ func TestClassify(t *testing.T) {
 			"400, too large", 400, nil, `{"error":{"message":"max_completion_tokens is too large: 99999999","param":"max_completion_tokens","code":"invalid_value"}}`,
 			want{class: fixable, fix: "max_completion_tokens", code: "invalid_value"},
 		},
+		{
+			"400, effort of messages", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"This model does not support the effort parameter."}}`,
+			want{class: fixable, fix: "reasoning_effort", unknown: true, code: "invalid_request_error"},
+		},
+		{
+			"400, effort of Responses", 400, nil, `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort","code":"unsupported_parameter"}}`,
+			want{class: fixable, fix: "reasoning_effort", unknown: true, code: "unsupported_parameter"},
+		},
 		{"400, not sent", 400, nil, `{"error":{"message":"Unsupported parameter: 'verbosity'","param":"verbosity"}}`, want{class: client, code: "invalid_value"}},
 		{"400, not droppable", 400, nil, `{"error":{"message":"bad messages","param":"messages"}}`, want{class: client, code: "invalid_value"}},
 		{"400, only a part of a word", 400, nil, `{"error":{"message":"temperatures_x is wrong"}}`, want{class: client, code: "invalid_value"}},

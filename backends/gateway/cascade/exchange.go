@@ -50,9 +50,14 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		return nil, err
 	}
 	x := &exchange{format: format}
-	target := &hub.Target{Provider: c.Provider, Model: c.Model, User: r.req.User, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
+	target := &hub.Target{Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
 	reply := r.reply(c)
-	own := h.Format == format && format != hub.Chat
+	emulates := r.emulates(c)
+	own := h.Format == format && format != hub.Chat && !emulates
+	writer := newWriter(h, reply)
+	if emulates && h.Output != nil {
+		writer = hub.Checked(writer, h.Output)
+	}
 	var written hub.Written
 	switch {
 	case own && format == hub.Messages:
@@ -63,13 +68,13 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.pass = responses.NewPass(h, reply)
 	case format == hub.Messages:
 		written, err = messages.Write(h, target)
-		x.pass = hub.Translate(messages.NewReader(), newWriter(h, reply))
+		x.pass = hub.Translate(messages.NewReader(), writer)
 	case format == hub.Responses:
 		written, err = responses.Write(h, target)
-		x.pass = hub.Translate(responses.NewReader(), newWriter(h, reply))
+		x.pass = hub.Translate(responses.NewReader(), writer)
 	default:
 		written, err = chat.Write(h, target)
-		x.pass = hub.Translate(chat.NewReader(stateForm(c.Provider), c.Provider.Shape.ThinkTags), newWriter(h, reply))
+		x.pass = hub.Translate(chat.NewReader(stateForm(c.Provider), c.Provider.Shape.ThinkTags), writer)
 	}
 	if err != nil {
 		return nil, err
@@ -91,13 +96,23 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	if !own { // what the reader left out stands in the client's own bytes
 		x.dropped = slices.Concat(h.Dropped, written.Dropped)
 	}
-	x.sends = func(param string) bool {
-		if format == hub.Responses && param == "verbosity" {
-			param = "text.verbosity"
-		}
-		return gjson.GetBytes(written.Body, param).Exists()
-	}
+	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, nativePath(format, param)).Exists() }
 	return x, nil
+}
+
+// nativePath is where a format has a parameter of chat completions.
+func nativePath(format hub.Format, param string) string {
+	switch {
+	case format == hub.Responses && param == "verbosity":
+		return "text.verbosity"
+	case format == hub.Responses && param == "reasoning_effort":
+		return "reasoning.effort"
+	case format == hub.Messages && param == "reasoning_effort":
+		return "output_config.effort"
+	case format == hub.Messages && param == "parallel_tool_calls":
+		return "tool_choice.disable_parallel_tool_use"
+	}
+	return param
 }
 
 // identity is the exchange of a chat client with a chat upstream that takes the
@@ -116,7 +131,7 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 func (r *run) wire(c *keychain.Candidate, s *shape) hub.Format {
 	p := c.Provider
 	switch {
-	case s.onlyChat:
+	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages:
 		return hub.Chat
 	case r.format() != hub.Chat && slices.Contains(p.Wires, string(r.format())):
 		if r.req.Hub.Format == hub.Responses && !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
@@ -139,10 +154,17 @@ func (r *run) unchanged(c *keychain.Candidate) bool {
 		s.SystemFirst && ask.Traits&wire.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&wire.TraitRepeats != 0,
 		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
+		r.emulates(c),
 		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
 		return false
 	}
 	return ask.Effort == "" || c.Custom || (s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
+}
+
+// emulates reports whether a candidate has to be told in words what its answer should
+// be, since it knows no JSON schemas (specification 7.5).
+func (r *run) emulates(c *keychain.Candidate) bool {
+	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
 }
 
 // efforts are those that a candidate knows.

@@ -226,6 +226,47 @@ func TestNativeVersion(t *testing.T) {
 	}
 }
 
+// A parameter that a native upstream refuses by its own name is left out, at once and
+// in the next request; everything else stays as the client sent it.
+func TestNativeLearns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{
+		keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"]}`,
+		members: map[string]string{"alpha": `"wires":["messages"]`},
+	})
+	r.alpha.does(
+		nativeRefusal(hub.Messages, 400, "invalid_request_error", "", "This model does not support the effort parameter."),
+		nativeAnswer(hub.Messages, false, "hi"), nativeAnswer(hub.Messages, false, "hi"),
+	)
+	ask := question(hub.Messages, "keychain-low", false, `"output_config":{"effort":"low","format":null},"thinking":{"type":"adaptive"}`)
+	r.askOn(hub.Messages, ask).wants(t, "alpha/a-low", "hi")
+	r.askOn(hub.Messages, ask).wants(t, "alpha/a-low", "hi")
+	refused := strings.Replace(ask, "keychain-low", "a-low", 1)
+	without := strings.Replace(refused, `"effort":"low",`, "", 1)
+	for i, want := range []string{refused, without, without} {
+		if got := r.alpha.got()[i].body; got != want {
+			t.Errorf("request %d is\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+// Specification 4.5: prompt caches are told apart by the gateway key, not the user.
+func TestCacheKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}})
+	keys := make([]string, 0, 4)
+	for i, id := range []string{"gk_1", "gk_1", "gk_2", ""} {
+		r.alpha.does(reply(200, completion("hi")))
+		ask := r.of(hub.Messages, question(hub.Messages, "keychain-low", false))
+		ask.User, ask.KeyID = "alice", id
+		r.answered(ask).comesFrom(t, hub.Messages, false, "alpha/a-low", "hi")
+		keys = append(keys, gjson.Get(r.alpha.got()[i].body, "prompt_cache_key").Str)
+	}
+	if keys[0] == "" || keys[0] != keys[1] || keys[0] == keys[2] || keys[3] != "" {
+		t.Errorf("keys %q", keys)
+	}
+}
+
 // Whatever a native upstream does before it has proved itself leads to the next
 // candidate, on every surface, and is remembered as what it was.
 func TestNativeFailsOver(t *testing.T) {
@@ -295,7 +336,7 @@ func TestNativeFailsOver(t *testing.T) {
 					}
 					e := r.askOn(surface, question(surface, "keychain-low", streams))
 					e.comesFrom(t, surface, streams, "beta/b-low", "from beta")
-					if strings.Contains(e.body, "never") || strings.Contains(e.body, "_up") {
+					if strings.Contains(e.body, "never") || strings.Contains(e.body, `_up"`) {
 						t.Errorf("the client hears of the first candidate:\n%s", e.body)
 					}
 					if !strings.HasPrefix(e.failedList(), "alpha:"+c.failed+":") || e.Attempts != 2 {

@@ -177,7 +177,8 @@ type filter struct {
 	missing string
 }
 
-// add takes over the candidates of one tier, those of failing providers last.
+// add takes over the candidates of one tier; last are those of failing providers, and
+// those that cannot be held to a JSON schema.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var late []*keychain.Candidate
 	for _, c := range tier {
@@ -195,7 +196,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			}
 			continue
 		}
-		if f.run.Memory.Health.failing(providerScope(c)) {
+		if f.run.Memory.Health.failing(providerScope(c)) || f.run.emulates(c) {
 			late = append(late, c)
 			continue
 		}
@@ -239,8 +240,6 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "audio input"
 	case needs&wire.NeedTools != 0 && !m.Tools:
 		return "tools"
-	case needs&wire.NeedJSONSchema != 0 && !m.JSONSchema:
-		return "json_schema output"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
 	}

@@ -167,7 +167,7 @@ func TestPlanNeeds(t *testing.T) {
 		{"file", part("file"), "all file"},
 		{"audio", part("input_audio"), "all audio"},
 		{"tools", `"tools":[{}]`, "all tools"},
-		{"schema", `"response_format":{"type":"json_schema"}`, "all schema"},
+		{"schema", `"response_format":{"type":"json_schema"}`, "all schema text image file audio tools prefill"},
 		{"JSON mode", `"response_format":{"type":"json_object"}`, "all text image file audio tools schema prefill"},
 		{"prefill", `"messages":[{"role":"user"},{"role":"assistant","content":"x"}]`, "all prefill"},
 		{"tools and image", part("image_url") + `,"tools":[{}]`, "all"},
@@ -214,7 +214,7 @@ func TestPlanErrors(t *testing.T) {
 		{"all excluded", setup{keys: []string{"alpha"}, prefer: keychain.Preferences{ExcludedProviders: []string{"alpha"}}}, "keychain-high", "", 409, "no_models_available", []string{"excluded"}},
 		{"nothing in the tier", setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"x","tiers":["high"]}`}, "keychain-low", "", 409, "no_models_available", nil},
 		{"nobody can", setup{keys: []string{"alpha"}, models: small}, "keychain-low", `"messages":[{"role":"user","content":[{"type":"image_url"}]}]`, 409, "no_models_available", []string{"image input"}},
-		{"an entry that cannot", setup{keys: []string{"alpha"}, models: small}, "alpha/small", `"response_format":{"type":"json_schema"}`, 409, "no_models_available", []string{"json_schema"}},
+		{"an entry that cannot", setup{keys: []string{"alpha"}, models: small}, "alpha/small", `"messages":[{"role":"user","content":[{"type":"input_audio"}]}]`, 409, "no_models_available", []string{"audio input"}},
 		{"too long for all", setup{keys: []string{"alpha"}, models: small}, "keychain-medium", long, 400, "context_length_exceeded", []string{"prompt is too long"}},
 		{"too long for the entry", setup{keys: []string{"alpha"}, models: small}, "alpha/small", long, 400, "context_length_exceeded", []string{"prompt is too long"}},
 	} {

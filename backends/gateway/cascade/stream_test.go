@@ -89,7 +89,8 @@ func TestStreamFailsOverBeforeProof(t *testing.T) {
 		"error finish":   {sse(chunk(`{}`, `"error"`)), "error"},
 		"broken JSON":    {sse("data: {\"choices\":[{\"delta\":\n\n"), "broken_answer"},
 		"no JSON":        {sse("data: Internal Server Error\n\n"), "broken_answer"},
-		"an array":       {sse("data: []\n\n"), "upstream_error"},
+		"an array":       {sse("data: []\n\n"), "broken_answer"},
+		"a list":         {sse(`data: [{"error":{"message":"broke","code":"boom"}}]` + "\n\n"), "boom"},
 		"dropped":        {drop, "connection_error"},
 		"half an event":  {then(sse("data: {\"choi"), drop), "connection_error"},
 	}

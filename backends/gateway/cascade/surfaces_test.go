@@ -53,6 +53,53 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 	return "{" + strings.Join(members, ",") + "}"
 }
 
+// Specification 7.5: a model that knows no schemas is asked in words, behind those
+// that do, and what it answers is held to the schema unless it streams.
+func TestSchemaInWords(t *testing.T) {
+	t.Parallel()
+	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+		const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
+		member := map[hub.Format]string{
+			hub.Chat:      `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":` + schema + `}}`,
+			hub.Messages:  `"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}`,
+			hub.Responses: `"text":{"format":{"type":"json_schema","name":"n","schema":` + schema + `}}`,
+		}[surface]
+		r := newRig(t, setup{
+			keys: []string{"alpha", "beta", "gamma"}, members: map[string]string{"alpha": `"wires":["messages","responses"]`},
+			models: `{"provider":"alpha","id":"a-low","tiers":["low"]},{"provider":"gamma","id":"g-low","tiers":["low"]},{"provider":"beta","id":"b-low","tiers":["low"],"json_schema":true}`,
+		})
+		answer := func(text string) step {
+			if streams {
+				return answers(text)
+			}
+			return reply(200, completion(text))
+		}
+		r.beta.does(refusal(500, "down", "down"))
+		r.alpha.does(answer(`{\"town\":\"Oslo\"}`))
+		r.gamma.does(answer(`{\"city\":\"Oslo\"}`))
+		e := r.askOn(surface, question(surface, "keychain-low", streams, member))
+		if format := gjson.Get(r.beta.got()[0].body, "response_format.type").Str; format != "json_schema" {
+			t.Errorf("beta is asked for %s", format)
+		}
+		got := r.alpha.got()[0]
+		if !strings.HasSuffix(got.path, "/chat/completions") || gjson.Get(got.body, "response_format").Raw != `{"type":"json_object"}` || !strings.Contains(gjson.Get(got.body, "messages.0.content").Str, schema) {
+			t.Errorf("alpha is asked at %s: %s", got.path, got.body)
+		}
+		if streams {
+			if e.wants(t, "alpha/a-low", "town"); heard(t, surface, streams, e.body).text != `{"town":"Oslo"}` {
+				t.Errorf("got\n%s", e.body)
+			}
+			return
+		}
+		if e.wants(t, "gamma/g-low", "city"); heard(t, surface, streams, e.body).text != `{"city":"Oslo"}` {
+			t.Errorf("got\n%s", e.body)
+		}
+		if len(e.Failed) != 2 || e.Failed[1].Code != "schema_mismatch" {
+			t.Errorf("failed %s", e.failedList())
+		}
+	})
+}
+
 // of reads a request of a surface.
 func (r *rig) of(surface hub.Format, body string) *Request {
 	r.t.Helper()

@@ -129,6 +129,7 @@ func TestEmbeddedShapes(t *testing.T) {
 	noParallel := []string{"cohere", "perplexity", "gemini", "cf"}
 	noUsageOption := []string{"cohere", "mistral"}
 	noSampling := []string{"openai", "xai"}
+	tagged := []string{"groq", "together", "perplexity", "nim", "sambanova", "hf", "cf"} // hosts of open models that write <think>
 	alternating := []string{"perplexity", "nim", "hf", "mistral"}
 	for _, p := range c.Providers() {
 		s := p.Shape
@@ -150,6 +151,12 @@ func TestEmbeddedShapes(t *testing.T) {
 		}
 		if got := s.SystemFirst && s.Alternation; got != slices.Contains(alternating, p.Code) {
 			t.Errorf("%s: alternation %v", p.Code, got)
+		}
+		if s.ThinkTags != slices.Contains(tagged, p.Code) {
+			t.Errorf("%s: think_tags: %v", p.Code, s.ThinkTags)
+		}
+		if got := len(s.CacheMarks) > 0; got != (p.Code == "openrouter") {
+			t.Errorf("%s: cache_marks: %v", p.Code, s.CacheMarks)
 		}
 		for _, member := range []string{"metadata", "service_tier", "prompt_cache_key", "verbosity", "store"} {
 			if got := slices.Contains(s.Drop, member); got != (p.Code != "openai") {

@@ -187,6 +187,9 @@ type Shape struct {
 	// ReasoningState is how the chat format of this provider carries the state
 	// of a model's reasoning: one of the State constants.
 	ReasoningState string `json:"reasoning_state"`
+	// CacheMarks are the beginnings of the ids of models whose text parts may have a
+	// cache_control mark; other models get none.
+	CacheMarks []string `json:"cache_marks"`
 	// ThinkTags: a text that begins with <think> is reasoning up to </think>.
 	ThinkTags bool `json:"think_tags"`
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -48,16 +47,9 @@ type chatForm struct {
 	// TextBytes is the size of the text, reasoning and tool arguments.
 	TextBytes int64
 
-	tools          []choiceTools
+	tools          []choiceTools // by the index of the choice
 	open, finished choiceSet
 	edits          Edits
-}
-
-// choiceTools numbers the tool calls of one choice by the order of their ids,
-// for upstreams that leave the index out.
-type choiceTools struct {
-	ids   []string
-	named bool // the last call has its name
 }
 
 // maxChoices, maxTools and maxID (in bytes) bound what an upstream can make
@@ -84,7 +76,7 @@ type seen struct {
 	choices    int
 	usage      span   // the usage member with the comma before it, when it is an object
 	usageValue int    // where its value begins
-	failure    []byte // the value of a non-null "error" member
+	failure    []byte // the object with a non-null "error" member: the body or a choice
 	sawUsage   bool
 	afterBrace int
 	texts      int  // non-empty texts of deltas
@@ -104,6 +96,10 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 	f.edits = f.edits[:0]
 	s := NewScanner(body)
 	if s.Kind() != Object {
+		if ListsError(body) {
+			got.failure = body
+			return got, nil
+		}
 		return got, ErrBroken
 	}
 	got.afterBrace = s.Offset() + 1
@@ -160,7 +156,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 		case "error":
 			err = s.Skip()
 			if kind != Null && err == nil {
-				got.failure = body[from:s.Offset()]
+				got.failure = body
 			}
 		default:
 			err = s.Skip()
@@ -247,7 +243,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 	f.edits.Replace(open, open, "")
 	finishFrom, finishTo := 0, 0
 	finish := ""
-	empty := true
+	empty, failed := true, false
 	err := s.Object(func(key []byte) error {
 		empty = false
 		kind := s.Kind()
@@ -284,11 +280,16 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 			finishFrom, finishTo = from, s.Offset()
 			finish = finishName(raw)
 			return err
+		case "error":
+			failed = kind != Null
 		}
 		return s.Skip()
 	})
 	if err != nil {
 		return err
+	}
+	if failed && got.failure == nil {
+		got.failure = s.b[open-1 : s.Offset()]
 	}
 	if !hasIndex && !empty {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
@@ -302,7 +303,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 		f.insertSorted(finishFrom, finishTo, "null")
 		return nil
 	case "stop":
-		if index < len(f.tools) && len(f.tools[index].ids) > 0 {
+		if index < len(f.tools) && len(f.tools[index]) > 0 {
 			finish = "tool_calls"
 			f.insertSorted(finishFrom, finishTo, `"tool_calls"`)
 		}
@@ -412,94 +413,6 @@ func (f *chatForm) scanParts(s *Scanner, got *seen) error {
 	})
 }
 
-func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
-	if s.Kind() != Object {
-		return s.Skip()
-	}
-	open := s.Offset() + 1
-	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "")
-	empty, named := true, false
-	var id []byte
-	var index span // of its value
-	indexed := false
-	err := s.Object(func(key []byte) error {
-		empty = false
-		kind := s.Kind()
-		from := s.Offset()
-		switch {
-		case string(key) == "index":
-			var err error
-			_, indexed, err = s.index(kind)
-			index = span{from, s.Offset()}
-			return err
-		case string(key) == "id" && kind == String:
-			raw, _, err := s.Text()
-			id = raw
-			return err
-		case string(key) == "function" && kind == Object:
-			return s.Object(func(key []byte) error {
-				if s.Kind() != String {
-					return s.Skip()
-				}
-				raw, _, err := s.Text()
-				f.TextBytes += int64(len(raw))
-				named = named || (len(raw) > 0 && string(key) == "name")
-				return err
-			})
-		default:
-			return s.Skip()
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if empty {
-		return nil
-	}
-	got.proof = got.proof || named
-	n := f.toolIndex(choice, position, id, named)
-	switch {
-	case f.delta != "delta" || indexed:
-	case index.empty():
-		f.edits[insertAt].Text = `"index":` + strconv.Itoa(n) + `,`
-	default:
-		f.edits.Replace(index.from, index.to, strconv.Itoa(n))
-	}
-	return nil
-}
-
-// toolIndex is the number of the call in its choice: known ids keep theirs,
-// new ones get the next. What has no id continues the last call, unless it
-// brings the name of another.
-func (f *chatForm) toolIndex(choice, position int, id []byte, named bool) int {
-	if choice >= maxChoices {
-		return position
-	}
-	for len(f.tools) <= choice {
-		f.tools = append(f.tools, choiceTools{})
-	}
-	id = id[:min(len(id), maxID)]
-	tools := &f.tools[choice]
-	last := len(tools.ids) - 1
-	if len(id) == 0 {
-		if last >= 0 && (!named || !tools.named) {
-			tools.named = tools.named || named
-			return last
-		}
-	} else if at := slices.IndexFunc(tools.ids, func(known string) bool { return known == string(id) }); at >= 0 {
-		if at == last {
-			tools.named = tools.named || named
-		}
-		return at
-	}
-	if len(tools.ids) < maxTools {
-		tools.ids = append(tools.ids, string(id))
-		tools.named = named
-	}
-	return len(tools.ids) - 1
-}
-
 // ChatReply is a whole chat completion, checked and repaired.
 type ChatReply struct {
 	// Body is what the client gets.
@@ -520,7 +433,7 @@ func ReadChatReply(body []byte, asked string) (*ChatReply, error) {
 	case err != nil:
 		return nil, err
 	case got.failure != nil:
-		return nil, ParseUpstreamError(200, body)
+		return nil, ParseUpstreamError(200, got.failure)
 	case f.Finish == "error":
 		return nil, &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
 	case !got.proof:

@@ -69,7 +69,7 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	case err != nil:
 		return dst, Progress{}, err
 	case got.failure != nil:
-		return dst, Progress{}, ParseUpstreamError(200, data)
+		return dst, Progress{}, ParseUpstreamError(200, got.failure)
 	case got.proof && c.form.Finish == "error":
 		return dst, Progress{}, &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
 	case got.empty || (got.sawUsage && !c.includeUsage && got.choices == 0):

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -67,7 +68,10 @@ func (g *golden) check(t *testing.T, out, end string) {
 	}
 }
 
-var madeID = regexp.MustCompile(`^chatcmpl-[0-9A-Za-z]{24}$`)
+var (
+	madeID   = regexp.MustCompile(`^chatcmpl-[0-9A-Za-z]{24}$`)
+	madeCall = regexp.MustCompile(`call_[0-9A-Za-z]{24}`)
+)
 
 // steady replaces what is made up anew each time.
 func steady(t *testing.T, text string, f *chatForm) string {
@@ -77,6 +81,17 @@ func steady(t *testing.T, text string, f *chatForm) string {
 			t.Errorf("made the id %q", f.id)
 		}
 		text = strings.ReplaceAll(text, f.id, "chatcmpl-MADE")
+	}
+	for _, tools := range f.tools {
+		for _, tool := range tools {
+			if !tool.made {
+				continue
+			}
+			if madeCall.FindString(tool.id) != tool.id {
+				t.Errorf("made the id %q", tool.id)
+			}
+			text = strings.ReplaceAll(text, tool.id, "call_MADE"+strconv.Itoa(tool.index))
+		}
 	}
 	if f.created != 0 {
 		text = strings.ReplaceAll(text, fmt.Sprintf(`"created":%d`, f.created), `"created":NOW`)
@@ -280,10 +295,10 @@ func TestChatStreamHostileIDs(t *testing.T) {
 		t.Errorf("keeps %d choices", n)
 	}
 	kept := 0
-	for _, id := range chat.form.tools[0].ids {
-		kept += len(id)
+	for _, tool := range chat.form.tools[0] {
+		kept += len(tool.id)
 	}
-	if n := len(chat.form.tools[0].ids); n != maxTools || kept > maxTools*maxID {
+	if n := len(chat.form.tools[0]); n != maxTools || kept > maxTools*maxID {
 		t.Errorf("keeps %d ids of %d bytes", n, kept)
 	}
 }
@@ -325,6 +340,7 @@ func steadyReply(t *testing.T, body string) string {
 			t.Errorf("choice %d of %s has another index", i, body)
 		}
 	}
+	body = madeCall.ReplaceAllString(body, "call_MADE")
 	if reply.Created != 1700000000 {
 		body = anyNow.ReplaceAllString(body, `"created":NOW`)
 	}

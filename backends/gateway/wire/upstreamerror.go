@@ -99,6 +99,26 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	return e
 }
 
+// ListsError reports whether a body is a list that begins with an error, as Gemini's
+// compatibility layer answers.
+func ListsError(body []byte) bool {
+	failed := false
+	s := NewScanner(body)
+	if s.Kind() != Array {
+		return false
+	}
+	err := s.Array(func(i int) error {
+		if i > 0 || s.Kind() != Object {
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			failed = failed || string(key) == "error" && s.Kind() != Null
+			return s.Skip()
+		})
+	})
+	return failed && err == nil && s.End() == nil
+}
+
 // location is the path of the field that FastAPI's 422 names, without the
 // leading "body": ["body","messages",0,"role"] is messages[0].role.
 func location(loc gjson.Result) string {

@@ -47,12 +47,11 @@ func (c *chunk) reset(data []byte) {
 // scan reads the body; usage is set when it holds one that counts.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
 	s := wire.NewScanner(c.data)
-	switch s.Kind() {
-	case wire.Object:
-	case wire.Array: // Gemini's errors come in a list
-		c.failure = c.data
-		return nil
-	default:
+	if s.Kind() != wire.Object {
+		if wire.ListsError(c.data) {
+			c.failure = c.data
+			return nil
+		}
 		return broken("the answer is not a JSON object")
 	}
 	err := s.Object(func(key []byte) error {

@@ -1,9 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"errors"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
@@ -21,8 +18,7 @@ type pass struct {
 }
 
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
-	out, progress, err := p.stream.Event(dst, data)
-	return out, progress, errorList(err, data)
+	return p.stream.Event(dst, data)
 }
 
 func (p *pass) End(dst []byte) ([]byte, error) { return p.stream.End(dst) }
@@ -30,18 +26,9 @@ func (p *pass) End(dst []byte) ([]byte, error) { return p.stream.End(dst) }
 func (p *pass) Whole(body []byte) ([]byte, error) {
 	var err error
 	if p.whole, err = wire.ReadChatReply(body, p.asked); err != nil {
-		return nil, errorList(err, body)
+		return nil, err
 	}
 	return p.whole.Body, nil
-}
-
-// errorList is the error that a broken answer tells when it is a list: Gemini's errors
-// come in one.
-func errorList(err error, body []byte) error {
-	if errors.Is(err, wire.ErrBroken) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		return wire.ParseUpstreamError(200, body)
-	}
-	return err
 }
 
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }

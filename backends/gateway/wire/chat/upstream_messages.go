@@ -136,6 +136,7 @@ func (w *body) content(m *hub.Message) error {
 	}
 	w.dst = append(w.dst, `,"content":`...)
 	switch joint := w.joint(m); {
+	case w.cacheMarks && slices.ContainsFunc(m.Parts, marked): // a mark needs a part
 	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined && !slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
 		w.dst = append(w.dst, '"')
 		for i := range m.Parts {
@@ -156,6 +157,8 @@ func (w *body) content(m *hub.Message) error {
 	w.dst = append(w.dst, ']')
 	return nil
 }
+
+func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
 
@@ -190,6 +193,9 @@ func (w *body) part(p *hub.Part) error {
 	case hub.PartText, hub.PartRefusal:
 		w.dst = append(w.dst, `{"type":"text","text":`...)
 		w.dst = wire.AppendQuoted(w.dst, p.Text)
+		if w.cacheMarks && p.Cache != "" {
+			w.dst = append(append(w.dst, `,"cache_control":`...), p.Cache...)
+		}
 	case hub.PartImage:
 		if w.shape.DataURLImages && !isData(p.URL) {
 			return errRemoteImage

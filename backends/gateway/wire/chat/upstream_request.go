@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -13,6 +14,7 @@ import (
 // Write makes the chat-completions request for one candidate (specification 14.3).
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
+	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool { return strings.HasPrefix(t.Model.ID, prefix) })
 	w.dst = make([]byte, 0, len(r.Body)+len(r.Body)/8+1024)
 	w.name("model")
 	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
@@ -40,6 +42,8 @@ type body struct {
 	shape   *catalog.Shape
 	dst     []byte
 	dropped []string
+	// cacheMarks: the model takes cache_control in text parts.
+	cacheMarks bool
 	// schemaWork is what subsets of schemas have cost.
 	schemaWork int
 }

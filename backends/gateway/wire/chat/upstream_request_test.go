@@ -106,6 +106,35 @@ func TestEffort(t *testing.T) {
 	}
 }
 
+// TestCacheMarks: marks go to models that take them, in the parts that had them.
+func TestCacheMarks(t *testing.T) {
+	t.Parallel()
+	const mark = `{"type":"ephemeral","ttl":"1h"}`
+	text := func(text, cache string) hub.Part { return hub.Part{Kind: hub.PartText, Text: text, Cache: cache} }
+	r := &hub.Request{Format: hub.Messages, Messages: []hub.Message{
+		{Role: hub.System, Parts: []hub.Part{text("a", mark), text("b", "")}},
+		{Role: hub.User, Parts: []hub.Part{text("c", "")}},
+		{Role: hub.Assistant, Parts: []hub.Part{text("d", "")}},
+		{Role: hub.User, Parts: []hub.Part{text("e", mark)}},
+	}}
+	const (
+		plain  = `[{"role":"system","content":"a\n\nb"},{"role":"user","content":"c"},{"role":"assistant","content":"d"},{"role":"user","content":"e"}]`
+		marked = `[{"role":"system","content":[{"type":"text","text":"a","cache_control":` + mark + `},{"type":"text","text":"b"}]},{"role":"user","content":"c"},` +
+			`{"role":"assistant","content":"d"},{"role":"user","content":[{"type":"text","text":"e","cache_control":` + mark + `}]}]`
+	)
+	for _, c := range []struct{ provider, model, want string }{
+		{"openrouter", "anthropic/claude-sonnet-4.6", marked},
+		{"openrouter", "google/gemini-3.5-flash", marked},
+		{"openrouter", "openai/gpt-oss-20b", plain},
+		{"openai", "anthropic/claude-sonnet-4.6", plain},
+	} {
+		to := target(c.provider, func(m *catalog.Model) { m.ID = c.model })
+		if got := write(t, r, to).Get("messages").Raw; got != c.want {
+			t.Errorf("%s/%s: got\n%s\nwant\n%s", c.provider, c.model, got, c.want)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	large := func(m *catalog.Model) { m.MaxOutput = 0 }

@@ -124,7 +124,7 @@ type Reply struct {
 	// Now tells when the answer is complete; nil: time.Now.
 	Now func() time.Time
 	// InputTokens is the estimate that a stream begins with, before the upstream
-	// has told the number (specification 6.1).
+	// has told the number (specification 6.1); 0: it is counted when it is needed.
 	InputTokens int64
 	// NewID makes the ids of what is answered; nil: wire.NewID.
 	NewID func(prefix string) string
@@ -147,6 +147,17 @@ func (r *Reply) Time() time.Time {
 		return r.Now()
 	}
 	return time.Now()
+}
+
+// Estimate is the usage of an answer whose upstream did not tell it, with the bytes of
+// its text, reasoning and arguments: clients show it, and go by it when they look for
+// room in the context window.
+func (r *Reply) Estimate(request *Request, textBytes int64) wire.Usage {
+	u := wire.Usage{Prompt: r.InputTokens, Completion: (textBytes*10 + 35) / 36}
+	if u.Prompt == 0 {
+		u.Prompt = CountTokens(request)
+	}
+	return u
 }
 
 // Token makes a token, or none.

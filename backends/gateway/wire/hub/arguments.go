@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -29,34 +30,73 @@ func IsObject(text []byte) bool {
 
 // repaired closes the strings and brackets that are open at the end of a text.
 func repaired(text []byte) []byte {
-	var open []byte
-	inString, escaped := false, false
-	for _, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped = c == '\\'
-			inString = c != '"'
-		case c == '"':
-			inString = true
-		case c == '{':
-			open = append(open, '}')
-		case c == '[':
-			open = append(open, ']')
-		case (c == '}' || c == ']') && len(open) > 0:
-			open = open[:len(open)-1]
-		}
-		if len(open) > wire.MaxDepth {
-			return nil
-		}
+	var a Arguments
+	a.Pass(text)
+	return append(text, a.Closing()...)
+}
+
+// Arguments follows the arguments of a call, which come in pieces, to know when
+// their object is complete.
+type Arguments struct {
+	open            []byte // the closing brackets that are missing
+	kind            byte   // the first character that is no space; 0: none came
+	began, inString bool
+	escaped, deep   bool
+}
+
+// Complete reports whether a JSON value with brackets has ended.
+func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.deep }
+
+// Object reports whether an object has begun, and nothing else before it.
+func (a *Arguments) Object() bool { return a.kind == '{' }
+
+// Closing is what closes the strings and brackets that are open; empty: nothing is,
+// or it would be of no use.
+func (a *Arguments) Closing() []byte {
+	if a.deep || a.escaped {
+		return nil
 	}
-	if inString {
-		text = append(text, '"')
+	var closing []byte
+	if a.inString {
+		closing = append(closing, '"')
 	}
-	for len(open) > 0 {
-		text = append(text, open[len(open)-1])
-		open = open[:len(open)-1]
+	for _, bracket := range slices.Backward(a.open) {
+		closing = append(closing, bracket)
 	}
-	return text
+	return closing
+}
+
+// Pass takes the next piece, unescaped.
+func (a *Arguments) Pass(piece []byte) {
+	for _, c := range piece {
+		a.step(c)
+	}
+}
+
+func (a *Arguments) step(c byte) {
+	if a.kind == 0 && c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+		a.kind = c
+	}
+	switch {
+	case a.deep:
+	case a.escaped:
+		a.escaped = false
+	case a.inString:
+		a.escaped = c == '\\'
+		a.inString = c != '"'
+	case c == '"':
+		a.inString = true
+	case c == '{':
+		a.enter('}')
+	case c == '[':
+		a.enter(']')
+	case (c == '}' || c == ']') && len(a.open) > 0:
+		a.open = a.open[:len(a.open)-1]
+	}
+}
+
+func (a *Arguments) enter(closing byte) {
+	a.began = true
+	a.open = append(a.open, closing)
+	a.deep = len(a.open) > wire.MaxDepth
 }

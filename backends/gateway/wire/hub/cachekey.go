@@ -7,11 +7,11 @@ import (
 )
 
 // CacheKey is the prompt_cache_key, as JSON text, that a candidate gets of a messages
-// client, whose format has none: requests of one user that begin alike go where their
+// client, whose format has none: requests through one key that begin alike go where their
 // beginning is cached (specification 4.5). Empty: none is to be sent.
 func CacheKey(r *Request, t *Target) string {
 	const param = "prompt_cache_key"
-	if r.Format != Messages || t.User == "" || slices.Contains(t.Drop, param) || r.Param(param) != "" {
+	if r.Format != Messages || t.KeyID == "" || slices.Contains(t.Drop, param) || r.Param(param) != "" {
 		return ""
 	}
 	sum := sha256.New()
@@ -19,7 +19,7 @@ func CacheKey(r *Request, t *Target) string {
 		_, _ = sum.Write([]byte(text)) // never fails
 		_, _ = sum.Write([]byte{0})
 	}
-	add(t.User)
+	add(t.KeyID)
 	for i := range r.Messages {
 		if r.Messages[i].Role != System {
 			break

@@ -10,7 +10,7 @@ func TestCacheKey(t *testing.T) {
 			Messages: []Message{{Role: System, Parts: []Part{{Kind: PartText, Text: "Be brief."}}}, {Role: User, Parts: []Part{{Kind: PartText, Text: "Hi"}}}},
 			Tools:    []Tool{{Name: "Read"}, {Name: "Write"}},
 		}
-		to := &Target{User: "alice"}
+		to := &Target{KeyID: "gk_1"}
 		if change != nil {
 			change(r, to)
 		}
@@ -29,7 +29,7 @@ func TestCacheKey(t *testing.T) {
 		"other instructions": {func(r *Request, _ *Target) { r.Messages[0].Parts[0].Text = "Be long." }, false},
 		"other tools":        {func(r *Request, _ *Target) { r.Tools = r.Tools[:1] }, false},
 		"names run together": {func(r *Request, _ *Target) { r.Tools = []Tool{{Name: "ReadWrite"}} }, false},
-		"another user":       {func(_ *Request, t *Target) { t.User = "bob" }, false},
+		"another key":        {func(_ *Request, t *Target) { t.KeyID = "gk_2" }, false},
 	} {
 		got := ask(test.change)
 		if (got == key) != test.same || got == "" {
@@ -38,7 +38,7 @@ func TestCacheKey(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Request, *Target){
 		"chat client":    func(r *Request, _ *Target) { r.Format = Chat },
-		"no user":        func(_ *Request, t *Target) { t.User = "" },
+		"no key":         func(_ *Request, t *Target) { t.KeyID = "" },
 		"not taken":      func(_ *Request, t *Target) { t.Drop = []string{"prompt_cache_key"} },
 		"client has one": func(r *Request, _ *Target) { r.Params = []Param{{"prompt_cache_key", `"mine"`}} },
 	} {

@@ -253,8 +253,8 @@ var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, Ef
 type Target struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
-	// User is whose request it is, for CacheKey; empty: not known.
-	User string
+	// KeyID names the gateway key of the request, for CacheKey; empty: not known.
+	KeyID string
 	// Drop names the parameters that are left out: those of the provider's
 	// shape and those that it refused before. Names are chat's.
 	Drop []string

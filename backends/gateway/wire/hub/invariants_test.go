@@ -583,7 +583,10 @@ func checkChat(stream []byte) error {
 				Index  *int
 				Finish *string `json:"finish_reason"`
 				Delta  struct {
-					Calls []struct{ Index *int } `json:"tool_calls"`
+					Calls []struct {
+						Index *int
+						ID    string
+					} `json:"tool_calls"`
 				}
 			}
 		}
@@ -607,6 +610,9 @@ func checkChat(stream []byte) error {
 			for _, call := range choice.Delta.Calls {
 				if call.Index == nil || *call.Index > calls {
 					return fmt.Errorf("event %d: the calls are not numbered: %.300s", i, raw.data)
+				}
+				if *call.Index == calls && call.ID == "" {
+					return fmt.Errorf("event %d: the call begins without an id: %.300s", i, raw.data)
 				}
 				calls = max(calls, *call.Index+1)
 			}

@@ -27,13 +27,34 @@ type answerBlock struct {
 	// call, id and name of a tool block.
 	call     int
 	id, name string
-	// arguments follows those of a tool block.
-	arguments arguments
+	// arguments follows those of a tool block; broken: they are complete and no object.
+	arguments hub.Arguments
+	broken    bool
 }
 
 // finished reports whether nothing can come that belongs to the block and could
 // not go into one of its own.
-func (b *answerBlock) finished() bool { return b.kind != toolBlock || b.arguments.complete() }
+func (b *answerBlock) finished() bool { return b.kind != toolBlock || b.arguments.Complete() }
+
+// doubtful reports whether arguments are not known to be an object: they are held back,
+// since behind the first piece there is no way to make them one.
+func (b *answerBlock) doubtful() bool {
+	if len(b.text) > maxDoubtful {
+		return false
+	}
+	b.broken = b.broken || b.arguments.Complete() && !hub.IsObject(wire.AppendUnquoted(nil, b.text))
+	return b.broken || !b.arguments.Object()
+}
+
+// input is the object that arguments stand for which are all there (specification 5).
+// Of an answer that was cut off it may be empty.
+func (b *answerBlock) input(cut bool) (object []byte, ok bool) {
+	object, ok = hub.Object(b.text)
+	if !ok && cut {
+		return []byte("{}"), true
+	}
+	return object, ok
+}
 
 // answer gathers deltas in blocks. A stream takes the blocks from it as they can be
 // written, a whole answer takes them all at the end.
@@ -59,6 +80,8 @@ const (
 	// maxHeld is what waits behind an unfinished call, in bytes, until the call is
 	// given up: nothing that an upstream sends may fill the memory.
 	maxHeld = 8 << 20
+	// maxDoubtful is what is held back of arguments, in bytes.
+	maxDoubtful = 64 << 10
 	// maxRefusal bounds the explanation of a refusal, in bytes.
 	maxRefusal = 16 << 10
 	// noToken is the signature of thinking for which there is no token. It must not
@@ -91,7 +114,7 @@ func (a *answer) take(d *hub.Delta) {
 			if b := &a.blocks[i]; b.kind == toolBlock && b.call == d.Call {
 				b.text = append(b.text, d.Text...)
 				a.scratch = wire.AppendUnquoted(reuse(a.scratch), d.Text)
-				b.arguments.pass(a.scratch)
+				b.arguments.Pass(a.scratch)
 			}
 		}
 	case hub.DeltaEnd:

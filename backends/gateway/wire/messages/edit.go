@@ -54,9 +54,13 @@ func (e *editor) top() error {
 		name := string(key)
 		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: e.drops(name)}
 		var err error
-		if name == "messages" && kind == wire.Array {
+		param, inner := editInner(name)
+		switch {
+		case name == "messages" && kind == wire.Array:
 			err = e.messages(&s)
-		} else {
+		case inner != "" && kind == wire.Object && upstreamDrops(e.t, param):
+			err = e.leave(&s, name, inner)
+		default:
 			err = s.Skip()
 		}
 		if err != nil {
@@ -107,6 +111,36 @@ func (e *editor) drops(name string) bool {
 		name = "stop"
 	}
 	return upstreamDrops(e.t, name)
+}
+
+// editInner is a member within a top-level one that is a parameter of its own in the
+// chat format, and the parameter's name there; empty: there is none.
+func editInner(name string) (param, inner string) {
+	switch name {
+	case "output_config":
+		return "reasoning_effort", "effort"
+	case "tool_choice":
+		return "parallel_tool_calls", "disable_parallel_tool_use"
+	}
+	return "", ""
+}
+
+// leave passes an object and leaves one of its members out.
+func (e *editor) leave(s *wire.Scanner, at, refused string) error {
+	var items []wire.Item
+	err := s.Object(func(key []byte) error {
+		_ = s.Kind() // the value begins behind white space
+		item := wire.Item{From: wire.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
+		if item.Drop {
+			e.dropped = append(e.dropped, at+"."+refused)
+		}
+		err := s.Skip()
+		item.To = s.Offset()
+		items = append(items, item)
+		return err
+	})
+	e.edits.Remove(items)
+	return err
 }
 
 // mustNotThink reports whether thinking has to be off: the last turn of the assistant has

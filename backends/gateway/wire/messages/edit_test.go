@@ -45,6 +45,19 @@ func TestEdit(t *testing.T) {
 			target: func(t *hub.Target) { t.Drop = append(t.Drop, "top_k", "temperature") },
 		},
 		{
+			name: "what was refused goes by its own name", body: `{"model":"a","output_config":{"effort":"high" , "format":{"type":"json_schema"}},"tool_choice":{"type":"auto","disable_parallel_tool_use":true},"stop_sequences":["x"],"thinking":{"type":"adaptive"}}`,
+			want: `{"model":"claude-x","output_config":{"format":{"type":"json_schema"}},"tool_choice":{"type":"auto"},"thinking":{"type":"adaptive"}}`, dropped: "output_config.effort,tool_choice.disable_parallel_tool_use,stop_sequences",
+			target: func(t *hub.Target) { t.Drop = append(t.Drop, "reasoning_effort", "parallel_tool_calls", "stop") },
+		},
+		{
+			name: "what the shape drops is chat's", body: `{"model":"a","output_config":{"effort":"high"},"metadata":{"user_id":"u"}}`,
+			want: `{"model":"claude-x","output_config":{"effort":"high"},"metadata":{"user_id":"u"}}`,
+			target: func(t *hub.Target) {
+				t.Provider.Shape.Drop = []string{"reasoning_effort", "metadata"}
+				t.Drop = t.Provider.Shape.Drop
+			},
+		},
+		{
 			name: "token restored", body: `{"model":"a","messages":[{"role":"assistant","content":[` + thinking("kcs1.fit") + `,` + call + `]}],"thinking":{"type":"enabled","budget_tokens":1024}}`,
 			want: `{"model":"claude-x","messages":[{"role":"assistant","content":[` + thinking(`na\"tive`) + `,` + call + `]}],"thinking":{"type":"enabled","budget_tokens":1024}}`,
 		},

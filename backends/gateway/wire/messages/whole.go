@@ -53,12 +53,8 @@ func (w *writer) content(dst []byte, finish hub.Finish) ([]byte, error) {
 		case redactedBlock:
 			dst = wire.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
 		case toolBlock:
-			input, ok := hub.Object(b.text)
-			switch {
-			case ok:
-			case finish == hub.FinishLength: // cut off, as stop_reason tells
-				input = []byte("{}")
-			default:
+			input, ok := b.input(cutOff(finish))
+			if !ok {
 				return nil, hub.ErrArguments
 			}
 			dst = append(b.tool(dst), input...)
@@ -67,6 +63,9 @@ func (w *writer) content(dst []byte, finish hub.Finish) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// cutOff: what is missing of the last call's arguments will not come.
+func cutOff(f hub.Finish) bool { return f == hub.FinishLength || f == hub.FinishContext }
 
 const refusal = "refusal"
 
@@ -116,11 +115,11 @@ func (a *answer) details(dst []byte) []byte {
 // counts is a usage as messages counts: cached tokens stand beside the input.
 type counts struct{ input, read, written, output, thinking int64 }
 
-// counts converts a usage (specification 5.1). Clients show and bill by it, so
-// one that the upstream did not tell is estimated.
+// counts converts a usage (specification 5.1).
 func (a *answer) counts(u *wire.Usage) counts {
 	if !u.Known {
-		return counts{input: a.reply.InputTokens, output: (a.textBytes*10 + 35) / 36}
+		estimate := a.reply.Estimate(a.request, a.textBytes)
+		u = &estimate
 	}
 	return counts{
 		input:    max(0, u.Prompt-u.CacheRead-u.CacheWrite),

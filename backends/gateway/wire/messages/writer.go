@@ -23,6 +23,8 @@ type writer struct {
 	started, open, pinged, ended bool
 	// wrote: the open block has a delta.
 	wrote bool
+	// cut: see cutOff.
+	cut bool
 }
 
 // The frames of events. A text between them is the inside of a JSON string.
@@ -89,7 +91,7 @@ func (w *writer) advance(dst []byte) []byte {
 	if !w.open {
 		dst = w.begin(dst, b)
 	}
-	if len(b.text) == 0 {
+	if len(b.text) == 0 || b.kind == toolBlock && !w.wrote && b.doubtful() {
 		return dst
 	}
 	switch b.kind {
@@ -155,7 +157,17 @@ func (w *writer) close(dst []byte) []byte {
 		dst = append(dst, '}')
 		dst = append(dst, frameEnd...)
 	case b.kind == toolBlock && !w.wrote:
-		dst = append(w.delta(dst, `"input_json_delta","partial_json":"`), `{}"}`+frameEnd...)
+		input, ok := b.input(w.cut)
+		if !ok {
+			input = append(append([]byte(`{"_raw":"`), b.text...), `"}`...)
+		}
+		dst = w.delta(dst, `"input_json_delta","partial_json":"`)
+		dst = append(wire.AppendEscaped(dst, input), `"}`+frameEnd...)
+	case b.kind == toolBlock && w.ended && !w.cut:
+		if closing := b.arguments.Closing(); len(closing) > 0 {
+			dst = w.delta(dst, `"input_json_delta","partial_json":"`)
+			dst = append(wire.AppendEscaped(dst, closing), `"}`+frameEnd...)
+		}
 	}
 	dst = append(dst, blockStop...)
 	dst = strconv.AppendInt(dst, int64(w.index), 10)
@@ -168,6 +180,7 @@ func (w *writer) close(dst []byte) []byte {
 
 func (w *writer) end(dst []byte, e *hub.End) []byte {
 	w.ended = true
+	w.cut = cutOff(e.Finish)
 	for len(w.blocks) > 0 {
 		dst = w.close(w.advance(dst))
 	}

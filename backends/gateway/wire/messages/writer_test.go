@@ -503,3 +503,76 @@ func BenchmarkWriterArguments(b *testing.B) {
 		dst = w.Stream(dst[:0], deltas)
 	}
 }
+
+// TestArguments: arguments that are no object become one where the client has not got
+// their beginning yet (specification 5); what was left open is closed.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		pieces []string
+		finish hub.Finish
+		want   string
+	}{
+		{"an object", []string{` {"a"`, `:1} `}, hub.FinishCalls, ` {"a":1} `},
+		{"a text", []string{"ls", ` -l "x"`}, hub.FinishCalls, `{"_raw":"ls -l \"x\""}`},
+		{"a text behind spaces", []string{"  ", "\n", "ls"}, hub.FinishStop, `{"_raw":"  \nls"}`},
+		{"an array", []string{"[1", "]"}, hub.FinishCalls, `{"_raw":"[1]"}`},
+		{"spaces", []string{" ", " "}, hub.FinishCalls, "{}"},
+		{"left open", []string{`{"a":[1,`, `{"b":"x`}, hub.FinishCalls, `{"a":[1,{"b":"x"}]}`},
+		{"cut off", []string{`{"a":[1,`, `{"b":"x`}, hub.FinishLength, `{"a":[1,{"b":"x`},
+		{"a text cut off", []string{"l"}, hub.FinishLength, "{}"},
+		{"at once, and broken", []string{`{"a":1,}`}, hub.FinishCalls, `{"_raw":"{\"a\":1,}"}`},
+		{"too long to hold", []string{"x" + strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, "x" + strings.Repeat(" ", maxDoubtful) + "y"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, queued := range []bool{false, true} { // behind a call that is still open
+				deltas := []hub.Delta{called(0, "call_a", "f"), argued(0, `{"x"`), called(1, "call_b", "f")}
+				if !queued {
+					deltas = []hub.Delta{called(1, "call_b", "f")}
+				}
+				for _, piece := range c.pieces {
+					deltas = append(deltas, argued(1, piece))
+				}
+				if queued {
+					deltas = append(deltas, argued(0, `:1}`))
+				}
+				w := NewWriter(testRequest(), testReply())
+				var stream []byte
+				for i := range deltas {
+					stream = w.Stream(stream, deltas[i:i+1])
+				}
+				stream = w.Stream(stream, []hub.Delta{ended(c.finish)})
+				input := ""
+				for line := range strings.Lines(string(stream)) {
+					data, _ := strings.CutPrefix(line, "data: ")
+					if e := gjson.Parse(data); e.Get("type").Str == "content_block_delta" {
+						if e.Get("index").Int() == int64(strings.Count(string(stream), "content_block\":")-1) {
+							input += e.Get("delta.partial_json").Str
+						}
+					}
+				}
+				if input != c.want {
+					t.Errorf("queued %t: got %.200s, want %.200s", queued, input, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestEstimate: a usage that the upstream did not tell is estimated, also when nobody
+// has counted the prompt yet.
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	r := testRequest()
+	r.Messages = []hub.Message{{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: "What is in the file?"}}}}
+	body, err := NewWriter(r, hub.Reply{}).Whole([]hub.Delta{said(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage := gjson.GetBytes(body, "usage")
+	if input := hub.CountTokens(r); input == 0 || usage.Get("input_tokens").Int() != input || usage.Get("output_tokens").Int() != 10 {
+		t.Errorf("got %s", usage.Raw)
+	}
+}

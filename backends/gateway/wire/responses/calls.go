@@ -17,6 +17,9 @@ type call struct {
 	text  []byte
 	input *inputDecoder // of a custom tool
 	body  []byte        // JSON object, of the kinds that hold one
+	done  bool          // its item is complete
+	// arguments tells when they are complete.
+	arguments hub.Arguments
 }
 
 // callKind is how calls of a kind of tool look.
@@ -109,8 +112,38 @@ func (w *writer) addCall(dst []byte, c *call) []byte {
 	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})
 }
 
-// arguments writes a piece of a call's arguments.
+// settle ends the calls that are complete once the answer goes on with something
+// else, so that a client can run them meanwhile. What is no object stays open: it is
+// judged at the end.
+func (w *writer) settle(dst []byte, d *hub.Delta) []byte {
+	open := w.whole[:0]
+	for _, c := range w.whole {
+		switch {
+		case d.Kind == hub.DeltaEnd || d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c:
+			open = append(open, c)
+		case !c.sound():
+		case c.late():
+			dst = w.lateCall(w.closeCurrent(dst), c, whole)
+		default:
+			dst = w.closeCall(dst, c, whole)
+		}
+	}
+	w.whole = open
+	return dst
+}
+
+// arguments writes a piece of a call's arguments. Nothing belongs to a call that is
+// done: an object has nothing behind its end.
 func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
+	if c.done {
+		return dst
+	}
+	if !c.arguments.Complete() {
+		w.piece = wire.AppendUnquoted(w.piece[:0], text)
+		if c.arguments.Pass(w.piece); c.arguments.Complete() {
+			w.whole = append(w.whole, c)
+		}
+	}
 	if c.late() {
 		c.text = append(c.text, text...)
 		return dst
@@ -136,6 +169,7 @@ func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 
 // closeCall ends a call.
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
+	c.done = true
 	s := completed
 	if r.status != "completed" && !c.sound() {
 		s = incomplete
@@ -147,6 +181,12 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = w.about(dst, "response.custom_tool_call_input.done", c.index)
 		dst = appendText(dst, "input", c.text)
 		return w.done(dst, c.index, s)
+	}
+	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.sound() {
+		from := len(c.text)
+		c.text = wire.AppendEscaped(c.text, closing)
+		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
+		dst = appendText(dst, "delta", c.text[from:])
 	}
 	dst = w.about(dst, "response.function_call_arguments.done", c.index)
 	dst = append(dst, `,"name":`...)
@@ -180,8 +220,8 @@ func (c *call) mend() bool {
 	return ok
 }
 
-// lateCall writes a call that holds an object, with what it left open closed. Of one that was cut off in its arguments
-// nothing could be run, so it does not appear.
+// lateCall writes a call that holds an object, with what it left open closed. Of one
+// that was cut off in its arguments nothing could be run, so it does not appear.
 func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	body, ok := hub.Object(c.text)
 	switch {
@@ -193,6 +233,7 @@ func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	default:
 		c.body = append(append([]byte(`{"_raw":"`), c.text...), `"}`...)
 	}
+	c.done = true
 	dst = w.addCall(dst, c)
 	return w.done(dst, c.index, completed)
 }

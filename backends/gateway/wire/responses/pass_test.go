@@ -90,9 +90,15 @@ func TestPassWhole(t *testing.T) {
 	if p.Usage().Prompt != 2 || p.TextBytes() != int64(len(`abc{}`)) {
 		t.Errorf("usage %+v, %d bytes", p.Usage(), p.TextBytes())
 	}
-	_, err = NewPass(&hub.Request{}, hub.Reply{}).Whole([]byte(`{"status":"failed","error":{"code":"server_error","message":"x"}}`))
-	if got := upstreamErrorName(err); got != "upstream /server_error: x" {
-		t.Errorf("error %s", got)
+	for body, want := range map[string]string{
+		`{"status":"failed","error":{"code":"server_error","message":"x"}}`: "upstream /server_error: x",
+		`{"id":"resp_1","output":[ ]}`:                                      "no choices",
+		`{"id":"resp_1","status":"completed","output":[]}`:                  "none",
+	} {
+		_, err := NewPass(&hub.Request{}, hub.Reply{}).Whole([]byte(body))
+		if got := upstreamErrorName(err); got != want {
+			t.Errorf("%s: error %s, want %s", body, got, want)
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 		return a.failure()
 	case string(e.kind) == "error":
 		return wire.ParseUpstreamError(200, body)
-	case len(e.response.output) == 0:
+	case len(e.response.output) == 0, a.status == "" && len(bytes.TrimSpace(e.response.output[1:])) == 1:
 		return wire.ErrNoChoices
 	case a.status == "queued" || a.status == "in_progress":
 		return wire.ErrNoFinish

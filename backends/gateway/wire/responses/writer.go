@@ -34,9 +34,13 @@ type writer struct {
 	// current is the index of the open item of text or reasoning, or none; calls may
 	// be open beside it.
 	current int
-	// calls are the calls by their number.
-	calls   []*call
-	scratch []byte
+	// calls are the calls by their number; whole are those that are open though their
+	// arguments are complete.
+	calls, whole []*call
+	scratch      []byte
+	// piece is a piece of arguments unescaped.
+	piece     []byte
+	textBytes int64
 }
 
 const none = -1
@@ -48,11 +52,18 @@ type result struct {
 	usage          *wire.Usage // nil: null
 }
 
-var inProgress = result{status: "in_progress"}
+var (
+	inProgress = result{status: "in_progress"}
+	whole      = result{status: "completed"}
+)
 
 // outcome is that of specification 5.
-func outcome(end *hub.End) result {
+func (w *writer) outcome(end *hub.End) result {
 	r := result{status: "completed", usage: &end.Usage}
+	if !end.Usage.Known {
+		estimate := w.reply.Estimate(w.r, w.textBytes)
+		r.usage = &estimate
+	}
 	switch end.Finish {
 	case hub.FinishLength, hub.FinishContext:
 		r.status, r.reason = "incomplete", "max_output_tokens"
@@ -75,7 +86,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 		d := &deltas[i]
 		if d.Kind == hub.DeltaEnd {
 			w.ended = true
-			end := outcome(&d.End)
+			end := w.outcome(&d.End)
 			dst = w.finish(dst, end)
 			return w.lifecycle(dst, "response."+end.status, end)
 		}
@@ -95,11 +106,11 @@ func (w *writer) begin(dst []byte) []byte {
 }
 
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
-	end := result{status: "completed", usage: &wire.Usage{}}
+	end := whole
 	for i := range deltas {
 		d := &deltas[i]
 		if d.Kind == hub.DeltaEnd {
-			end = outcome(&d.End)
+			end = w.outcome(&d.End)
 			break
 		}
 		w.scratchEvents(func(dst []byte) []byte { return w.delta(dst, d) })
@@ -166,6 +177,10 @@ func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive
 
 // delta writes the events of what is not the end.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
+	w.textBytes += int64(len(d.Text))
+	if len(w.whole) > 0 {
+		dst = w.settle(dst, d)
+	}
 	switch d.Kind {
 	case hub.DeltaText:
 		return w.text(dst, d, false)

@@ -98,6 +98,8 @@ func TestWriter(t *testing.T) {
 		"state_unwanted":   {"", []hub.Delta{state(hub.FormThought, "t"), say("ok"), ends(hub.FinishStop)}},
 		"two_tools":        {"", []hub.Delta{say("I do."), calls(0, "f"), gives(0, `{"a":`), gives(0, `"x\ny"}`), calls(1, "n__m"), gives(1, "{}"), ends(hub.FinishCalls)}},
 		"interleaved":      {"", []hub.Delta{calls(0, "f"), gives(0, `{"a":`), calls(1, hub.LegalName("mcp.g")), gives(1, `{"b":`), gives(0, "1}"), gives(1, "2}"), ends(hub.FinishCalls)}},
+		"late_arguments":   {"", []hub.Delta{calls(0, "f"), gives(0, `{"a":1}`), calls(1, "f"), gives(1, "{}"), gives(0, " "), say("text"), ends(hub.FinishCalls)}},
+		"object_behind":    {"", []hub.Delta{calls(0, "shell"), gives(0, `{"commands":`), say("I list. "), gives(0, `["ls"]}`), say("Wait."), ends(hub.FinishCalls)}},
 		"text_after_call":  {"", []hub.Delta{calls(0, "f"), gives(0, "{}"), say("and "), say("text"), calls(1, "f"), gives(1, "{}"), ends(hub.FinishCalls)}},
 		"unknown_tool":     {"", []hub.Delta{calls(0, "other"), gives(0, "{}"), ends(hub.FinishCalls)}},
 		"custom":           {"", []hub.Delta{calls(0, "patch"), gives(0, `{"in`), gives(0, `put": "*** \`), gives(0, `"a\\`), gives(0, `n\ud8`), gives(0, `3d\ude00`), gives(0, `b\n"}`), calls(1, "n__c"), gives(1, `{"input":"x"}`), ends(hub.FinishCalls)}},
@@ -156,6 +158,24 @@ func shorter(stream string) string {
 		out.WriteString(line)
 	}
 	return out.String()
+}
+
+// TestEstimate: a usage that the upstream did not tell is estimated.
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	r := request(t, "")
+	deltas := []hub.Delta{say(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}
+	body, err := newWriter(r).Whole(deltas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage := gjson.GetBytes(body, "usage")
+	if input := hub.CountTokens(r); input == 0 || usage.Get("input_tokens").Int() != input || usage.Get("output_tokens").Int() != 10 || usage.Get("total_tokens").Int() != input+10 {
+		t.Errorf("got %s", usage.Raw)
+	}
+	if stream := newWriter(r).Stream(nil, deltas); !bytes.Contains(stream, []byte(usage.Raw)) {
+		t.Errorf("got %s", stream)
+	}
 }
 
 // TestEcho: the response repeats the request in full.
@@ -264,7 +284,15 @@ func TestWholeArguments(t *testing.T) {
 	if err != nil || gjson.GetBytes(mended, "output.0.arguments").Str != `{"a":[1,"x\ny"]}` {
 		t.Errorf("mended: %s, error %v", mended, err)
 	}
-	// In a stream there is no way back.
+	// What a stream left open is closed, else there is no way back.
+	for finish, want := range map[hub.Finish]string{hub.FinishCalls: `{"a":[1,"x"]}`, hub.FinishLength: `{"a":[1,"x`} {
+		stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "f"), gives(0, `{"a":[1,"x`), ends(finish)})
+		checkStream(t, stream)
+		events := readEvents(t, stream)
+		if got := events[len(events)-1].Get("response.output.0.arguments").Str; got != want {
+			t.Errorf("finish %d: arguments %s, want %s", finish, got, want)
+		}
+	}
 	stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "shell"), gives(0, `"ls"`), ends(hub.FinishCalls)})
 	checkStream(t, stream)
 	if !bytes.Contains(stream, []byte(`"action":{"_raw":"\"ls\""}`)) {

@@ -1,0 +1,241 @@
+package hub
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// ErrSchema is the error of a whole answer that is not what the request's schema says,
+// of a candidate that knows no schemas itself (specification 7.5).
+var ErrSchema = errors.New("the answer does not match the JSON schema")
+
+// Checked is a Writer that lets a whole answer through only if its text is what the
+// request's output asks for. A stream is with the client before that can be told.
+func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
+
+type checked struct {
+	Writer
+	output *Output
+}
+
+func (c *checked) Whole(deltas []Delta) ([]byte, error) {
+	var text []byte
+	for i := range deltas {
+		switch d := &deltas[i]; d.Kind {
+		case DeltaText:
+			text = append(text, d.Text...)
+		case DeltaCall, DeltaRefusal: // something else than the output
+			return c.Writer.Whole(deltas)
+		case DeltaEnd:
+			if d.End.Finish != FinishStop {
+				return c.Writer.Whole(deltas)
+			}
+		case DeltaReasoning, DeltaArguments, DeltaState:
+		}
+	}
+	text = wire.AppendUnquoted(nil, text)
+	if !IsObject(text) || !matches(c.output.Schema, string(text)) {
+		return nil, ErrSchema
+	}
+	return c.Writer.Whole(deltas)
+}
+
+// Bounds of a check: how many bytes are walked over, and how deep a schema goes into
+// itself. Behind them a value counts as one that matches.
+const (
+	maxSchemaWork  = 64 << 20
+	maxSchemaDepth = 256
+)
+
+// matches reports whether a JSON text is valid under a schema. It knows the keywords
+// that strict schemas may have and takes no notice of others.
+func matches(schema, text string) bool {
+	s := schemaCheck{root: gjson.Parse(schema)}
+	return s.value(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
+}
+
+type schemaCheck struct {
+	root        gjson.Result
+	work, depth int
+}
+
+// members and elements walk over a value as long as there is work left.
+func (s *schemaCheck) members(object gjson.Result, member func(key string, v gjson.Result) bool) {
+	if s.spend(object) {
+		wire.Members(object, member)
+	}
+}
+
+func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) bool) {
+	if s.spend(array) {
+		wire.Elements(array, element)
+	}
+}
+
+func (s *schemaCheck) spend(v gjson.Result) bool {
+	s.work += len(v.Raw)
+	return s.work <= maxSchemaWork
+}
+
+func (s *schemaCheck) value(schema, v gjson.Result) bool {
+	if s.depth++; s.depth > maxSchemaDepth {
+		s.work = maxSchemaWork + 1
+	}
+	defer func() { s.depth-- }()
+	if schema.Type == gjson.False {
+		return false
+	}
+	ok := true
+	s.members(schema, func(key string, rule gjson.Result) bool {
+		ok = s.keyword(schema, key, rule, v)
+		return ok
+	})
+	return ok
+}
+
+func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Result) bool {
+	switch key {
+	case "$ref":
+		target, found := s.find(rule.Str)
+		return !found || s.value(target, v)
+	case "type":
+		return s.some(rule, func(name gjson.Result) bool { return hasType(v, name.Str) })
+	case "enum":
+		return s.some(rule, func(choice gjson.Result) bool { return s.equal(choice, v) })
+	case "const":
+		return s.equal(rule, v)
+	case "anyOf", "oneOf":
+		return !rule.IsArray() || s.some(rule, func(choice gjson.Result) bool { return s.value(choice, v) })
+	case "allOf":
+		return !s.some(rule, func(part gjson.Result) bool { return !s.value(part, v) })
+	case "required":
+		return !v.IsObject() || !rule.IsArray() || !s.some(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
+	case "properties":
+		return s.properties(rule, v)
+	case "additionalProperties":
+		return s.additional(schema, rule, v)
+	case "items":
+		return !v.IsArray() || !rule.IsObject() || !s.some(v, func(element gjson.Result) bool { return !s.value(rule, element) })
+	}
+	return true
+}
+
+func (s *schemaCheck) properties(rule, v gjson.Result) bool {
+	ok := true
+	s.members(v, func(key string, member gjson.Result) bool {
+		if of, found := s.get(rule, key); found {
+			ok = s.value(of, member)
+		}
+		return ok
+	})
+	return ok
+}
+
+func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
+	known, _ := s.get(schema, "properties")
+	if _, patterns := s.get(schema, "patternProperties"); patterns {
+		return true
+	}
+	ok := true
+	s.members(v, func(key string, member gjson.Result) bool {
+		ok = s.has(known, key) || s.value(rule, member)
+		return ok
+	})
+	return ok
+}
+
+// find is the part of the schema at a JSON pointer (RFC 6901) in a fragment.
+func (s *schemaCheck) find(ref string) (gjson.Result, bool) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	at := s.root
+	if !ok || pointer == "" {
+		return at, ok
+	}
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		if at.IsArray() {
+			n, err := strconv.Atoi(step)
+			list := at.Array()
+			if err != nil || n < 0 || n >= len(list) {
+				return at, false
+			}
+			at = list[n]
+		} else if at, ok = s.get(at, step); !ok {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// some reports whether a rule holds for any element of an array, or for a value that
+// is none.
+func (s *schemaCheck) some(list gjson.Result, holds func(gjson.Result) bool) bool {
+	if !list.IsArray() {
+		return holds(list)
+	}
+	found := false
+	s.elements(list, func(v gjson.Result) bool {
+		found = holds(v)
+		return !found
+	})
+	return found
+}
+
+func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result, ok bool) {
+	s.members(object, func(key string, v gjson.Result) bool {
+		if ok = key == name; ok {
+			found = v
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+func (s *schemaCheck) has(object gjson.Result, name string) bool {
+	_, ok := s.get(object, name)
+	return ok
+}
+
+func hasType(v gjson.Result, name string) bool {
+	switch name {
+	case "object":
+		return v.IsObject()
+	case "array":
+		return v.IsArray()
+	case "string":
+		return v.Type == gjson.String
+	case "boolean":
+		return v.IsBool()
+	case "null":
+		return v.Type == gjson.Null
+	case "number":
+		return v.Type == gjson.Number
+	case "integer":
+		return v.Type == gjson.Number && v.Num == float64(int64(v.Num))
+	}
+	return true
+}
+
+// equal compares values; arrays and objects by their text, white space aside.
+func (s *schemaCheck) equal(a, b gjson.Result) bool {
+	switch {
+	case a.Type != b.Type:
+		return false
+	case a.Type == gjson.String:
+		return a.Str == b.Str
+	case a.Type == gjson.Number:
+		return a.Num == b.Num
+	case a.Type == gjson.JSON:
+		if !s.spend(a) || !s.spend(b) {
+			return true
+		}
+		return slices.Equal([]byte(a.Get("@ugly").Raw), []byte(b.Get("@ugly").Raw))
+	}
+	return true
+}
