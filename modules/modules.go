@@ -7,12 +7,14 @@ import (
 
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
+	_ "github.com/tollgate-gateway/tollgate/modules/board"
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
+	_ "github.com/tollgate-gateway/tollgate/modules/runevents"
 	_ "github.com/tollgate-gateway/tollgate/modules/scriptedmodel"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
@@ -30,5 +32,5 @@ func init() {
 	}
 	before("request_body", "api_errors")
 	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "keychain", "cascade", "scripted_model", "tollgate")
+	before("reverse_proxy", "board", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

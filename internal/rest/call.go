@@ -30,7 +30,8 @@ type Call struct {
 	// Status of the answer; set to what the route's table says.
 	Status int
 
-	err error
+	admit func(c *Call, route *Route) error
+	err   error
 }
 
 // Path is the value of a wildcard of the route's path.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +18,12 @@ type Document struct {
 	// security scheme of routes that are not for guests under the name Security.
 	Components json.RawMessage
 	Security   string
+	// License of the interface: its name and its SPDX identifier. Default: Apache 2.0.
+	License, LicenseID string
+	// Server is the address before the paths. Default: /.
+	Server string
+	// PathSchema is JSON Schema of the parameters in paths. Default: text.
+	PathSchema string
 	// Extra are path items, JSON, of what is served beside the table.
 	Extra map[string]json.RawMessage
 }
@@ -59,8 +66,8 @@ func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 	}
 	return json.Marshal(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": d.Title, "version": d.Version, "description": d.Description, "license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"}},
-		"servers": []object{{"url": "/"}},
+		"info":    object{"title": d.Title, "version": d.Version, "description": d.Description, "license": object{"name": cmp.Or(d.License, "Apache 2.0"), "identifier": cmp.Or(d.LicenseID, "Apache-2.0")}},
+		"servers": []object{{"url": cmp.Or(d.Server, "/")}},
 		"tags":    tags, "paths": paths, "components": d.Components,
 	})
 }
@@ -70,13 +77,16 @@ func (d Document) operation(r *Route) (object, error) {
 	if r.Description != "" {
 		op["description"] = r.Description
 	}
-	op["security"] = []object{}
-	if !r.Guest {
-		op["security"] = []object{{d.Security: []string{}}}
+	op["security"] = security(d.Security, r)
+	if r.Scope != "" {
+		op["x-scope"] = r.Scope
+	}
+	if r.Cost != nil {
+		op["x-cost"] = *r.Cost
 	}
 	var params []object
 	for _, name := range wildcards(r.Path) {
-		params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
+		params = append(params, object{"name": name, "in": "path", "required": true, "schema": json.RawMessage(cmp.Or(d.PathSchema, `{"type":"string"}`))})
 	}
 	for _, p := range r.Query {
 		if !json.Valid([]byte(p.Schema)) {
@@ -105,7 +115,7 @@ func (d Document) operation(r *Route) (object, error) {
 		answers[strconv.Itoa(status)] = answer
 	}
 	refusals := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
-	if !r.Guest {
+	if !r.Guest || r.Scope != "" {
 		refusals = append(refusals, http.StatusUnauthorized)
 	}
 	if r.Body != "" {
@@ -118,6 +128,21 @@ func (d Document) operation(r *Route) (object, error) {
 	}
 	op["responses"] = answers
 	return op, nil
+}
+
+// security tells which credential a route takes; guests need none.
+func security(scheme string, r *Route) []object {
+	scopes := []string{}
+	if r.Scope != "" {
+		scopes = append(scopes, r.Scope)
+	}
+	switch {
+	case !r.Guest:
+		return []object{{scheme: scopes}}
+	case r.Scope != "":
+		return []object{{scheme: scopes}, {}}
+	}
+	return []object{}
 }
 
 func content(media, schema string) object {

@@ -23,6 +23,11 @@ type Route struct {
 	Tag, Summary, Description string
 	// Guest lets requests without a credential in.
 	Guest bool
+	// Scope is what a token must hold; empty: any token will do.
+	Scope string
+	// Cost is what the request takes from a budget, for the document; nil: it is
+	// not told.
+	Cost *int64
 	// Hidden leaves the route out of the document: it is for people.
 	Hidden bool
 	// Query lists the parameters behind the question mark.
@@ -72,6 +77,9 @@ func (r *Route) status() int {
 
 // Router finds the route of a request.
 type Router struct {
+	// Admit may refuse a request before its route serves it; nil: it does not.
+	Admit func(c *Call, route *Route) error
+
 	mux *http.ServeMux
 }
 
@@ -128,6 +136,16 @@ func (rt *Router) node(r *http.Request) (*node, bool) {
 	return n, ok
 }
 
+// Needs reports whether the request is for a route that needs a credential.
+func (rt *Router) Needs(r *http.Request) bool {
+	n, ok := rt.node(r)
+	if !ok {
+		return false
+	}
+	route := n.methods[r.Method]
+	return route != nil && !route.Guest
+}
+
 // Guest reports whether the request may come without a credential.
 func (rt *Router) Guest(r *http.Request) bool {
 	n, ok := rt.node(r)
@@ -142,7 +160,7 @@ func (rt *Router) Guest(r *http.Request) bool {
 // signed in; empty: nobody did. What is refused is an *apierror.Error, and
 // nothing has been written then.
 func (rt *Router) Serve(w http.ResponseWriter, r *http.Request, user string) error {
-	c := &Call{W: w, User: user}
+	c := &Call{W: w, User: user, admit: rt.Admit}
 	rt.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	return c.err
 }
@@ -155,6 +173,14 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.err = n.serve(w, c)
 }
 
+// Allow lists the methods of the path of a request; empty: there is no route.
+func (rt *Router) Allow(r *http.Request) string {
+	if n, ok := rt.node(r); ok {
+		return n.allow
+	}
+	return ""
+}
+
 func (n *node) serve(w http.ResponseWriter, c *Call) error {
 	route := n.methods[c.R.Method]
 	if route == nil {
@@ -164,6 +190,11 @@ func (n *node) serve(w http.ResponseWriter, c *Call) error {
 	if c.User == "" && !route.Guest {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return apierror.New(http.StatusUnauthorized, "invalid_token", "this needs the token of a signed-in user: send it as Authorization: Bearer …")
+	}
+	if c.admit != nil {
+		if err := c.admit(c, route); err != nil {
+			return err
+		}
 	}
 	c.Status = route.status()
 	answer, err := route.Serve(c)

@@ -40,7 +40,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"api_errors problem":              "",
 		"api_errors":                      "wrong argument count",
 		"api_errors messages board":       "wrong argument count",
-		"api_errors xml":                  `unknown format "xml", must be one of: answer, board, chat_completions, cms, messages, problem, responses`,
+		"api_errors xml":                  `unknown format "xml", must be one of: answer, board, chat_completions, cms, events, messages, problem, responses`,
 		"api_errors \"\"":                 "format is required",
 		"api_errors cms {\n\tverbose\n}":  `no option "verbose"`,
 		"api_errors messages {\n\tcms\n}": `no option "cms"`,

@@ -33,6 +33,7 @@ var formats = map[string]format{
 	"board":            {render: renderBoard},
 	"cms":              {render: renderCMS},
 	"answer":           {render: renderAnswer},
+	"events":           {render: renderEvents},
 	"problem":          {render: renderProblem},
 }
 

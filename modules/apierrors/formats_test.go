@@ -391,7 +391,7 @@ func FuzzRender(f *testing.F) {
 			switch name {
 			case "answer":
 				continue // shows no message
-			case "cms":
+			case "cms", "events":
 				got = body["error"]
 			case "problem":
 				got = body["detail"]

@@ -220,7 +220,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // compile reads what the fields say, so that requests need not.
 func (h *Handler) compile() error {
 	window := time.Duration(h.Window)
-	h.prefix = "budget:" + h.Name + ":" + window.String() + ":"
+	h.prefix = prefixOf(h.Name, window)
 	h.headers = newHeaderWriter(h.Name, window)
 
 	repl := caddy.NewReplacer()

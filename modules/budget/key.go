@@ -1,11 +1,13 @@
 package budget
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -34,6 +36,18 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) string {
 		key = appendAddress(append(key, "ip:"...), address)
 	}
 	return string(key)
+}
+
+// AddressKey names the window of the client's address in the store, as a budget
+// of that name and window does for those who are not signed in.
+func AddressKey(ctx context.Context, name string, window time.Duration) string {
+	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
+	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), address))
+}
+
+// prefixOf begins the keys of a budget in the store.
+func prefixOf(name string, window time.Duration) string {
+	return "budget:" + name + ":" + window.String() + ":"
 }
 
 // appendAddress writes an IPv4 address as it is and an IPv6 address as its /64.

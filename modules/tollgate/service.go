@@ -2,6 +2,8 @@ package tollgate
 
 import (
 	"embed"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -19,6 +21,78 @@ func init() {
 	httpcaddyfile.RegisterDirective("tollgate", parseService)
 }
 
+// option is one of a service's short form.
+type option struct {
+	name string
+	// line of the long form that the option changes, and what stands there then:
+	// "…" is the option as it was written.
+	line, with string
+	// value is what "…" stands for where that is not the option as a whole.
+	value func(h httpcaddyfile.Helper) (string, error)
+	// repeated tells that it may be given more than once.
+	repeated bool
+}
+
+// serviceOptions are the services with their options.
+var serviceOptions = map[string][]option{
+	"board": append([]option{
+		{name: "guests", line: "\t\tguest\n", with: "…", value: parseOff},
+		{name: "token_limit", line: "\t\tlimit 600\n", with: "\t\tlimit …\n", value: parseWord},
+		{name: "guest_limit", line: "\t\tlimit 120\n", with: "\t\tlimit …\n", value: parseWord},
+		{name: "hold_first", line: "\t\thold_first 0\n", with: "\t\t…\n"},
+	}, inBlock("board", nil, "base_url", "offline", "no_flood")...),
+	"gateway": {
+		{name: "max_body", line: "max_size 32MB", with: "max_size …", value: parseSize},
+		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
+		{name: "console", line: "\tkeychain\n", with: "\tkeychain {\n…\n}\n"},
+		{name: "cascade", line: "\tcascade\n", with: "\t…\n"},
+	},
+	"events": append([]option{
+		{name: "user_jwt", line: "\tapi_auth @token user_jwt\n", with: "\tapi_auth @token …\n"},
+	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "max_body", "corrective_change")...),
+}
+
+// inBlock are options that a directive of the long form takes as they are.
+func inBlock(directive string, repeated []string, names ...string) []option {
+	line := "\t" + directive + " {\n"
+	var options []option
+	for _, name := range append(repeated, names...) {
+		options = append(options, option{name: name, line: line, with: line + "…\n", repeated: slices.Contains(repeated, name)})
+	}
+	return options
+}
+
+func parseSize(h httpcaddyfile.Helper) (string, error) {
+	option := h.Val()
+	var size string
+	if !h.AllArgs(&size) {
+		return "", h.ArgErr()
+	}
+	if n, err := humanize.ParseBytes(size); err != nil || n == 0 {
+		return "", h.Errf("%s: %q is not a size such as 16MB", option, size)
+	}
+	return quote(size), nil
+}
+
+// parseWord is an option with one argument.
+func parseWord(h httpcaddyfile.Helper) (string, error) {
+	var word string
+	if !h.AllArgs(&word) {
+		return "", h.ArgErr()
+	}
+	return quote(word), nil
+}
+
+// parseOff is an option that can only be switched off, which removes its line.
+func parseOff(h httpcaddyfile.Helper) (string, error) {
+	option := h.Val()
+	var word string
+	if !h.AllArgs(&word) || word != "off" {
+		return "", h.Errf("%s: there is only: %s off", option, option)
+	}
+	return "", nil
+}
+
 // parseService mounts a whole service by one line. It stands for the text in
 // services/<name>.caddyfile, with the options put in:
 //
@@ -27,6 +101,16 @@ func init() {
 //		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
 //		console off | { … }       # the option console of keychain
 //		cascade { … }             # the options of cascade
+//	}
+//	tollgate [<matcher>] board {
+//		guests off                # every request needs a token
+//		token_limit <units>       # of a token in 5 minutes; default 600
+//		guest_limit <units>       # of an address in 5 minutes; default 120
+//		…                         # the options of board
+//	}
+//	tollgate [<matcher>] events {
+//		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
+//		…                         # the options of run_events
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // tollgate
@@ -39,40 +123,20 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, h.ArgErr()
 	}
 	name := h.Val()
-	text, err := services.ReadFile("services/" + name + ".caddyfile")
-	if err != nil || strings.ContainsAny(name, "/.") {
-		return nil, h.Errf("there is no service %q; there is: gateway", name)
+	options, ok := serviceOptions[name]
+	if !ok {
+		return nil, h.Errf("there is no service %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(serviceOptions)), ", "))
 	}
 	if h.NextArg() {
 		return nil, h.ArgErr()
 	}
-	long := string(text)
-	seen := make(map[string]bool)
-	for h.NextBlock(0) {
-		option := h.Val()
-		if seen[option] {
-			return nil, h.Errf("%s is given twice", option)
-		}
-		seen[option] = true
-		switch option {
-		case "max_body":
-			var size string
-			if !h.AllArgs(&size) {
-				return nil, h.ArgErr()
-			}
-			if n, err := humanize.ParseBytes(size); err != nil || n == 0 {
-				return nil, h.Errf("max_body: %q is not a size such as 16MB", size)
-			}
-			long = strings.Replace(long, "max_size 32MB", "max_size "+quote(size), 1)
-		case "user_jwt":
-			long = strings.Replace(long, "\tapi_auth @management user_jwt\n", "\tapi_auth @management "+write(h.NextSegment())+"\n", 1)
-		case "console":
-			long = strings.Replace(long, "\tkeychain\n", "\tkeychain {\n"+write(h.NextSegment())+"\n}\n", 1)
-		case "cascade":
-			long = strings.Replace(long, "\tcascade\n", "\t"+write(h.NextSegment())+"\n", 1)
-		default:
-			return nil, h.Errf("unknown option %q; there are: max_body, user_jwt, console, cascade", option)
-		}
+	text, err := services.ReadFile("services/" + name + ".caddyfile")
+	if err != nil {
+		return nil, err
+	}
+	long, err := withOptions(h, string(text), options)
+	if err != nil {
+		return nil, err
 	}
 	// A block around the text makes it a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+name)
@@ -88,6 +152,38 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matcher}
 	}
 	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
+}
+
+// withOptions puts the options of the block into the long form.
+func withOptions(h httpcaddyfile.Helper, long string, options []option) (string, error) {
+	seen := make(map[string]bool)
+	for h.NextBlock(0) {
+		name := h.Val()
+		i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
+		if i < 0 {
+			names := make([]string, len(options))
+			for i, o := range options {
+				names[i] = o.name
+			}
+			return "", h.Errf("unknown option %q; there are: %s", name, strings.Join(names, ", "))
+		}
+		o := options[i]
+		if seen[name] && !o.repeated {
+			return "", h.Errf("%s is given twice", name)
+		}
+		seen[name] = true
+		value := ""
+		if o.value == nil {
+			value = write(h.NextSegment())
+		} else {
+			var err error
+			if value, err = o.value(h); err != nil {
+				return "", err
+			}
+		}
+		long = strings.Replace(long, o.line, strings.Replace(o.with, "…", value, 1), 1)
+	}
+	return long, nil
 }
 
 // write is the text of tokens, lines kept apart.

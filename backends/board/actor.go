@@ -1,0 +1,184 @@
+package board
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Actor is who acts: a member, or the guest.
+type Actor struct {
+	User   *User  // nil: the guest
+	Token  *Token // nil: not by a token
+	rights *rights
+}
+
+// User is a member.
+type User struct {
+	ID             int64
+	Name           string
+	State          string // active, awaiting, banned or deleted
+	BannedUntil    int64
+	SuspendedUntil int64
+	Moderated      bool
+	PostCount      int64
+	JoinedAt       int64
+	Title, Bio     string
+	groups         []int64
+}
+
+// id is 0 for the guest.
+func (a *Actor) id() int64 {
+	if a.User == nil {
+		return 0
+	}
+	return a.User.ID
+}
+
+// in are the rights in a forum.
+func (a *Actor) in(forum int64) forumRights { return a.rights.forums[forum] }
+
+// may reports whether the actor has a right in a forum.
+func (a *Actor) may(forum int64, right Mask) bool { return a.in(forum).mask.Has(right) }
+
+// owns reports whether the actor wrote what has this author; guests own nothing.
+func (a *Actor) owns(author int64) bool { return author != 0 && author == a.id() }
+
+// blocked refuses a member who may not act now.
+func (a *Actor) blocked(now int64) error {
+	u := a.User
+	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
+		return nil
+	}
+	return apierror.New(http.StatusForbidden, "owner_unavailable", "the owner of this token cannot use the board now")
+}
+
+// suspended refuses to write for a member who is only let read.
+func (a *Actor) suspended(now int64) error {
+	if a.User != nil && a.User.SuspendedUntil > now {
+		return forbidden("author", "suspended", "you may read but not write until "+wireTime(a.User.SuspendedUntil))
+	}
+	return nil
+}
+
+// Guest is the actor without a credential.
+func (s *Service) Guest(ctx context.Context) (*Actor, error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Actor{rights: access.of(0, []int64{access.guest})}, nil
+}
+
+// Member is the actor for a member by id, without a token.
+func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
+	var user *User
+	err := s.read(ctx, func(c conn) (err error) {
+		user, err = loadUser(c, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Actor{User: user, rights: access.of(user.ID, user.groups)}, nil
+}
+
+const userColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio"
+
+func scanUser(r row, more ...any) (*User, error) {
+	u := new(User)
+	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio}, more...)...)
+}
+
+func loadUser(c conn, id int64) (*User, error) {
+	u, err := scanUser(c.row("SELECT "+userColumns+" FROM board_users u WHERE u.id = ?", id))
+	if err != nil {
+		return nil, none(err)
+	}
+	return u, loadGroups(c, u)
+}
+
+// loadGroups adds the member's groups, sorted.
+func loadGroups(c conn, u *User) error {
+	u.groups = nil
+	return c.all("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r row) error {
+		var id int64
+		err := r.Scan(&id)
+		u.groups = append(u.groups, id)
+		return err
+	})
+}
+
+// actorKey is the key of the actor in the context of a request.
+type actorKey struct{}
+
+// WithActor notes who sends a request.
+func WithActor(ctx context.Context, a *Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, a)
+}
+
+func actorOf(ctx context.Context) *Actor {
+	a, _ := ctx.Value(actorKey{}).(*Actor)
+	return a
+}
+
+// wireTime is a time as clients see it.
+func wireTime(micros int64) string {
+	return time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// wireTimeOrNull is a time that may be missing.
+func wireTimeOrNull(micros int64) *string {
+	if micros == 0 {
+		return nil
+	}
+	text := wireTime(micros)
+	return &text
+}
+
+func orNull(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// logged notes a change by a moderator, and with it the use of a right that the
+// actor has only as an administrator.
+func (s *Service) logged(c conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
+	if f := a.in(forum); a.rights.admin && !f.natural.Has(right) {
+		detail = joinDetail("as administrator", detail)
+	}
+	_, err := c.exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		null(a.id()), action, null(forum), null(thread), null(post), detail, s.micros())
+	return err
+}
+
+func joinDetail(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + ": " + second
+}
+
+// Scopes are all that a token can have.
+var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
+
+// scopesOf keeps the known words of a stored list, sorted.
+func scopesOf(words []string) []string {
+	kept := []string{}
+	for _, word := range words {
+		if slices.Contains(Scopes, word) && !slices.Contains(kept, word) {
+			kept = append(kept, word)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}

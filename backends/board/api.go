@@ -1,0 +1,213 @@
+package board
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// Mount is the path of the API, behind the base URL.
+const Mount = "/api/v1"
+
+const (
+	jsonType = "application/json; charset=utf-8"
+
+	pageLimit, pageMost = 25, 100
+	offlineRetry        = 5 * time.Minute
+)
+
+// API serves the JSON API of a board.
+type API struct {
+	service *Service
+	router  *rest.Router
+}
+
+// API returns the API of the board.
+func (s *Service) API() *API {
+	api := &API{service: s, router: rest.NewRouter(s.Routes())}
+	api.router.Admit = s.admit
+	return api
+}
+
+// Owns reports whether a path belongs to the API.
+func (*API) Owns(path string) bool { return path == Mount || strings.HasPrefix(path, Mount+"/") }
+
+// NeedsToken reports whether a request is one that guests cannot make.
+func (api *API) NeedsToken(r *http.Request) bool {
+	if !api.Owns(r.URL.Path) {
+		return false
+	}
+	r = stripped(r)
+	return api.router.Find(r) && api.router.Needs(r)
+}
+
+// Serve answers a request for a path that it owns. What is refused is an
+// *apierror.Error, and nothing has been written then.
+func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *Actor) error {
+	r = stripped(r)
+	w.Header().Add("Vary", "Authorization")
+	allow := api.router.Allow(r)
+	switch {
+	case allow == "":
+		return apierror.New(http.StatusNotFound, "no_such_route", "there is no such route; see %s/openapi.json", Mount)
+	case r.Method == http.MethodOptions:
+		w.Header().Set("Allow", allow)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if a.Token != nil {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	if r.URL.Path == "/openapi.json" && api.service.unchanged(w, r) {
+		return nil
+	}
+	user := ""
+	if a.User != nil {
+		user = itoa(a.User.ID)
+	}
+	return api.router.Serve(w, r.WithContext(WithActor(r.Context(), a)), user)
+}
+
+// stripped is the request with the path behind Mount.
+func stripped(r *http.Request) *http.Request {
+	inner := r.WithContext(r.Context())
+	inner.URL = new(url.URL)
+	*inner.URL = *r.URL
+	inner.URL.Path = strings.TrimPrefix(r.URL.Path, Mount)
+	inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, Mount)
+	if inner.URL.Path == "" {
+		inner.URL.Path = "/"
+	}
+	return inner
+}
+
+// admit makes the checks that come before a route's own.
+func (s *Service) admit(c *rest.Call, route *rest.Route) error {
+	a := actorOf(c.R.Context())
+	if route.Scope == "" { // public
+		return nil
+	}
+	if a.Token != nil && !a.Token.Has(route.Scope) {
+		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
+	}
+	if err := a.blocked(s.micros()); err != nil {
+		return err
+	}
+	if err := s.offline(c.R.Context(), a); err != nil {
+		return err
+	}
+	query := c.R.URL.Query()
+	for _, p := range route.Query {
+		if len(query[p.Name]) > 1 {
+			return badRequest(p.Name, p.Name+" is given twice")
+		}
+	}
+	return nil
+}
+
+func (s *Service) offline(ctx context.Context, a *Actor) error {
+	off := s.options.Offline
+	if !off {
+		access, err := s.currentAccess(ctx)
+		if err != nil {
+			return err
+		}
+		off = access.offline
+	}
+	if !off || a.rights.board.Has(BoardViewOffline) {
+		return nil
+	}
+	return &apierror.Error{
+		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
+		Message: "the board is offline for maintenance",
+	}
+}
+
+// envelope holds one thing, or of a list without pages.
+type envelope struct {
+	Data any `json:"data"`
+}
+
+// handler answers a request of an actor.
+type handler func(c *rest.Call, a *Actor) (any, error)
+
+// with makes a route's function of a handler.
+func with(h handler) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		answer, err := h(c, actorOf(c.R.Context()))
+		if err != nil {
+			return nil, err
+		}
+		if raw, ok := answer.(rest.Raw); ok {
+			return raw, nil
+		}
+		var out bytes.Buffer
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(answer); err != nil {
+			return nil, err
+		}
+		return rest.Raw{Type: jsonType, Data: out.Bytes()}, nil
+	}
+}
+
+// limit is how long a page is to be.
+func limit(c *rest.Call) (int, error) {
+	n, given, err := queryNumber(c, "limit", 1)
+	if !given || err != nil {
+		return pageLimit, err
+	}
+	return int(min(n, pageMost)), nil
+}
+
+// queryNumber is a query parameter that is a whole number.
+func queryNumber(c *rest.Call, name string, least int64) (n int64, given bool, err error) {
+	values, ok := c.R.URL.Query()[name]
+	if !ok {
+		return 0, false, nil
+	}
+	text := values[0]
+	valid := text != "" && len(text) <= 18
+	for _, digit := range []byte(text) {
+		valid = valid && digit >= '0' && digit <= '9'
+		n = n*10 + int64(digit-'0')
+		if len(text) > 18 {
+			break
+		}
+	}
+	if name == "limit" && len(text) > 18 && strings.Trim(text, "0123456789") == "" {
+		return pageMost, true, nil
+	}
+	if !valid || n < least {
+		return 0, true, badRequest(name, name+" must be a whole number from "+itoa(least)+" on")
+	}
+	return n, true, nil
+}
+
+// onceOf reads the Idempotency-Key of a request.
+func onceOf(c *rest.Call, b *body) (Once, error) {
+	key := c.R.Header.Get("Idempotency-Key")
+	if key == "" {
+		return Once{}, nil
+	}
+	if len(key) > 64 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Once{}, badRequest("Idempotency-Key", "an Idempotency-Key is 1 to 64 visible ASCII characters")
+	}
+	sum := sha256.New()
+	sum.Write([]byte(c.R.Method + " " + c.R.URL.Path + "\n"))
+	sum.Write(b.raw)
+	return Once{Key: key, Hash: hex.EncodeToString(sum.Sum(nil))}, nil
+}
+
+func (s *Service) locate(c *rest.Call, path string) {
+	c.W.Header().Set("Location", s.options.BaseURL+Mount+path)
+}

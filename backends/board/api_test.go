@@ -1,0 +1,396 @@
+package board
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{BaseURL: "https://forum.example.com"})
+		public := s.forum("public")
+
+		me := data[Identity](s.do("alice", "GET", "/me", "").want(200))
+		if me.Username != "alice" || len(me.Scopes) != 6 || me.TokenName != "alice" || me.ExpiresAt == nil || *me.ExpiresAt != "2026-04-02T03:04:05.000Z" || len(me.Groups) != 1 {
+			t.Errorf("me: %+v", me)
+		}
+
+		forums := data[[]ForumInfo](s.do("", "GET", "/forums", "").want(200))
+		order := make([]string, 0, len(forums))
+		for _, f := range forums {
+			order = append(order, f.Slug)
+		}
+		if got := strings.Join(order, " "); got != "general discussion root public tickets held closed prefixed wordy link" {
+			t.Errorf("forums of the guest: %s", got)
+		}
+
+		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", public), `{"title":"  Größe: Łódź & Co  ","message":"Hello *world*","subscribe":true}`).want(201))
+		if made.Slug != "grosse-lodz-co" || made.Visibility != "visible" {
+			t.Errorf("created: %+v", made)
+		}
+		s.clock.advance(time.Minute)
+		a := s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply"}`).want(201)
+		reply := data[replied](a)
+		if want := path("https://forum.example.com/api/v1/threads/%d/posts/%d", made.ID, reply.ID); a.header.Get("Location") != want {
+			t.Errorf("location %q, want %q", a.header.Get("Location"), want)
+		}
+		for header, want := range map[string]string{"Content-Type": jsonType, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Vary": "Authorization"} {
+			if got := a.header.Get(header); got != want {
+				t.Errorf("%s: %q, want %q", header, got, want)
+			}
+		}
+
+		thread := data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
+		if thread.ReplyCount != 1 || thread.LastPostID != reply.ID || thread.LastPosterUsername != "bob" || !*thread.IsSubscribed || !*thread.Unread {
+			t.Errorf("thread: %+v", thread)
+		}
+		s.do("alice", "POST", path("/threads/%d/read", made.ID), path(`{"postId":%d}`, reply.ID)).want(200)
+		if thread = data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
+			t.Error("a read thread is unread")
+		}
+		if thread = data[ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
+			t.Errorf("the guest's thread: %+v", thread)
+		}
+		if told := data[[]notificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
+			t.Errorf("notifications: %+v", told)
+		}
+
+		posts := data[[]PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
+		if len(posts) != 2 || posts[0].Number != 1 || posts[1].Number != 2 || posts[0].MessageHTML != "<p>Hello <em>world</em></p>\n" {
+			t.Errorf("posts: %+v", posts)
+		}
+
+		edit := path("/threads/%d/posts/%d", made.ID, reply.ID)
+		same := data[edited](s.do("bob", "PATCH", edit, `{"message":"  A reply "}`).want(200))
+		if same.Changed {
+			t.Error("the same text counts as a change")
+		}
+		s.clock.advance(time.Hour)
+		if e := data[edited](s.do("bob", "PATCH", edit, `{"message":"Better","reason":"typo"}`).want(200)); !e.Changed || e.HeldForApproval {
+			t.Errorf("edit: %+v", e)
+		}
+		p := data[PostInfo](s.do("", "GET", edit, "").want(200))
+		if p.Message != "Better" || p.EditCount != 1 || p.EditReason == nil || *p.EditReason != "typo" || *p.EditedByUsername != "bob" {
+			t.Errorf("edited post: %+v", p)
+		}
+		if r := data[[]revisionInfo](s.do("bob", "GET", edit+"/revisions", "").want(200)); len(r) != 1 || r[0].Message != "A reply" {
+			t.Errorf("revisions: %+v", r)
+		}
+		s.do("alice", "GET", edit+"/revisions", "").want(403, "forbidden")
+		s.clock.advance(25 * time.Hour)
+		s.do("bob", "PATCH", edit, `{"message":"Too late"}`).want(403, "forbidden", "edit_window_closed")
+		s.do("mod", "PATCH", edit, `{"message":"By a moderator"}`).want(200)
+		s.exact()
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		public := path("/forums/%d/threads", s.forum("public"))
+		thread := path("/threads/%d", s.threadOf("Public thread"))
+		good := `{"title":"A title","message":"A message"}`
+		for i, test := range []struct {
+			as, method, path, body string
+			status                 int
+			codes                  []string
+		}{
+			{"", "GET", "/nothing", "", 404, []string{"no_such_route"}},
+			{"", "DELETE", "/forums", "", 405, []string{"method_not_allowed"}},
+			{"", "GET", "/me", "", 401, []string{"unauthenticated"}},
+			{"", "POST", public, good, 401, []string{"unauthenticated"}},
+			{"brd_pat_bad", "GET", "/forums", "", 401, []string{"unauthenticated"}},
+			{"narrow", "GET", thread, "", 403, []string{"missing_scope"}},
+			{"narrow", "GET", "/me", "", 403, []string{"missing_scope"}},
+			{"narrow", "GET", "/forums", "", 200, nil},
+			{"banned", "GET", "/forums", "", 403, []string{"owner_unavailable"}},
+			{"awaiting", "GET", "/forums", "", 403, []string{"owner_unavailable"}},
+			{"alice", "POST", public, "", 400, []string{"invalid_body", "missing"}},
+			{"alice", "POST", public, "{", 400, []string{"invalid_body", "syntax"}},
+			{"alice", "POST", public, "[]", 400, []string{"invalid_body", "not_an_object"}},
+			{"alice", "POST", public, "null", 400, []string{"invalid_body", "not_an_object"}},
+			{"alice", "POST", public, good + "{}", 400, []string{"invalid_body", "trailing"}},
+			{"alice", "POST", public, `{"title":"A","title":"B","message":"x"}`, 400, []string{"invalid_body", "duplicate"}},
+			{"alice", "POST", public, `{"Title":"A title","title":"A title","message":"A message"}`, 400, []string{"invalid_body", "unknown"}},
+			{"alice", "POST", public, `{"title":"A title"}`, 400, []string{"invalid_body", "required"}},
+			{"alice", "POST", public, `{"title":1,"message":"A message"}`, 400, []string{"invalid_body", "type"}},
+			{"alice", "POST", public, `{"title":null,"message":"A message"}`, 400, []string{"invalid_body", "type"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + "\xff" + `"}`, 400, []string{"invalid_body", "encoding"}},
+			{"alice", "POST", public, `{"title":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, 400, []string{"invalid_body", "nesting"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("x", maxBody) + `"}`, 413, []string{"payload_too_large"}},
+			{"alice", "POST", public, `{"title":"ab","message":"A message"}`, 422, []string{"validation_failed", "too_short"}},
+			{"alice", "POST", public, `{"title":"` + strings.Repeat("a", 121) + `","message":"A message"}`, 422, []string{"validation_failed", "too_long"}},
+			{"alice", "POST", public, `{"title":"a\nb title","message":"A message"}`, 422, []string{"validation_failed", "control_character"}},
+			{"alice", "POST", public, `{"title":"!!! ???","message":"A message"}`, 422, []string{"validation_failed", "no_words"}},
+			{"alice", "POST", public, `{"title":"A title","message":"A\u0000b"}`, 422, []string{"validation_failed", "control_character"}},
+			{"alice", "POST", public, `{"title":"A title","message":"*** ---"}`, 422, []string{"validation_failed", "too_few_words"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("a", 30001) + `"}`, 422, []string{"validation_failed", "too_long"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("a ", 5001) + `"}`, 422, []string{"validation_failed", "too_many_words"}},
+			{"alice", "POST", public, `{"title":"A title","message":"A message","prefixId":999}`, 422, []string{"validation_failed", "unknown"}},
+			{"alice", "POST", path("/forums/%d/threads", s.forum("prefixed")), good, 422, []string{"validation_failed", "required"}},
+			{"alice", "POST", path("/forums/%d/threads", s.forum("wordy")), good, 422, []string{"validation_failed", "too_few_words"}},
+			{"alice", "POST", path("/forums/%d/threads", s.forum("closed")), good, 403, []string{"forbidden", "forum_closed"}},
+			{"alice", "POST", path("/forums/%d/threads", s.forum("root")), good, 403, []string{"forbidden", "not_a_forum"}},
+			{"alice", "GET", path("/forums/%d/threads", s.forum("link")), "", 404, []string{"not_found"}},
+			{"alice", "POST", path("/forums/%d/threads", s.forum("staff")), good, 404, []string{"not_found"}},
+			{"alice", "POST", path("/threads/%d/posts", s.threadOf("Locked thread")), `{"message":"A message"}`, 403, []string{"forbidden", "thread_locked"}},
+			{"alice", "PATCH", path("%s/posts/%d", thread, s.postOf("public second")), `{"message":"Mine now"}`, 403, []string{"forbidden", "no_permission"}},
+			{"alice", "PATCH", path("/threads/%d/posts/%d", s.threadOf("Locked thread"), s.postOf("public first")), `{"message":"Other thread"}`, 404, []string{"not_found"}},
+			{"", "GET", public + "?limit=0", "", 400, []string{"bad_request"}},
+			{"", "GET", public + "?limit=x", "", 400, []string{"bad_request"}},
+			{"", "GET", public + "?limit=1&limit=2", "", 400, []string{"bad_request"}},
+			{"", "GET", public + "?limit=99999999999999999999", "", 200, nil},
+			{"", "GET", public + "?unknown=1&unknown=2", "", 200, nil},
+			{"", "GET", public + "?after=abc", "", 400, []string{"bad_request"}},
+			{"", "GET", thread + "/posts?after=-1", "", 400, []string{"bad_request"}},
+			{"", "GET", thread + "/posts?after=999999", "", 200, nil},
+			{"", "GET", "/threads/x", "", 404, []string{"not_found"}},
+			{"", "GET", "/threads/0", "", 404, []string{"not_found"}},
+			{"", "GET", "/threads/-1", "", 404, []string{"not_found"}},
+			{"", "GET", "/threads/99999999999999999999", "", 404, []string{"not_found"}},
+			{"", "GET", "/search?q=", "", 400, []string{"bad_request"}},
+			{"alice", "GET", "/moderation/queue", "", 403, []string{"forbidden"}},
+		} {
+			t.Logf("%d: %s %s %s", i, test.as, test.method, test.path)
+			s.do(test.as, test.method, test.path, test.body).want(test.status, test.codes...)
+			s.clock.advance(time.Minute)
+		}
+		r := httptest.NewRequest("POST", Mount+public, strings.NewReader("title=x"))
+		r.Header.Set("Authorization", "Bearer "+s.tokens["alice"])
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		s.send(r).want(400, "invalid_body", "content_type")
+		s.exact()
+	})
+}
+
+func TestCursorsBelongToTheirForum(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		public := path("/forums/%d/threads", s.forum("public"))
+		for i := range 30 {
+			s.clock.advance(time.Second)
+			s.do("alice", "POST", public, path(`{"title":"Thread %d","message":"Message %d"}`, i, i)).want(201)
+		}
+		seen := make(map[int64]bool)
+		after, last := "", ""
+		for pages := 0; ; pages++ {
+			var page threadPage
+			s.do("bob", "GET", public+"?limit=7"+after, "").want(200).into(&page)
+			for _, thread := range page.Data {
+				if seen[thread.ID] {
+					t.Errorf("thread %d twice", thread.ID)
+				}
+				if last != "" && thread.LastPostAt > last {
+					t.Errorf("thread %d is newer than the one before", thread.ID)
+				}
+				seen[thread.ID], last = true, thread.LastPostAt
+			}
+			if page.NextCursor == nil {
+				break
+			}
+			after = "&after=" + *page.NextCursor
+			if pages == 0 {
+				s.do("bob", "GET", path("/forums/%d/threads?after=%s", s.forum("held"), *page.NextCursor), "").want(400, "bad_request")
+				s.do("bob", "GET", public+"?after=A"+(*page.NextCursor)[1:], "").want(200)
+				s.do("bob", "GET", public+"?after="+(*page.NextCursor)[:40]+"AAAAA", "").want(400, "bad_request")
+			}
+		}
+		if len(seen) != 33 { // 30, two visible ones of the fixture, and bob's own held one
+			t.Errorf("%d threads, want 33", len(seen))
+		}
+	})
+}
+
+func TestParallelReplies(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		const writers = 200
+		s.exec("UPDATE board_users SET post_count = 10")
+		thread := s.threadOf("Members thread")
+		var wait sync.WaitGroup
+		var mu sync.Mutex
+		statuses := make(map[string]map[int]int)
+		for i := range writers {
+			as := []string{"mod", "alice"}[i%2]
+			wait.Go(func() {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest("POST", path("%s/threads/%d/posts", Mount, thread), strings.NewReader(fmt.Sprintf(`{"message":"parallel %d"}`, i)))
+				r.Header.Set("Authorization", "Bearer "+s.tokens[as])
+				s.ServeHTTP(w, r)
+				mu.Lock()
+				defer mu.Unlock()
+				if statuses[as] == nil {
+					statuses[as] = make(map[int]int)
+				}
+				statuses[as][w.Code]++
+			})
+		}
+		wait.Wait()
+		// A moderator passes by the flood control; a member has a bucket of 5.
+		if got := statuses["mod"]; got[201] != writers/2 {
+			t.Errorf("mod: %v", got)
+		}
+		if got := statuses["alice"]; got[201] != 5 || got[429] != writers/2-5 {
+			t.Errorf("alice: %v", got)
+		}
+		if n := s.number("SELECT reply_count FROM board_threads WHERE id = ?", thread); n != writers/2+5+1 {
+			t.Errorf("reply_count %d", n)
+		}
+		if n := s.number(`SELECT count(*) FROM board_posts a JOIN board_posts b ON a.thread_id = b.thread_id AND a.id < b.id AND a.number >= b.number WHERE a.thread_id = ?`, thread); n != 0 {
+			t.Errorf("%d pairs of numbers against the order of ids", n)
+		}
+		s.exact()
+	})
+}
+
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		thread := path("/threads/%d/posts", s.threadOf("Public thread"))
+		reply := func(as string, i int) *answer { return s.do(as, "POST", thread, path(`{"message":"flood %d"}`, i)) }
+		for i := range 5 {
+			reply("alice", i).want(201)
+		}
+		reply("alice", 5).want(429, "flood_limited")
+		s.clock.advance(15 * time.Second)
+		reply("alice", 6).want(201)
+		reply("alice", 7).want(429, "flood_limited")
+		reply("newbie", 0).want(201)
+		reply("newbie", 1).want(201)
+		reply("newbie", 2).want(429, "flood_limited")
+		s.clock.advance(15 * time.Second)
+		s.do("alice", "POST", thread, `{"message":"flood 6"}`).want(422, "validation_failed", "duplicate")
+		reply("alice", 8).want(201) // what was refused has spent nothing
+	})
+}
+
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		send := func(body, key string) *answer {
+			r := httptest.NewRequest("POST", path("%s/forums/%d/threads", Mount, s.forum("public")), strings.NewReader(body))
+			r.Header.Set("Authorization", "Bearer "+s.tokens["alice"])
+			r.Header.Set("Idempotency-Key", key)
+			return s.send(r)
+		}
+		first := send(`{"title":"Once only","message":"A message"}`, "k1").want(201)
+		if again := send(`{"title":"Once only","message":"A message"}`, "k1").want(201); again.body != first.body {
+			t.Errorf("replayed %s, want %s", again.body, first.body)
+		}
+		send(`{"title":"Another","message":"A message"}`, "k1").want(422, "validation_failed", "idempotency_mismatch")
+		send(`{"title":"Another","message":"A message"}`, strings.Repeat("k", 65)).want(400, "bad_request")
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title = 'Once only'"); n != 1 {
+			t.Errorf("%d threads", n)
+		}
+		s.clock.advance(25 * time.Hour)
+		send(`{"title":"Another","message":"A message"}`, "k1").want(201)
+	})
+}
+
+func TestModeration(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		held := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Please approve","message":"Held message"}`).want(201))
+		if held.Visibility != "unapproved" {
+			t.Fatalf("created %+v", held)
+		}
+		thread := path("/threads/%d", held.ID)
+		s.do("alice", "GET", thread, "").want(200)
+		s.do("bob", "GET", thread, "").want(404)
+		s.do("alice", "POST", thread+"/posts", `{"message":"My own reply"}`).want(201)
+		s.do("bob", "POST", thread+"/posts", `{"message":"Not my thread"}`).want(404)
+
+		queue := data[[]heldInfo](s.do("mod", "GET", "/moderation/queue", "").want(200))
+		if len(queue) != 4 { // two of the fixture, the thread, the reply
+			t.Errorf("queue: %+v", queue)
+		}
+		s.do("alice", "POST", path("/moderation/queue/%d/approve", held.PostID), "").want(403, "forbidden")
+		s.do("bob", "POST", path("/moderation/queue/%d/approve", held.PostID), "").want(404)
+		s.do("mod", "POST", path("/moderation/queue/%d/approve", held.PostID), "").want(200)
+		s.do("mod", "POST", path("/moderation/queue/%d/approve", held.PostID), "").want(409, "conflict")
+		s.do("bob", "GET", thread, "").want(200)
+		s.exact()
+		second := s.postOf("My own reply")
+		s.do("mod", "POST", path("/moderation/queue/%d/reject", second), `{"reason":"spam"}`).want(200)
+		s.do("alice", "GET", path("%s/posts/%d", thread, second), "").want(404)
+		s.do("mod", "POST", path("/posts/%d/restore", second), "").want(200)
+		s.do("bob", "GET", path("%s/posts/%d", thread, second), "").want(200)
+		s.exact()
+
+		s.do("alice", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(403, "forbidden") // others have… a reply is there
+		if r := data[removed](s.do("mod", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(200)); !r.Changed {
+			t.Error("nothing deleted")
+		}
+		s.do("bob", "GET", thread, "").want(404)
+		s.exact()
+		s.do("mod", "POST", path("/posts/%d/restore", held.PostID), "").want(200)
+		s.do("mod", "PATCH", thread, path(`{"forumId":%d,"isLocked":true,"isSticky":true,"title":"Moved"}`, s.forum("public"))).want(200)
+		s.exact()
+		s.do("alice", "PATCH", thread, `{"isLocked":false}`).want(403, "forbidden")
+		if n := s.number("SELECT count(*) FROM board_moderation_log"); n < 7 {
+			t.Errorf("%d lines in the log", n)
+		}
+		if r := s.do("watched", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"I am watched"}`).want(201); !strings.Contains(r.body, "unapproved") {
+			t.Errorf("a moderated member's post is %s", r.body)
+		}
+		if r := s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"http://a.b http://c.d http://e.f"}`).want(201); !strings.Contains(r.body, "unapproved") {
+			t.Errorf("a new member's links are %s", r.body)
+		}
+		s.exact()
+	})
+}
+
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
+		s.do("", "GET", "/forums", "").want(503, "board_offline")
+		s.do("alice", "GET", "/forums", "").want(503, "board_offline")
+		s.do("mod", "GET", "/forums", "").want(200)
+		s.do("", "GET", "/openapi.json", "").want(200)
+	})
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		token, err := s.service.IssueToken(t.Context(), TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(token, "GET", "/me", "").want(200)
+		wrong := token[:len(token)-2] + "AA"
+		s.do(wrong, "GET", "/me", "").want(401)
+		s.clock.advance(24 * time.Hour)
+		s.do(token, "GET", "/me", "").want(401)
+		s.do("alice", "GET", "/me", "").want(200)
+		if err := s.service.RevokeToken(t.Context(), s.tokens["alice"]); err != nil {
+			t.Fatal(err)
+		}
+		s.do("alice", "GET", "/me", "").want(401)
+		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE secret_hash LIKE '%' || ? || '%'", token[len(tokenPrefix)+lookupSize+1:]); n != 0 {
+			t.Error("a secret is stored")
+		}
+		if err := s.service.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE last_used_at IS NOT NULL"); n != 2 {
+			t.Errorf("%d tokens were used", n)
+		}
+	})
+}

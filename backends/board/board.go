@@ -1,0 +1,158 @@
+// Package board is a discussion board: forums, threads and posts with rights,
+// moderation and rules, served as a JSON API.
+package board
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// flushEvery is how often what is counted in memory is written.
+const flushEvery = time.Minute
+
+// Options are the settings of a board.
+type Options struct {
+	// BaseURL is put before the paths of Location headers. Default: none.
+	BaseURL string
+	// Realm is named by challenges. Default: board.
+	Realm string
+	// Offline closes the board for all but those who may see it nevertheless.
+	Offline bool
+	// HoldFirst holds the first posts of a member, this many. Default: 0.
+	HoldFirst int64
+	// NoFlood switches the flood control off.
+	NoFlood bool
+}
+
+// Service is a board. Web pages and the API call the same methods of it.
+type Service struct {
+	db      *store.DB
+	logger  *zap.Logger
+	now     func() time.Time
+	options Options
+
+	access   atomic.Pointer[access]
+	tokens   tokenCache
+	secret   atomic.Pointer[[]byte] // signs cursors
+	prepare  sync.Mutex
+	views    viewCounter
+	document document
+
+	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	started sync.Once
+}
+
+// New returns a board on a database with its schema. It touches nothing yet.
+func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
+	if options.Realm == "" {
+		options.Realm = "board"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Service{db: db, logger: logger, now: now, options: options, ctx: ctx, cancel: cancel}
+}
+
+// Ready makes sure that the board has what it starts with; the first call
+// prepares an empty database.
+func (s *Service) Ready(ctx context.Context) error {
+	if s.secret.Load() != nil {
+		return nil
+	}
+	s.prepare.Lock()
+	defer s.prepare.Unlock()
+	if s.secret.Load() != nil {
+		return nil
+	}
+	text, err := s.setup(ctx)
+	if store.IsUniqueViolation(err) { // another node was faster
+		text, err = s.setup(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := hex.DecodeString(text)
+	if err != nil || len(secret) < 32 {
+		return errors.New("the board's secret in the table board_settings is broken")
+	}
+	s.secret.Store(&secret)
+	s.started.Do(func() { s.running.Go(s.run) })
+	return nil
+}
+
+// run writes what was counted, now and then.
+func (s *Service) run() {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.views.full():
+		}
+		if err := s.Flush(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.logger.Warn("views not written", zap.Error(err))
+		}
+	}
+}
+
+// Close writes what is left and ends the work in the background. The database
+// must still be open.
+func (s *Service) Close() {
+	s.cancel()
+	s.running.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.Flush(ctx); err != nil {
+		s.logger.Warn("views not written", zap.Error(err))
+	}
+}
+
+// setting is a value of the table of settings; empty: there is none.
+func setting(c conn, name string) (value string, err error) {
+	err = c.row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return value, err
+}
+
+// micros is now as it is stored.
+func (s *Service) micros() int64 { return s.now().UnixMicro() }
+
+// none turns sql.ErrNoRows into the answer for what is not there.
+func none(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound()
+	}
+	return err
+}
+
+// null is a number for a column that is NULL where there is none.
+func null(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
+
+// boolean is a truth value as it is stored on both engines.
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,90 @@
+package board
+
+import (
+	"context"
+	"sync"
+)
+
+// viewsToFlush is how many views are counted in memory before they are written.
+const viewsToFlush = 1000
+
+// viewCounter counts views of threads.
+type viewCounter struct {
+	mu    sync.Mutex
+	by    map[int64]int64
+	total int
+	ready chan struct{}
+}
+
+func (v *viewCounter) add(thread int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by == nil {
+		v.by = make(map[int64]int64)
+	}
+	v.by[thread]++
+	if v.total++; v.total == viewsToFlush {
+		select {
+		case v.signal() <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (v *viewCounter) signal() chan struct{} {
+	if v.ready == nil {
+		v.ready = make(chan struct{}, 1)
+	}
+	return v.ready
+}
+
+// full tells when there is much to write.
+func (v *viewCounter) full() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.signal()
+}
+
+func (v *viewCounter) take() map[int64]int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	by := v.by
+	v.by, v.total = nil, 0
+	return by
+}
+
+func (v *viewCounter) giveBack(by map[int64]int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by == nil {
+		v.by = make(map[int64]int64)
+	}
+	for thread, n := range by {
+		v.by[thread] += n
+	}
+}
+
+// Flush writes the views and the uses of tokens that were counted in memory.
+func (s *Service) Flush(ctx context.Context) error {
+	views, uses := s.views.take(), s.tokens.taken()
+	if len(views)+len(uses) == 0 {
+		return nil
+	}
+	err := s.write(ctx, func(c conn) error {
+		for thread, n := range views {
+			if _, err := c.exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", n, thread); err != nil {
+				return err
+			}
+		}
+		for token, at := range uses {
+			if _, err := c.exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", at, token); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.views.giveBack(views)
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// editGrace is how long an author's edit leaves no note.
+const editGrace = 5 * time.Minute
+
+// Edited is what an edit came to.
+type Edited struct {
+	Post, Thread int64
+	Changed      bool
+	Held         bool
+}
+
+// Edit replaces the text of a post.
+func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, message, reason string) (done Edited, err error) {
+	body := s.compose(message)
+	reason, reasonErr := checkReason(reason)
+	err = s.write(ctx, func(c conn) error {
+		done = Edited{Post: id, Thread: inThread}
+		t, err := threadFor(c, a, inThread, c.lock())
+		if err != nil {
+			return err
+		}
+		p, err := postFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		now := s.micros()
+		right, err := s.mayEdit(a, f, t, p, now)
+		if err != nil {
+			return err
+		}
+		if body.err != nil || reasonErr != nil {
+			return first(body.err, reasonErr)
+		}
+		if err := checkWords(body.text, f.minWords, min(f.maxWords, wordsMost)); err != nil {
+			return err
+		}
+		filters, err := wordFilters(c)
+		if err != nil {
+			return err
+		}
+		w := writing{filters: filters}
+		text := w.filter(body.text)
+		if text == p.message {
+			return nil
+		}
+		if err := s.spendEdit(c, a, f, now); err != nil {
+			return err
+		}
+		done.Changed = true
+		return s.edit(c, a, f, t, p, w, text, reason, right, now, &done)
+	})
+	return done, err
+}
+
+func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing, text, reason string, right Mask, now int64, done *Edited) error {
+	note := sql.NullString{String: reason, Valid: reason != ""}
+	_, err := c.exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
+		p.id, p.id, p.message, a.User.Name, now, note)
+	if err != nil {
+		return err
+	}
+	// Within the grace an author's edit shows no note, but keeps one there is.
+	if a.owns(p.author) && now-p.created <= editGrace.Microseconds() {
+		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
+			text, Render(text), renderVersion, bodyHash(text), t.id, p.id)
+	} else {
+		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
+			" WHERE thread_id = ? AND id = ?",
+			text, Render(text), renderVersion, bodyHash(text), now, a.User.Name, note, t.id, p.id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := index(c, p.id, p.number == 1, t.title, text); err != nil {
+		return err
+	}
+	if !a.owns(p.author) {
+		if err := s.logged(c, a, "post.edit", right, t.forum, t.id, p.id, reason); err != nil {
+			return err
+		}
+	}
+	r := a.in(f.id)
+	holds := !r.mask.Has(ModerationBypass) && (r.restrict.Has(EditNeedsApproval) || w.holds(text)) || a.User.Moderated
+	if p.visibility != visible || !holds {
+		return nil
+	}
+	done.Held = true
+	return s.settle(c, t, p, unapproved, "edit")
+}
+
+// mayEdit tells by which right the actor may edit a post that it sees.
+func (s *Service) mayEdit(a *Actor, f *forum, t *thread, p *post, now int64) (Mask, error) {
+	if err := a.suspended(now); err != nil {
+		return 0, err
+	}
+	own := a.owns(p.author)
+	right := PostEditOthers
+	if own && a.may(f.id, PostEditOwn) {
+		right = PostEditOwn
+	}
+	switch {
+	case a.may(f.id, PostEditOthers):
+		return right, nil
+	case !own || !a.may(f.id, PostEditOwn):
+		return 0, forbidden("postId", "no_permission", "you may not edit this post")
+	case !a.may(f.id, LockBypass) && t.locked:
+		return 0, forbidden("threadId", "thread_locked", "this thread is locked")
+	case !a.may(f.id, LockBypass) && !f.open:
+		return 0, forbidden("threadId", "forum_closed", "this forum is closed")
+	case s.windowClosed(a, f, p, now):
+		return 0, forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
+	}
+	return right, nil
+}
+
+func (s *Service) windowClosed(a *Actor, f *forum, p *post, now int64) bool {
+	window := a.rights.editWindow
+	return window != 0 && !a.may(f.id, EditWindowBypass) && now-p.created > window*time.Minute.Microseconds()
+}
+
+func (s *Service) spendEdit(c conn, a *Actor, f *forum, now int64) error {
+	if s.options.NoFlood || a.may(f.id, FloodBypass) {
+		return nil
+	}
+	var full int64
+	if err := c.row("SELECT flood_edits FROM board_users WHERE id = ?"+c.lock(), a.id()).Scan(&full); err != nil {
+		return err
+	}
+	full, wait := floodEdits.take(full, now)
+	if wait > 0 {
+		return flooded(wait)
+	}
+	_, err := c.exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.id())
+	return err
+}
+
+// Revision is a text that a post had.
+type Revision struct {
+	Number   int64
+	Message  string
+	EditedBy string
+	EditedAt int64
+	Reason   string
+}
+
+// Revisions lists the former texts of a post, oldest first.
+func (s *Service) Revisions(ctx context.Context, a *Actor, inThread, id int64) (list []Revision, err error) {
+	err = s.read(ctx, func(c conn) error {
+		t, err := threadFor(c, a, inThread, "")
+		if err != nil {
+			return err
+		}
+		p, err := postFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		if !a.owns(p.author) && !a.may(t.forum, PostEditOthers) {
+			return forbidden("postId", "no_permission", "you may not see the history of this post")
+		}
+		list = []Revision{}
+		return c.all("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r row) error {
+			var v Revision
+			err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
+			list = append(list, v)
+			return err
+		})
+	})
+	return list, err
+}

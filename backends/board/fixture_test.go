@@ -1,0 +1,323 @@
+package board
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// onBoth runs the test on an empty database of each engine.
+func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, started(t, db))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, started(t, db))
+	})
+}
+
+func started(t *testing.T, db *store.DB) *store.DB {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Register(Schema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := db.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// clock is a time that only the test moves.
+type clock struct{ micros atomic.Int64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.micros.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
+func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
+
+// site is a board with its API, as behind api_errors.
+type site struct {
+	t       *testing.T
+	service *Service
+	api     *API
+	clock   *clock
+	// validator holds every answer to the served document.
+	validator validator.Validator
+	tokens    map[string]string // by the name of the member
+}
+
+// newSite seeds a board with testdata/fixture.json.
+func newSite(t *testing.T, db *store.DB, options Options) *site {
+	t.Helper()
+	s := &site{t: t, clock: newClock()}
+	s.service = New(db, options, zap.NewNop(), s.clock.now)
+	t.Cleanup(s.service.Close)
+	file, err := os.Open("testdata/fixture.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	made, err := s.service.Seed(t.Context(), file, func(string, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.service.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.tokens = made
+	s.api = s.service.API()
+	text, err := s.service.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := libopenapi.NewDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults []error
+	if s.validator, faults = validator.NewValidator(document); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return s
+}
+
+// answer is what came back.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := s.serve(w, r)
+	if err == nil {
+		return
+	}
+	e, ok := apierror.From(err)
+	if !ok {
+		s.t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		e = apierror.New(http.StatusInternalServerError, "internal", "internal error")
+	}
+	object := map[string]any{"code": e.Code, "message": e.Message, "requestId": "req_1"}
+	if len(e.Details) > 0 {
+		object["details"] = e.Details
+	}
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(e.Status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": object})
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.service.Guest(r.Context())
+	if header := r.Header.Get("Authorization"); header != "" {
+		a, err = s.service.Authenticate(r.Context(), strings.TrimPrefix(header, "Bearer "))
+	} else if err == nil && s.api.NeedsToken(r) {
+		err = apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token")
+	}
+	if err != nil {
+		return err
+	}
+	return s.api.Serve(w, r, a)
+}
+
+// do sends a request as a member; empty: as the guest.
+func (s *site) do(as, method, path, body string) *answer {
+	s.t.Helper()
+	return s.send(s.request(as, method, path, body))
+}
+
+func (s *site) request(as, method, path, body string) *http.Request {
+	var from io.Reader
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, Mount+path, from)
+	if as != "" {
+		token := s.tokens[as]
+		if token == "" {
+			token = as
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return r
+}
+
+func (s *site) send(r *http.Request) *answer {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	s.documented(r, w)
+	return &answer{s.t, w.Code, w.Header(), w.Body.String()}
+}
+
+// documented fails where an answer is not what the document says.
+func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
+	s.t.Helper()
+	if !s.api.router.Find(stripped(r)) || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
+		return // not in the document
+	}
+	_, faults := s.validator.ValidateHttpResponse(r, w.Result())
+	for _, fault := range faults {
+		if fault.IsPathMissingError() {
+			continue // an id that is none
+		}
+		s.t.Errorf("%s %s: %d is not as documented: %s %s\n%s", r.Method, r.URL, w.Code, fault.Message, fault.Reason, w.Body)
+		for _, cause := range fault.SchemaValidationErrors {
+			s.t.Errorf("  %s", cause.Reason)
+		}
+	}
+}
+
+// want checks the status, and for refusals the code and the first reason.
+func (a *answer) want(status int, codes ...string) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	var refusal struct {
+		Error struct {
+			Code    string
+			Details []struct{ Reason string }
+		}
+	}
+	if len(codes) > 0 {
+		a.into(&refusal)
+		if refusal.Error.Code != codes[0] {
+			a.t.Fatalf("code %q, want %q: %s", refusal.Error.Code, codes[0], a.body)
+		}
+	}
+	if len(codes) > 1 && (len(refusal.Error.Details) == 0 || refusal.Error.Details[0].Reason != codes[1]) {
+		a.t.Fatalf("details %v, want the reason %q", refusal.Error.Details, codes[1])
+	}
+	return a
+}
+
+func (a *answer) into(value any) {
+	a.t.Helper()
+	d := json.NewDecoder(bytes.NewReader([]byte(a.body)))
+	if err := d.Decode(value); err != nil {
+		a.t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+// data decodes the envelope of one thing.
+func data[T any](a *answer) T {
+	a.t.Helper()
+	var envelope struct{ Data T }
+	a.into(&envelope)
+	return envelope.Data
+}
+
+// forum is the id of a forum by its slug.
+func (s *site) forum(slug string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_forums WHERE slug = ?", slug)
+}
+
+// threadOf is the id of a thread by its title.
+func (s *site) threadOf(title string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_threads WHERE title = ?", title)
+}
+
+// postOf is the id of a post by its text.
+func (s *site) postOf(message string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_posts WHERE message = ?", message)
+}
+
+func (s *site) number(query string, args ...any) (n int64) {
+	s.t.Helper()
+	err := s.service.read(s.t.Context(), func(c conn) error { return c.row(query, args...).Scan(&n) })
+	if err != nil {
+		s.t.Fatalf("%s %v: %v", query, args, err)
+	}
+	return n
+}
+
+func (s *site) exec(query string, args ...any) {
+	s.t.Helper()
+	err := s.service.write(s.t.Context(), func(c conn) error {
+		if _, err := c.exec(query, args...); err != nil {
+			return err
+		}
+		return bumpPermissions(c)
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exact fails where a counter differs from a recount.
+func (s *site) exact() {
+	s.t.Helper()
+	for what, query := range map[string]string{
+		"reply_count of threads": `SELECT count(*) FROM board_threads t WHERE t.reply_count <>
+			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`,
+		"last post of threads": `SELECT count(*) FROM board_threads t WHERE t.visibility = 0 AND t.last_post_id <>
+			(SELECT max(p.id) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0)`,
+		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE f.thread_count <>
+			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
+		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE f.post_count <>
+			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(f.last_post_at, 0) <>
+			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
+		"numbers in threads": `SELECT count(*) FROM board_threads t WHERE t.next_number - 1 <> (SELECT count(DISTINCT number) FROM board_posts p WHERE p.thread_id = t.id)
+			OR t.next_number - 1 <> (SELECT max(number) FROM board_posts p WHERE p.thread_id = t.id)`,
+		"visibility of posts": `SELECT count(*) FROM board_posts p JOIN board_post_ids i ON i.id = p.id WHERE i.visibility <> p.visibility`,
+		"forums of posts":     `SELECT count(*) FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.forum_id <> t.forum_id`,
+	} {
+		if n := s.number(query); n != 0 {
+			s.t.Errorf("%s: %d are wrong", what, n)
+		}
+	}
+}
+
+func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// quoted is a text as JSON.
+func quoted(text string) string {
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}

@@ -1,0 +1,250 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// listing is a statement of a list. Each names its index on SQLite, so that
+// statistics cannot change the plan; PostgreSQL has no such words.
+type listing struct {
+	columns, from, index, where, order string
+}
+
+func (l listing) sql(d store.Dialect) string {
+	from := l.from
+	if d == store.SQLite && l.index != "" {
+		from += " INDEXED BY " + l.index
+	}
+	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + " LIMIT ?"
+}
+
+const (
+	threadOrder = "t.last_post_at DESC, t.id DESC"
+	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
+)
+
+// threadsOfForum has the arguments forum, time, id, limit.
+func threadsOfForum(shows string) listing {
+	index := "board_threads_forum_all"
+	if shows == "= 0" {
+		index = "board_threads_forum_visible"
+	}
+	return listing{threadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+}
+
+// threadsOfAuthor has the arguments author, forum, time, id, limit.
+func threadsOfAuthor(shows string) listing {
+	index := "board_threads_author"
+	if shows == "= 1" {
+		index = "board_threads_held_author"
+	}
+	return listing{threadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+}
+
+// stickyThreads has the arguments forum, limit.
+func stickyThreads(shows string) listing {
+	return listing{threadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
+}
+
+// postsOfThread has the arguments thread, id, limit. The primary key is the order.
+func postsOfThread(shows string) listing {
+	return listing{postColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
+}
+
+// heldPosts has the arguments author, thread, id, limit.
+func heldPosts() listing {
+	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+}
+
+// queueOfForum has the arguments forum, id, limit.
+func queueOfForum() listing {
+	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+}
+
+// notificationsOf has the arguments user, id, limit.
+func notificationsOf() listing {
+	return listing{
+		"n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",
+		"board_notifications n", "board_notifications_user", "n.user_id = ? AND n.id < ?", "n.id DESC",
+	}
+}
+
+// every statement of a list, for the test of their plans.
+func everyListing() map[string]listing {
+	all := map[string]listing{
+		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
+		"held posts of an author":                  heldPosts(),
+		"queue":                                    queueOfForum(),
+		"notifications":                            notificationsOf(),
+		"sticky threads":                           stickyThreads("= 0"),
+	}
+	for _, shows := range []string{"= 0", "IN (0, 1)", "IN (0, 2)", "IN (0, 1, 2)"} {
+		all["threads of a forum "+shows] = threadsOfForum(shows)
+		all["threads of an author "+shows] = threadsOfAuthor(shows)
+		all["posts of a thread "+shows] = postsOfThread(shows)
+	}
+	return all
+}
+
+// position is a place in a list of threads; the zero one is before the first.
+type position struct{ at, id int64 }
+
+func (p position) args() (at, id int64) {
+	if p == (position{}) {
+		return math.MaxInt64, math.MaxInt64
+	}
+	return p.at, p.id
+}
+
+// threads reads a page of a forum: what everyone sees or a moderator sees, and
+// the actor's own held threads.
+func (s *Service) threads(c conn, a *Actor, forum int64, after position, limit int) (page []*thread, more bool, err error) {
+	at, id := after.args()
+	shows, own := a.shows(forum), !a.may(forum, ThreadViewOthers)
+	collect := func(r row) error {
+		t, err := scanThread(r)
+		page = append(page, t)
+		return err
+	}
+	d := c.db.Dialect()
+	switch {
+	case own && a.User == nil:
+	case own:
+		switch shows { // all are the actor's own
+		case "= 0":
+			shows = "IN (0, 1)"
+		case "IN (0, 2)":
+			shows = "IN (0, 1, 2)"
+		}
+		err = c.all(threadsOfAuthor(shows).sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+	default:
+		err = c.all(threadsOfForum(shows).sql(d), []any{forum, at, id, limit + 1}, collect)
+	}
+	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
+		err = c.all(threadsOfAuthor("= 1").sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+		slices.SortFunc(page, func(x, y *thread) int {
+			return cmp.Or(cmp.Compare(y.lastAt, x.lastAt), cmp.Compare(y.id, x.id))
+		})
+		page = slices.CompactFunc(page, func(x, y *thread) bool { return x.id == y.id }) // approved between the two
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if len(page) > limit {
+		return page[:limit], true, nil
+	}
+	return page, false, nil
+}
+
+// posts reads a page of a thread, likewise.
+func (s *Service) posts(c conn, a *Actor, t *thread, after int64, limit int) (page []*post, more bool, err error) {
+	shows := a.shows(t.forum)
+	collect := func(r row) error {
+		p, err := scanPost(r)
+		page = append(page, p)
+		return err
+	}
+	d := c.db.Dialect()
+	if err := c.all(postsOfThread(shows).sql(d), []any{t.id, after, limit + 1}, collect); err != nil {
+		return nil, false, err
+	}
+	if a.User != nil && !strings.Contains(shows, "1") {
+		var held []int64
+		err := c.all(heldPosts().sql(d), []any{a.id(), t.id, after, limit + 1}, func(r row) error {
+			var id int64
+			err := r.Scan(&id)
+			held = append(held, id)
+			return err
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		for _, id := range held {
+			p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
+			if err != nil {
+				return nil, false, err
+			}
+			page = append(page, p)
+		}
+		slices.SortFunc(page, func(x, y *post) int { return cmp.Compare(x.id, y.id) })
+		page = slices.CompactFunc(page, func(x, y *post) bool { return x.id == y.id })
+	}
+	if len(page) > limit {
+		return page[:limit], true, nil
+	}
+	return page, false, nil
+}
+
+// marks are what a member noted of threads.
+type marks struct {
+	read, subscribed map[int64]int64
+	forumRead        map[int64]int64
+}
+
+// marksOf reads what a member noted of a page of threads.
+func marksOf(c conn, a *Actor, page []*thread) (m marks, err error) {
+	m = marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]int64)}
+	if a.User == nil || len(page) == 0 {
+		return m, nil
+	}
+	into := func(to map[int64]int64) func(r row) error {
+		return func(r row) error {
+			var key, value int64
+			err := r.Scan(&key, &value)
+			to[key] = value
+			return err
+		}
+	}
+	args := make([]any, 0, len(page)+1)
+	args = append(args, a.id())
+	for _, t := range page {
+		args = append(args, t.id)
+	}
+	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
+	if err := c.all("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, into(m.read)); err != nil {
+		return m, err
+	}
+	if err := c.all("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
+		return m, err
+	}
+	return m, c.all("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, into(m.forumRead))
+}
+
+// keepUnread is how long a thread that nobody looked at counts as unread.
+const keepUnread = int64(90 * 24 * 3600 * 1e6)
+
+func (m marks) unread(t *thread, now int64) bool {
+	return t.last > m.read[t.id] && t.lastAt > m.forumRead[t.forum] && t.lastAt > now-keepUnread
+}
+
+// Forums lists the forums that the actor sees, depth first.
+func (s *Service) Forums(ctx context.Context, a *Actor) ([]ForumInfo, error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[int64]*forum)
+	err = s.read(ctx, func(c conn) error {
+		return c.all("SELECT "+forumColumns+" FROM board_forums f", nil, func(r row) error {
+			f, err := scanForum(r)
+			rows[f.id] = f
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := []ForumInfo{}
+	for _, id := range access.order {
+		if f := rows[id]; f != nil && a.in(id).visible {
+			list = append(list, s.viewForum(access, a, f))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,244 @@
+package board
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestHiddenStaysHidden walks every route of the table as every kind of actor
+// over every kind of forum: what may not be seen is answered exactly like what
+// is not there, and no answer holds a word of it.
+func TestHiddenStaysHidden(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		// What a forum holds, by a word that only its content has.
+		kinds := []struct {
+			forum, title, message, secret string
+			sees                          []string
+		}{
+			{"public", "Public thread", "public first", "public first", []string{"", "alice", "bob", "mod", "admin"}},
+			{"members", "Members thread", "members first", "members first", []string{"alice", "bob", "mod", "admin"}},
+			{"staff", "Staff thread", "staff first", "staff first", []string{"mod", "admin"}},
+			{"below-staff", "Below staff thread", "belowstaff first", "belowstaff first", []string{"mod", "admin"}},
+			{"tickets", "Alice ticket", "ticket first", "ticket first", []string{"alice", "mod", "admin"}},
+			{"public", "Held thread", "heldthread first", "heldthread first", []string{"bob", "mod", "admin"}},
+			{"public", "Deleted thread", "deletedthread first", "deletedthread first", []string{"mod", "admin"}},
+			{"public", "Public thread", "public held", "public held", []string{"bob", "mod", "admin"}},
+			{"public", "Public thread", "public deleted", "public deleted", []string{"mod", "admin"}},
+		}
+		bodies := map[string]string{
+			"NewThread": `{"title":"A title","message":"A message"}`, "NewReply": `{"message":"A message"}`, "PostEdit": `{"message":"Changed text"}`,
+			"ThreadChange": `{"isLocked":false}`, "SubscriptionChange": `{"mode":"none"}`, "ReadPost": `{"postId":1}`, "NewReport": `{"reason":"bad"}`, "Reason": `{}`,
+		}
+		requests := 0
+		for _, kind := range kinds {
+			thread, post := s.threadOf(kind.title), s.postOf(kind.message)
+			forum := s.forum(kind.forum)
+			hiddenPost := kind.title == "Public thread" && kind.message != "public first"
+			for _, as := range []string{"", "alice", "bob", "mod", "admin"} {
+				sees := slices.Contains(kind.sees, as)
+				for _, r := range s.service.Routes() {
+					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
+					write := r.Method != "GET"
+					if sees && write || as == "" && !r.Guest {
+						continue // what those may do who see is tested elsewhere
+					}
+					if ofForum && kind.forum == "public" || ofForum && kind.forum == "tickets" {
+						ofForum = false // the forum itself is seen
+						if write {
+							continue
+						}
+					}
+					if hiddenPost && !ofPost && write {
+						continue
+					}
+					target := strings.NewReplacer("{forumId}", itoa(forum), "{threadId}", itoa(thread), "{postId}", itoa(post), "{userId}", "1").Replace(r.Path)
+					absent := strings.NewReplacer("{forumId}", "987654", "{threadId}", "987654", "{postId}", "987654", "{userId}", "987654").Replace(r.Path)
+					if r.Path == "/search" {
+						target += "?q=" + strings.ReplaceAll(kind.secret, " ", "+")
+					}
+					if r.Path == "/notifications/read" {
+						continue
+					}
+					requests++
+					got := s.do(as, r.Method, target, bodies[r.Body])
+					hides := !sees && (ofPost || ofThread && !hiddenPost || ofForum)
+					if hides {
+						want := s.do(as, r.Method, absent, bodies[r.Body])
+						if got.status != 404 || got.body != want.body {
+							t.Errorf("%q %s %s: %d %s, want as for %s: %d %s", as, r.Method, target, got.status, got.body, absent, want.status, want.body)
+						}
+					}
+					if !sees && r.Path != "/openapi.json" && strings.Contains(got.body, kind.secret) {
+						t.Errorf("%q %s %s tells of %q: %s", as, r.Method, target, kind.secret, got.body)
+					}
+					if sees && r.Method == "GET" && (r.Path == "/threads/{threadId}/posts/{postId}") && got.status != 200 {
+						t.Errorf("%q %s %s: %d %s", as, r.Method, target, got.status, got.body)
+					}
+				}
+				// Counts and the last post of forums.
+				for _, f := range data[[]ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
+					if f.Slug != kind.forum {
+						continue
+					}
+					if kind.forum == "tickets" && as != "admin" && as != "mod" && (f.ThreadCount != 0 || f.PostCount != 0 || f.LastPostAt != nil) {
+						t.Errorf("%q learns of tickets: %+v", as, f)
+					}
+					if strings.Contains(kind.forum, "staff") && !sees {
+						t.Errorf("%q sees the forum %s", as, f.Slug)
+					}
+				}
+			}
+		}
+		if requests < 500 {
+			t.Errorf("only %d requests", requests)
+		}
+		s.exact()
+	})
+}
+
+// TestNotificationsOfHidden: what a member was told of is told no more once it
+// cannot be seen.
+func TestNotificationsOfHidden(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		thread := s.threadOf("Members thread")
+		s.do("alice", "PUT", path("/threads/%d/subscription", thread), "").want(200)
+		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"news for you"}`).want(201)
+		if got := s.do("alice", "GET", "/notifications", ""); !strings.Contains(got.body, "Members thread") {
+			t.Fatalf("not told: %s", got.body)
+		}
+		if got := s.do("alice", "GET", "/subscriptions", ""); !strings.Contains(got.body, "Members thread") {
+			t.Fatalf("not subscribed: %s", got.body)
+		}
+		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, 1 FROM board_groups WHERE name = 'registered'", s.forum("members"))
+		for _, list := range []string{"/notifications", "/subscriptions"} {
+			if got := s.do("alice", "GET", list, "").want(200); strings.Contains(got.body, "Members thread") {
+				t.Errorf("%s tells of what is hidden now: %s", list, got.body)
+			}
+		}
+		s.do("alice", "GET", path("/threads/%d", thread), "").want(404)
+	})
+}
+
+// TestRights holds the resolution of masks.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	a := &access{
+		groups: map[int64]*group{1: {id: 1, name: "a", allow: ForumView | ThreadView, restrict: 3, editWindow: 10}, 2: {id: 2, name: "b", allow: ForumView | ThreadPost, restrict: 1, editWindow: 0}},
+		forums: map[int64]*node{1: {id: 1}, 2: {id: 2, parent: 1}, 3: {id: 3, parent: 2}},
+		order:  []int64{1, 2, 3}, rights: make(map[string]*rights),
+		overrides:  map[[2]int64]override{{2, 1}: {clear: ForumView}, {3, 1}: {set: ReplyPost}, {2, 2}: {clear: ThreadPost}},
+		moderators: []moderator{{forum: 2, user: 7, rights: ThreadLock, cascades: true}, {forum: 2, group: 2, rights: ThreadStick}},
+	}
+	one := a.of(0, []int64{1})
+	if one.forums[2].visible || one.forums[3].visible || !one.forums[1].visible {
+		t.Errorf("a forum below one that is hidden is seen: %+v", one.forums)
+	}
+	both := a.of(7, []int64{1, 2})
+	want := map[int64]Mask{
+		1: ForumView | ThreadView | ThreadPost,
+		2: ForumView | ThreadView | ThreadLock | ThreadStick,
+		3: ForumView | ThreadView | ReplyPost | ThreadLock,
+	}
+	for id, mask := range want {
+		if got := both.forums[id].mask; got != mask {
+			t.Errorf("forum %d: %b, want %b", id, got, mask)
+		}
+	}
+	if both.forums[1].restrict != 1 || both.editWindow != 0 || one.editWindow != 10 {
+		t.Errorf("restrict %b, edit windows %d and %d", both.forums[1].restrict, both.editWindow, one.editWindow)
+	}
+	if a.of(8, []int64{1, 2}).forums[3].mask.Has(ThreadLock) {
+		t.Error("a moderator's rights went to somebody else")
+	}
+	if everything != maskOfAll(t) {
+		t.Errorf("everything is %b, the rights are %b", Mask(everything), maskOfAll(t))
+	}
+}
+
+func maskOfAll(t *testing.T) (all Mask) {
+	t.Helper()
+	for _, bit := range maskNames {
+		all |= bit
+	}
+	return all
+}
+
+// TestPlans holds every list to its index: no scan, no sort, no temporary table.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		explain := "EXPLAIN QUERY PLAN "
+		bad := []string{"SCAN", "TEMP B-TREE"}
+		var settings []string
+		if db.Dialect() == store.Postgres {
+			// A table of a few rows would be scanned; the question is whether the
+			// index can give the rows in order.
+			explain, bad = "EXPLAIN (FORMAT JSON) ", []string{"Seq Scan", `"Sort"`, "Bitmap"}
+			settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
+		}
+		for name, l := range everyListing() {
+			statement := l.sql(db.Dialect())
+			args := make([]any, strings.Count(statement, "?"))
+			for i := range args {
+				args[i] = 1
+			}
+			err := s.service.write(t.Context(), func(c conn) error {
+				for _, setting := range settings {
+					if _, err := c.exec(setting); err != nil {
+						return err
+					}
+				}
+				var plan strings.Builder
+				err := c.all(explain+statement, args, func(r row) error {
+					var line string
+					var skip any
+					var err error
+					if db.Dialect() == store.Postgres {
+						err = r.Scan(&line)
+					} else {
+						err = r.Scan(&skip, &skip, &skip, &line)
+					}
+					plan.WriteString(line + "\n")
+					return err
+				})
+				for _, word := range bad {
+					if strings.Contains(plan.String(), word) {
+						t.Errorf("%s: %s in\n%s", name, word, plan.String())
+					}
+				}
+				if plan.Len() == 0 {
+					t.Errorf("%s: no plan", name)
+				}
+				return err
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// FuzzBody: no body makes the reader fail other than by a refusal.
+func FuzzBody(f *testing.F) {
+	for _, text := range []string{`{"a":1}`, `{"a":{"b":[1,2,{"c":null}]}}`, `[`, `{"a":1,"a":2}`, `{}{}`, `"x"`, "", "]", `{"a":1}]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.TrimSpace(text) == "" {
+			return // refused before
+		}
+		err := wellFormed([]byte(text))
+		if valid := json.Valid([]byte(text)); err == nil && !valid {
+			t.Errorf("%q passes and is not JSON", text)
+		}
+	})
+}

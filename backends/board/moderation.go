@@ -1,0 +1,407 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// settle moves a post to another visibility, and with a first post its thread,
+// and keeps every counter exact.
+func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) error {
+	from := p.visibility
+	if from == to {
+		return nil
+	}
+	held := sql.NullString{String: reason, Valid: to == unapproved}
+	if _, err := c.exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
+		return err
+	}
+	if _, err := c.exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
+		return err
+	}
+	shown := int64(boolean(to == visible) - boolean(from == visible))
+	if _, err := c.exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, null(p.author)); err != nil {
+		return err
+	}
+	p.visibility = to
+	if p.number == 1 {
+		if _, err := c.exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
+			return err
+		}
+		moved := int64(boolean(to == visible) - boolean(t.visibility == visible))
+		_, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", moved, moved*(1+t.replies), t.forum)
+		if err != nil {
+			return err
+		}
+		t.visibility = to
+	} else {
+		t.replies += shown
+		if _, err := c.exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil {
+			return err
+		}
+		if t.visibility == visible {
+			if _, err := c.exec("UPDATE board_forums SET post_count = post_count + ? WHERE id = ?", shown, t.forum); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lastOfThread(c, t); err != nil {
+		return err
+	}
+	return lastOfForum(c, t.forum)
+}
+
+// lastOfThread finds the last visible post of a thread anew; a thread without
+// one keeps its first.
+func lastOfThread(c conn, t *thread) error {
+	var id, at int64
+	var name string
+	err := c.row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.id).Scan(&id, &at, &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = c.row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1", t.id).Scan(&id, &at, &name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.id)
+	return err
+}
+
+// lastOfForum finds the last activity of a forum anew.
+func lastOfForum(c conn, forum int64) error {
+	var thread, post, at int64
+	err := c.row("SELECT id, last_post_id, last_post_at FROM board_threads WHERE forum_id = ? AND visibility = 0 ORDER BY last_post_at DESC, id DESC LIMIT 1", forum).
+		Scan(&thread, &post, &at)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	_, err = c.exec("UPDATE board_forums SET last_thread_id = ?, last_post_id = ?, last_post_at = ? WHERE id = ?", null(thread), null(post), null(at), forum)
+	return err
+}
+
+// Delete hides a post; a first post hides its thread.
+func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64) (changed bool, err error) {
+	err = s.write(ctx, func(c conn) error {
+		changed = false
+		t, err := threadFor(c, a, inThread, c.lock())
+		if err != nil {
+			return err
+		}
+		p, err := postFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		own := a.owns(p.author) && a.may(t.forum, PostDeleteOwn)
+		switch {
+		case a.may(t.forum, PostDeleteOthers):
+		case !own, p.number == 1 && t.replies > 0:
+			return forbidden("postId", "no_permission", "you may not delete this post")
+		case t.locked && !a.may(t.forum, LockBypass):
+			return forbidden("threadId", "thread_locked", "this thread is locked")
+		case !f.open && !a.may(t.forum, LockBypass):
+			return forbidden("threadId", "forum_closed", "this forum is closed")
+		}
+		if err := a.suspended(s.micros()); err != nil {
+			return err
+		}
+		if p.visibility == deleted {
+			return nil
+		}
+		changed = true
+		right := PostDeleteOthers
+		if own {
+			right = PostDeleteOwn
+		}
+		if err := s.logged(c, a, "post.delete", right, t.forum, t.id, p.id, ""); err != nil {
+			return err
+		}
+		return s.settle(c, t, p, deleted, "")
+	})
+	return changed, err
+}
+
+// Settled is where a post went.
+type Settled struct {
+	Post, Thread, Visibility int64
+}
+
+// Restore brings a deleted post back.
+func (s *Service) Restore(ctx context.Context, a *Actor, id int64) (Settled, error) {
+	return s.moderate(ctx, a, id, deleted, visible, PostRestore, "post.restore", "")
+}
+
+// Approve lets a held post out of the queue, and its thread with a first post.
+func (s *Service) Approve(ctx context.Context, a *Actor, id int64, reason string) (Settled, error) {
+	return s.moderate(ctx, a, id, unapproved, visible, ContentApprove, "post.approve", reason)
+}
+
+// Reject deletes a held post.
+func (s *Service) Reject(ctx context.Context, a *Actor, id int64, reason string) (Settled, error) {
+	return s.moderate(ctx, a, id, unapproved, deleted, ContentApprove, "post.reject", reason)
+}
+
+func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, right Mask, action, reason string) (done Settled, err error) {
+	reason, reasonErr := checkReason(reason)
+	err = s.write(ctx, func(c conn) error {
+		t, p, err := postByID(c, a, id, c.lock())
+		if err != nil {
+			return err
+		}
+		if !a.may(t.forum, right) {
+			return forbidden("postId", "no_permission", "you may not do this in this forum")
+		}
+		if reasonErr != nil {
+			return reasonErr
+		}
+		if p.visibility != from {
+			return conflict("this is settled already: the post is " + visibilityNames[p.visibility])
+		}
+		if err := s.logged(c, a, action, right, t.forum, t.id, p.id, reason); err != nil {
+			return err
+		}
+		wasHeld := p.visibility == unapproved
+		if err := s.settle(c, t, p, to, ""); err != nil {
+			return err
+		}
+		done = Settled{p.id, t.id, to}
+		if !wasHeld || to != visible || t.visibility != visible {
+			return nil
+		}
+		return s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id) // what was withheld
+	})
+	return done, err
+}
+
+// Held is a post of the queue.
+type Held struct {
+	post   *post
+	thread *thread
+	reason string
+}
+
+// Queue lists held posts, oldest first, of one forum or (0) of all in which the
+// actor may approve.
+func (s *Service) Queue(ctx context.Context, a *Actor, in, after int64, limit int) (list []Held, next int64, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	var forums []int64
+	for _, id := range access.order {
+		if f := a.in(id); f.visible && f.mask.Has(ContentApprove) && (in == 0 || in == id) {
+			forums = append(forums, id)
+		}
+	}
+	if in != 0 && len(forums) == 0 {
+		if !a.in(in).visible {
+			return nil, 0, notFound()
+		}
+		return nil, 0, forbidden("forum", "no_permission", "you may not approve in this forum")
+	}
+	if in == 0 && len(forums) == 0 {
+		return nil, 0, forbidden("forum", "no_permission", "you may not approve in any forum")
+	}
+	err = s.read(ctx, func(c conn) error {
+		list, next, err = queue(c, a, forums, after, limit)
+		return err
+	})
+	return list, next, err
+}
+
+func queue(c conn, a *Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
+	type entry struct {
+		id, thread int64
+		reason     string
+	}
+	var entries []entry
+	for _, id := range forums {
+		err := c.all(queueOfForum().sql(c.db.Dialect()), []any{id, after, limit + 1}, func(r row) error {
+			var e entry
+			err := r.Scan(&e.id, &e.thread, &e.reason)
+			entries = append(entries, e)
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	sortBy(entries, func(e entry) int64 { return e.id })
+	if len(entries) > limit {
+		entries = entries[:limit]
+		next = entries[limit-1].id
+	}
+	for _, e := range entries {
+		t, p, err := postByID(c, a, e.id, "")
+		if notFoundErr(err) {
+			continue // settled meanwhile
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, Held{p, t, e.reason})
+	}
+	return list, next, nil
+}
+
+// ThreadChange is what may be changed of a thread; nil stays.
+type ThreadChange struct {
+	Title  *string
+	Prefix *int64 // 0: none
+	Locked *bool
+	Sticky *bool
+	Forum  *int64
+}
+
+// Change changes a thread.
+func (s *Service) Change(ctx context.Context, a *Actor, id int64, change ThreadChange) error {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(c conn) error {
+		t, err := threadFor(c, a, id, c.lock())
+		if err != nil {
+			return err
+		}
+		if err := a.suspended(s.micros()); err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		target, err := s.mayChange(c, a, f, t, change)
+		if err != nil {
+			return err
+		}
+		return s.change(c, a, access, f, target, t, change)
+	})
+}
+
+// mayChange checks every part before any is done, and finds the forum that the
+// thread goes to; nil: it stays.
+func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change ThreadChange) (target *forum, err error) {
+	no := func(field string) error {
+		return forbidden(field, "no_permission", "you may not change this of the thread")
+	}
+	if change.Title != nil || change.Prefix != nil {
+		owner := a.owns(t.author) && a.may(t.forum, PostEditOwn) && (!t.locked || a.may(t.forum, LockBypass)) &&
+			!s.windowClosed(a, f, &post{created: t.created}, s.micros())
+		if !a.may(t.forum, ThreadEditTitle) && !owner {
+			return nil, no("title")
+		}
+	}
+	if change.Locked != nil && !a.may(t.forum, ThreadLock) {
+		return nil, no("isLocked")
+	}
+	if change.Sticky != nil && !a.may(t.forum, ThreadStick) {
+		return nil, no("isSticky")
+	}
+	if change.Forum == nil || *change.Forum == t.forum {
+		return nil, nil
+	}
+	if !a.may(t.forum, ThreadMove) {
+		return nil, no("forumId")
+	}
+	if target, err = forumFor(c, a, *change.Forum); notFoundErr(err) {
+		return nil, invalid("forumId", "unknown", "there is no forum that you see by that id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case target.kind != "forum":
+		return nil, invalid("forumId", "not_a_forum", "a "+target.kind+" holds no threads")
+	case !a.may(target.id, ThreadPost):
+		return nil, no("forumId")
+	}
+	return target, nil
+}
+
+func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
+	if change.Title != nil {
+		title, err := checkTitle(*change.Title)
+		if err != nil {
+			return err
+		}
+		if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, ""); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
+			return err
+		}
+		var message string
+		if err := c.row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.id, t.first).Scan(&message); err != nil {
+			return err
+		}
+		if err := index(c, t.first, true, title, message); err != nil {
+			return err
+		}
+	}
+	home := f
+	if target != nil {
+		home = target
+	}
+	id := t.prefix
+	if change.Prefix != nil {
+		id = *change.Prefix
+	}
+	if change.Prefix != nil || target != nil {
+		if err := checkPrefix(access, home, id); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", null(id), t.id); err != nil {
+			return err
+		}
+	}
+	for _, flag := range []struct {
+		to             *bool
+		column, action string
+		right          Mask
+	}{{change.Locked, "is_locked", "thread.lock", ThreadLock}, {change.Sticky, "is_sticky", "thread.stick", ThreadStick}} {
+		if flag.to == nil {
+			continue
+		}
+		if err := s.logged(c, a, flag.action, flag.right, t.forum, t.id, 0, itoa(int64(boolean(*flag.to)))); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", boolean(*flag.to), t.id); err != nil {
+			return err
+		}
+	}
+	if target == nil {
+		return nil
+	}
+	if err := s.logged(c, a, "thread.move", ThreadMove, t.forum, t.id, 0, "to forum "+itoa(target.id)); err != nil {
+		return err
+	}
+	return move(c, t, target.id)
+}
+
+// move puts a thread and its posts into another forum.
+func move(c conn, t *thread, to int64) error {
+	from := t.forum
+	if _, err := c.exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.id); err != nil {
+		return err
+	}
+	if _, err := c.exec("UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)", to, t.id); err != nil {
+		return err
+	}
+	if t.visibility == visible {
+		for id, sign := range map[int64]int64{from: -1, to: 1} {
+			if _, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", sign, sign*(1+t.replies), id); err != nil {
+				return err
+			}
+		}
+	}
+	t.forum = to
+	if err := lastOfForum(c, from); err != nil {
+		return err
+	}
+	return lastOfForum(c, to)
+}

@@ -1,0 +1,73 @@
+package board
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestDocument holds the document to OpenAPI 3.1 and to the route table.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		if ok, faults := s.validator.ValidateDocument(); !ok {
+			for _, fault := range faults {
+				t.Errorf("%s: %s %v", fault.Message, fault.Reason, fault.SchemaValidationErrors)
+			}
+		}
+		broken := httptest.NewRecorder()
+		broken.Header().Set("Content-Type", jsonType)
+		_, _ = broken.WriteString(`{"data":[{"id":1}]}`)
+		if ok, _ := s.validator.ValidateHttpResponse(s.request("", "GET", "/forums", ""), broken.Result()); ok {
+			t.Error("the check of answers finds nothing")
+		}
+		var d struct {
+			OpenAPI string
+			Info    struct {
+				Version string
+				License struct{ Identifier string }
+			}
+			Paths map[string]map[string]struct {
+				Scope    string                `json:"x-scope"`
+				Cost     int64                 `json:"x-cost"`
+				Security []map[string][]string `json:"security"`
+			}
+			Components struct {
+				Schemas map[string]struct {
+					Type                 string
+					Description          string
+					AdditionalProperties *bool
+				}
+			}
+		}
+		a := s.do("", "GET", "/openapi.json", "").want(200)
+		a.into(&d)
+		if d.OpenAPI != "3.1.0" || d.Info.Version != "0.37.6" || d.Info.License.Identifier != "MIT" {
+			t.Errorf("openapi %s, version %s, license %s", d.OpenAPI, d.Info.Version, d.Info.License.Identifier)
+		}
+		operations := 0
+		for _, methods := range d.Paths {
+			operations += len(methods)
+		}
+		if operations != len(s.service.Routes()) {
+			t.Errorf("%d operations, %d routes", operations, len(s.service.Routes()))
+		}
+		list := d.Paths["/forums/{forumId}/threads"]["get"]
+		if security, err := json.Marshal(list.Security); err != nil || string(security) != `[{"bearerToken":["threads:read"]},{}]` || list.Scope != "threads:read" || list.Cost != 1 {
+			t.Errorf("%s %v: %+v", security, err, list)
+		}
+		for name, schema := range d.Components.Schemas {
+			if name != "Document" && schema.Type == "object" && (schema.AdditionalProperties == nil || *schema.AdditionalProperties) {
+				t.Errorf("%s takes additional properties", name)
+			}
+		}
+		r := s.request("", "GET", "/openapi.json", "")
+		r.Header.Set("If-None-Match", a.header.Get("ETag"))
+		if again := s.send(r); again.status != 304 || again.body != "" {
+			t.Errorf("unchanged: %d %s", again.status, again.body)
+		}
+	})
+}

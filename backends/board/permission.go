@@ -1,0 +1,83 @@
+package board
+
+// Mask is a set of rights.
+type Mask uint64
+
+// The rights in forums.
+const (
+	ForumView Mask = 1 << iota
+	ThreadView
+	ThreadViewOthers
+	ThreadPost
+	ReplyPost
+	PostEditOwn
+	PostEditOthers
+	PostDeleteOwn
+	PostDeleteOthers
+	PostRestore
+	ContentViewUnapproved
+	ContentViewDeleted
+	ContentApprove
+	ThreadLock
+	ThreadStick
+	ThreadMove
+	ThreadEditTitle
+	AttachmentUpload
+	AttachmentDownload
+	ForumSearch
+	ForumSubscribe
+)
+
+// The rights on the whole board.
+const (
+	BoardViewOffline Mask = 1 << (32 + iota)
+	FloodBypass
+	ModerationBypass
+	EditWindowBypass
+	MemberlistView
+	ProfileView
+	TokenIssue
+	ReportCreate
+	AdminAccess
+	LockBypass
+)
+
+// everything is what administrators hold.
+const everything = 1<<21 - 1 | 1<<42 - 1<<32
+
+// Restrictions; one counts only where every group of the actor has it.
+const (
+	ThreadNeedsApproval Mask = 1 << iota
+	ReplyNeedsApproval
+	EditNeedsApproval
+)
+
+// What the groups of a new board may do.
+const (
+	guestMask      = ForumView | ThreadView | ThreadViewOthers | ForumSearch | AttachmentDownload | ProfileView
+	registeredMask = guestMask | ThreadPost | ReplyPost | PostEditOwn | PostDeleteOwn | AttachmentUpload | ForumSubscribe |
+		MemberlistView | TokenIssue | ReportCreate
+	moderatorMask = registeredMask | PostEditOthers | PostDeleteOthers | PostRestore | ContentViewUnapproved | ContentViewDeleted |
+		ContentApprove | ThreadLock | ThreadStick | ThreadMove | ThreadEditTitle |
+		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
+)
+
+// Has reports whether all of the rights are there.
+func (m Mask) Has(rights Mask) bool { return m&rights == rights }
+
+// maskNames are the words of fixtures and forms.
+var maskNames = map[string]Mask{
+	"forum.view": ForumView, "thread.view": ThreadView, "thread.viewOthers": ThreadViewOthers, "thread.post": ThreadPost,
+	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers, "post.deleteOwn": PostDeleteOwn,
+	"post.deleteOthers": PostDeleteOthers, "post.restore": PostRestore, "content.viewUnapproved": ContentViewUnapproved,
+	"content.viewDeleted": ContentViewDeleted, "content.approve": ContentApprove, "thread.lock": ThreadLock, "thread.stick": ThreadStick,
+	"thread.move": ThreadMove, "thread.editTitle": ThreadEditTitle, "attachment.upload": AttachmentUpload,
+	"attachment.download": AttachmentDownload, "forum.search": ForumSearch, "forum.subscribe": ForumSubscribe,
+	"board.viewOffline": BoardViewOffline, "flood.bypass": FloodBypass, "moderation.bypass": ModerationBypass,
+	"editWindow.bypass": EditWindowBypass, "memberlist.view": MemberlistView, "profile.view": ProfileView, "token.issue": TokenIssue,
+	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
+}
+
+var restrictNames = map[string]Mask{
+	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval, "edit.needsApproval": EditNeedsApproval,
+}

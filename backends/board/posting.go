@@ -1,0 +1,481 @@
+package board
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// idempotencyTTL is how long a key of a client is remembered.
+const idempotencyTTL = 24 * time.Hour
+
+// NewThread is what starts a thread.
+type NewThread struct {
+	Title     string
+	Message   string
+	Prefix    int64 // 0: none
+	Subscribe bool
+}
+
+// NewReply is what answers in a thread.
+type NewReply struct {
+	Message   string
+	Subscribe bool
+}
+
+// Once makes a repeated request one: Key is chosen by the client, empty: none;
+// Hash stands for the body.
+type Once struct{ Key, Hash string }
+
+// Posted is what a new thread or reply became.
+type Posted struct {
+	Thread     int64  `json:"thread"`
+	Post       int64  `json:"post"`
+	Slug       string `json:"slug,omitempty"`
+	Visibility int64  `json:"visibility"`
+}
+
+// StartThread starts a thread in a forum.
+func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request NewThread, once Once) (Posted, error) {
+	title, titleErr := checkTitle(request.Title)
+	body := s.compose(request.Message)
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return Posted{}, err
+	}
+	return s.once(ctx, a, once, func(c conn) (done Posted, err error) {
+		f, err := forumFor(c, a, in)
+		if err != nil {
+			return done, err
+		}
+		if err := s.mayStart(a, f); err != nil {
+			return done, err
+		}
+		if err := errors.Join(titleErr, body.err); err != nil {
+			return done, first(titleErr, body.err)
+		}
+		if err := checkPrefix(access, f, request.Prefix); err != nil {
+			return done, err
+		}
+		w, err := s.author(c, a, f, body, true)
+		if err != nil {
+			return done, err
+		}
+		if w.visibility == visible && w.holds(title) && !a.may(f.id, ModerationBypass) {
+			w.visibility, w.held = unapproved, "word_filter"
+		}
+		t := &thread{
+			forum: f.id, title: w.filter(title), slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
+			visibility: w.visibility, lastPoster: a.User.Name, created: w.now, lastAt: w.now, next: 1,
+		}
+		err = c.row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			t.forum, t.title, t.slug, null(t.author), t.authorName, null(t.prefix), t.visibility, t.lastPoster, t.created, t.lastAt).Scan(&t.id)
+		if err != nil {
+			return done, err
+		}
+		p, err := s.insert(c, a, t, w)
+		if err != nil {
+			return done, err
+		}
+		return Posted{t.id, p, t.slug, t.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
+	})
+}
+
+// Reply answers in a thread.
+func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewReply, once Once) (Posted, error) {
+	body := s.compose(request.Message)
+	return s.once(ctx, a, once, func(c conn) (done Posted, err error) {
+		// Holding the thread makes its posts visible in the order of their ids.
+		t, err := threadFor(c, a, in, c.lock())
+		if err != nil {
+			return done, err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return done, err
+		}
+		if err := s.mayReply(a, f, t); err != nil {
+			return done, err
+		}
+		if body.err != nil {
+			return done, body.err
+		}
+		w, err := s.author(c, a, f, body, false)
+		if err != nil {
+			return done, err
+		}
+		if err := duplicate(c, a, t, w); err != nil {
+			return done, err
+		}
+		p, err := s.insert(c, a, t, w)
+		if err != nil {
+			return done, err
+		}
+		return Posted{Thread: t.id, Post: p, Visibility: w.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
+	})
+}
+
+// mayStart tells whether the actor may start threads in a forum that it sees.
+func (s *Service) mayStart(a *Actor, f *forum) error {
+	switch {
+	case f.kind != "forum":
+		return forbidden("forumId", "not_a_forum", "a "+f.kind+" holds no threads")
+	case !a.may(f.id, ThreadPost):
+		return forbidden("forumId", "no_permission", "you may not start threads in this forum")
+	case !f.open && !a.may(f.id, LockBypass), !f.allowThreads && !a.may(f.id, LockBypass):
+		return forbidden("forumId", "forum_closed", "this forum takes no new threads")
+	}
+	return a.suspended(s.micros())
+}
+
+func (s *Service) mayReply(a *Actor, f *forum, t *thread) error {
+	switch {
+	case !a.may(f.id, ReplyPost):
+		return forbidden("threadId", "no_permission", "you may not reply in this forum")
+	case a.may(f.id, LockBypass):
+	case !f.open || !f.allowReplies:
+		return forbidden("threadId", "forum_closed", "this forum takes no replies")
+	case t.locked:
+		return forbidden("threadId", "thread_locked", "this thread is locked")
+	}
+	if t.visibility == deleted {
+		return forbidden("threadId", "thread_deleted", "this thread is deleted")
+	}
+	return a.suspended(s.micros())
+}
+
+func checkPrefix(access *access, f *forum, id int64) error {
+	switch {
+	case id == 0 && f.requiresPrefix:
+		return invalid("prefixId", "required", "threads in this forum need a prefix")
+	case id != 0 && !slices.ContainsFunc(access.offered[f.id], func(p prefix) bool { return p.id == id }):
+		return invalid("prefixId", "unknown", "this forum does not offer that prefix")
+	}
+	return nil
+}
+
+// composed is the text of a post before it is known who writes where.
+type composed struct {
+	text string
+	err  error
+}
+
+func (s *Service) compose(message string) composed {
+	text, err := checkMessage(message)
+	return composed{text, err}
+}
+
+// writing is a post that the rules let pass.
+type writing struct {
+	text, html string
+	hash       string
+	now        int64
+	visibility int64
+	held       string // why
+	filters    []wordFilter
+}
+
+// author passes the actor through the rules of posting, and spends of its flood
+// control.
+func (s *Service) author(c conn, a *Actor, f *forum, body composed, starts bool) (w writing, err error) {
+	w = writing{text: body.text, now: s.micros()}
+	if err := checkWords(w.text, f.minWords, min(f.maxWords, wordsMost)); err != nil {
+		return w, err
+	}
+	var buckets [3]int64
+	var posts, moderated int64
+	err = c.row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.lock(), a.id()).
+		Scan(&buckets[0], &buckets[1], &buckets[2], &posts, &moderated)
+	if err != nil {
+		return w, err
+	}
+	if !s.options.NoFlood && !a.may(f.id, FloodBypass) {
+		if err := spend(&buckets, f, posts, starts, w.now); err != nil {
+			return w, err
+		}
+		if err := withinDay(c, a, w.now); err != nil {
+			return w, err
+		}
+		_, err := c.exec("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
+		if err != nil {
+			return w, err
+		}
+	}
+	if w.filters, err = wordFilters(c); err != nil {
+		return w, err
+	}
+	w.held = s.heldBecause(a, f, w, posts, moderated != 0, starts)
+	if w.held != "" {
+		w.visibility = unapproved
+	}
+	w.text = w.filter(w.text)
+	w.html, w.hash = Render(w.text), bodyHash(w.text)
+	return w, nil
+}
+
+// spend takes one event from each bucket.
+func spend(full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
+	flood := floodPosts
+	if posts < newMemberPosts {
+		flood = floodPostsNew
+	}
+	if f.floodSeconds.Valid {
+		flood.interval = time.Duration(f.floodSeconds.Int64) * time.Second
+	}
+	var waits [3]time.Duration
+	if flood.interval > 0 {
+		full[0], waits[0] = flood.take(full[0], now)
+	}
+	if starts {
+		full[1], waits[1] = hourlyThreads.take(full[1], now)
+	}
+	full[2], waits[2] = hourlyPosts.take(full[2], now)
+	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
+		return flooded(wait)
+	}
+	return nil
+}
+
+// withinDay holds the actor to the posts a day that its groups allow.
+func withinDay(c conn, a *Actor, now int64) error {
+	if a.rights.perDay == 0 {
+		return nil
+	}
+	var since int64
+	err := c.row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.id(), a.rights.perDay-1).Scan(&since)
+	if err != nil {
+		return err
+	}
+	if free := since + 24*time.Hour.Microseconds(); since != 0 && free > now {
+		return flooded(time.Duration(free-now) * time.Microsecond)
+	}
+	return nil
+}
+
+// heldBecause is why a post goes to the queue; empty: it does not.
+func (s *Service) heldBecause(a *Actor, f *forum, w writing, posts int64, moderated, starts bool) string {
+	r := a.in(f.id)
+	restricted := ReplyNeedsApproval
+	if starts {
+		restricted = ThreadNeedsApproval
+	}
+	switch {
+	case moderated:
+		return "author_moderated"
+	case r.mask.Has(ModerationBypass):
+		return ""
+	case starts && f.moderateThreads, !starts && f.moderatePosts:
+		return "forum_moderated"
+	case r.restrict.Has(restricted):
+		return "group_moderated"
+	case posts < s.options.HoldFirst:
+		return "first_posts"
+	case posts < newMemberPosts && links(w.text) > newMemberLinks:
+		return "links"
+	case w.holds(w.text):
+		return "word_filter"
+	}
+	return ""
+}
+
+// duplicate refuses what the same author has just written in the same thread.
+func duplicate(c conn, a *Actor, t *thread, w writing) error {
+	var n int
+	err := c.row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
+		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
+		a.id(), t.id, w.now-duplicateWithin.Microseconds(), w.hash).Scan(&n)
+	if err == nil && n > 0 {
+		return invalid("message", "duplicate", "you have just posted the same text in this thread")
+	}
+	return err
+}
+
+func bodyHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// insert adds a post to its thread, and everything that counts it.
+func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err error) {
+	err = c.row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+		t.id, t.forum, null(a.id()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.exec("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.id, id, t.next, null(a.id()), a.User.Name, w.visibility, w.text, w.html, renderVersion, w.hash, w.now)
+	if err != nil {
+		return 0, err
+	}
+	starts := t.next == 1
+	if err := index(c, id, starts, t.title, w.text); err != nil {
+		return 0, err
+	}
+	shown := int64(boolean(w.visibility == visible))
+	switch {
+	case starts:
+		_, err = c.exec("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
+	case shown == 1:
+		_, err = c.exec("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+			id, a.User.Name, max(w.now, t.lastAt), t.id)
+	default:
+		_, err = c.exec("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.id)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if shown == 1 && t.visibility == visible {
+		_, err = c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + 1, last_post_id = ?, last_thread_id = ?, last_post_at = ? WHERE id = ?",
+			boolean(starts), id, t.id, max(w.now, t.lastAt), t.forum)
+		if err == nil {
+			err = s.notify(c, a, t, id)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.exec("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
+	return id, err
+}
+
+// index makes a post findable.
+func index(c conn, id int64, starts bool, title, message string) error {
+	if !starts {
+		title = ""
+	}
+	if c.db.Dialect() == store.Postgres {
+		_, err := c.exec("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
+			" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words", id, title, message)
+		return err
+	}
+	if _, err := c.exec("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
+		return err
+	}
+	_, err := c.exec("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
+	return err
+}
+
+// follow subscribes the author, and marks the author's own post as read.
+func (s *Service) follow(c conn, a *Actor, thread, post int64, subscribe bool) error {
+	if subscribe {
+		if err := s.subscribe(c, a, thread, "instant"); err != nil {
+			return err
+		}
+	}
+	return s.markRead(c, a, thread, post)
+}
+
+// once runs a write that a client may send again under the same key.
+func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c conn) (Posted, error)) (done Posted, err error) {
+	err = s.write(ctx, func(c conn) error {
+		if key.Key == "" {
+			done, err = fn(c)
+			return err
+		}
+		now := s.micros()
+		var hash, body string
+		err := c.row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ? AND created_at > ?",
+			a.id(), key.Key, now-idempotencyTTL.Microseconds()).Scan(&hash, &body)
+		switch {
+		case err == nil && hash != key.Hash:
+			return invalid("Idempotency-Key", "idempotency_mismatch", "this Idempotency-Key was used for another request")
+		case err == nil:
+			return json.Unmarshal([]byte(body), &done)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		if done, err = fn(c); err != nil {
+			return err
+		}
+		text, err := json.Marshal(done)
+		if err != nil {
+			return err
+		}
+		if _, err := c.exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
+			return err
+		}
+		_, err = c.exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, ?, ?)", a.id(), key.Key, key.Hash, string(text), now)
+		return err
+	})
+	return done, err
+}
+
+// first is one refusal that tells of all.
+func first(errs ...error) error {
+	var all *apierror.Error
+	for _, err := range errs {
+		e, ok := apierror.From(err)
+		if !ok {
+			continue
+		}
+		if all == nil {
+			all = e
+			continue
+		}
+		all.Details = append(all.Details, e.Details...)
+	}
+	return all
+}
+
+// wordFilter is a word that the board replaces, or that holds a post.
+type wordFilter struct {
+	pattern, replacement string
+	hold                 bool
+}
+
+func wordFilters(c conn) (list []wordFilter, err error) {
+	err = c.all("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r row) error {
+		var f wordFilter
+		var action string
+		err := r.Scan(&f.pattern, &f.replacement, &action)
+		f.hold = action == "hold"
+		list = append(list, f)
+		return err
+	})
+	return list, err
+}
+
+func (w writing) holds(text string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(w.filters, func(f wordFilter) bool {
+		return f.hold && f.pattern != "" && strings.Contains(lower, strings.ToLower(f.pattern))
+	})
+}
+
+// filter replaces words, whatever their case.
+func (w writing) filter(text string) string {
+	for _, f := range w.filters {
+		if !f.hold && f.pattern != "" {
+			text = replaceFold(text, f.pattern, f.replacement)
+		}
+	}
+	return text
+}
+
+func replaceFold(text, old, replacement string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if n := len(old); i+n <= len(text) && strings.EqualFold(text[i:i+n], old) {
+			b.WriteString(replacement)
+			i += n
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,150 @@
+package board
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"unicode/utf8"
+)
+
+// The names of settings.
+const (
+	settingSecret  = "cursor_secret"
+	settingOffline = "offline" // "1": the board is closed
+)
+
+// setup gives an empty database what a board starts with (the groups, a
+// category and a forum in it) and returns the secret that signs cursors. It
+// changes nothing that is there.
+func (s *Service) setup(ctx context.Context) (secret string, err error) {
+	if err := s.read(ctx, func(c conn) (err error) { secret, err = setting(c, settingSecret); return err }); err != nil || secret != "" {
+		return secret, err
+	}
+	err = s.write(ctx, func(c conn) (err error) {
+		if secret, err = setting(c, settingSecret); err != nil || secret != "" {
+			return err
+		}
+		raw := make([]byte, 32)
+		_, _ = rand.Read(raw) // never fails
+		secret = hex.EncodeToString(raw)
+		if _, err := c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?)", settingSecret, secret); err != nil {
+			return err
+		}
+		for _, g := range []group{
+			{name: "guest", kind: "guest", allow: guestMask, editWindow: 1440},
+			{name: "registered", kind: "registered", allow: registeredMask, editWindow: 1440},
+			{name: "moderators", kind: "staff", allow: moderatorMask},
+			{name: "administrators", kind: "staff", allow: everything},
+		} {
+			_, err := c.exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, int64(g.allow), g.editWindow) //nolint:gosec // 42 bits
+			if err != nil {
+				return err
+			}
+		}
+		category, err := addForum(c, forum{kind: "category", title: "General", slug: "general", open: true, allowThreads: true, allowReplies: true})
+		if err != nil {
+			return err
+		}
+		if _, err := addForum(c, forum{parent: category, kind: "forum", title: "Discussion", slug: "discussion", open: true, allowThreads: true, allowReplies: true}); err != nil {
+			return err
+		}
+		return bumpPermissions(c)
+	})
+	return secret, err
+}
+
+// addForum adds a forum behind its siblings, unless it has a position.
+func addForum(c conn, f forum) (id int64, err error) {
+	path, depth := "", int64(0)
+	if f.parent != 0 {
+		if err := c.row("SELECT path, depth + 1 FROM board_forums WHERE id = ?", f.parent).Scan(&path, &depth); err != nil {
+			return 0, err
+		}
+	}
+	if f.position == 0 {
+		if err := c.row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", f.parent).Scan(&f.position); err != nil {
+			return 0, err
+		}
+	}
+	err = c.row("INSERT INTO board_forums (parent_id, path, depth, position, type, title, slug, description, link_url, is_open, allow_threads, allow_replies,"+
+		" moderate_threads, moderate_posts, requires_prefix, flood_seconds, min_words, max_words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		null(f.parent), path, depth, f.position, f.kind, f.title, f.slug, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
+		boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords)).Scan(&id)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.exec("UPDATE board_forums SET path = ? WHERE id = ?", path+"/"+itoa(id), id)
+	return id, err
+}
+
+// Init makes the administrator and returns a password to show once. A board
+// that has one stays as it is; the password is empty then.
+func (s *Service) Init(ctx context.Context, name, email string) (password string, err error) {
+	if _, err := s.setup(ctx); err != nil {
+		return "", err
+	}
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	err = s.write(ctx, func(c conn) error {
+		password = ""
+		var admins int
+		err := c.row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
+		if err != nil || admins > 0 {
+			return err
+		}
+		password = newPassword()
+		return addUser(c, newUser{name: name, email: email, password: hashPassword(password), groups: []string{"registered", "administrators"}, now: s.micros()})
+	})
+	return password, err
+}
+
+// newUser is a member to be added.
+type newUser struct {
+	name, email string
+	password    string // hash; empty: none
+	state       string // default: active
+	groups      []string
+	moderated   bool
+	posts       int64 // counted before
+	now         int64
+}
+
+func addUser(c conn, u newUser) error {
+	if u.state == "" {
+		u.state = "active"
+	}
+	var key any
+	if u.email != "" {
+		key = strings.ToLower(u.email)
+	}
+	var id int64
+	err := c.row("INSERT INTO board_users (username, username_key, email, email_key, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		normal(u.name), fold(u.name), u.email, key, u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
+	if err != nil {
+		return err
+	}
+	for _, name := range u.groups {
+		n, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("there is no group " + name)
+		}
+	}
+	return bumpPermissions(c)
+}
+
+// checkName refuses names that disturb pages or cannot be told apart.
+func checkName(name string) error {
+	switch n := utf8.RuneCountInString(normal(name)); {
+	case n < 2 || n > 40:
+		return invalid("username", "length", "a name has 2 to 40 characters")
+	case strings.ContainsFunc(name, forbiddenInLine) || strings.ContainsAny(name, "<>\"'&@/\\"):
+		return invalid("username", "characters", "the name has a character that names must not have")
+	}
+	return nil
+}

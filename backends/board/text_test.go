@@ -1,0 +1,92 @@
+package board
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSlug(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{
+		"Hello, World!": "hello-world", "Größe ß": "grosse-ss", "Łódź æ ø": "lodz-ae-o", "日本": "thread", "---": "thread",
+		"a  b": "a-b", strings.Repeat("ab ", 40): strings.TrimRight(strings.Repeat("ab-", 20), "-"), "ﬁne": "fine",
+	} {
+		if got := slug(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, "*** --- ###": 0, "one": 1, "one-two 3": 3, "e\u0301a b": 2, "日本 語": 2} {
+		if got := words(text); got != want {
+			t.Errorf("%q: %d words, want %d", text, got, want)
+		}
+	}
+}
+
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	stored := hashPassword("correct horse")
+	if !checkPassword(stored, "correct horse") || checkPassword(stored, "Correct horse") {
+		t.Error("a password is not told from another")
+	}
+	for _, broken := range []string{"", "x", "$argon2id$v=19$m=1,t=1,p=1$AA$AA", "$argon2id$v=19$m=99999999,t=1,p=1$AA$AA"} {
+		if checkPassword(broken, "") {
+			t.Errorf("%q lets somebody in", broken)
+		}
+	}
+	if p := newPassword(); len(p) < 16 || p == newPassword() {
+		t.Errorf("a new password is %q", p)
+	}
+}
+
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	b := bucket{capacity: 3, interval: time.Second}
+	full, now := int64(0), int64(1e9)
+	take := func() (wait time.Duration) {
+		next, wait := b.take(full, now)
+		if wait == 0 {
+			full = next
+		}
+		return wait
+	}
+	for i := range 3 {
+		if wait := take(); wait != 0 {
+			t.Fatalf("event %d waits %s", i, wait)
+		}
+	}
+	if wait := take(); wait != time.Second {
+		t.Errorf("the fourth waits %s", wait)
+	}
+	now += 1_000_000
+	if take() != 0 || take() == 0 {
+		t.Error("not one a second")
+	}
+	now += 100_000_000
+	for range 3 {
+		if take() != 0 {
+			t.Error("the bucket is not full after a pause")
+		}
+	}
+	if take() == 0 {
+		t.Error("the bucket has grown")
+	}
+}
+
+func TestTokenForm(t *testing.T) {
+	t.Parallel()
+	text, lookup, hash := newToken()
+	gotLookup, gotHash, ok := parseToken(text)
+	if !ok || gotLookup != lookup || gotHash != hash {
+		t.Errorf("%q parses to %q", text, gotLookup)
+	}
+	for _, bad := range []string{"", "brd_pat_", text[1:], text + "A", strings.ToUpper(text), text[:len(text)-1] + "!", strings.Replace(text, "_pat_", "_pit_", 1)} {
+		if _, _, ok := parseToken(bad); ok {
+			t.Errorf("%q is a token", bad)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package board
+
+import (
+	"database/sql"
+	"strconv"
+)
+
+// The visibilities of threads and posts, and their words.
+const (
+	visible int64 = iota
+	unapproved
+	deleted
+)
+
+var visibilityNames = [...]string{"visible", "unapproved", "deleted"}
+
+// thread is a row of board_threads.
+type thread struct {
+	id, forum      int64
+	title, slug    string
+	author         int64
+	authorName     string
+	prefix         int64
+	visibility     int64
+	sticky, locked bool
+	replies, views int64
+	first, last    int64
+	lastPoster     string
+	created        int64
+	lastAt         int64
+	next           int64
+}
+
+const threadColumns = "t.id, t.forum_id, t.title, t.slug, COALESCE(t.author_id, 0), t.author_name, COALESCE(t.prefix_id, 0), t.visibility, t.is_sticky, t.is_locked," +
+	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.last_poster_name, t.created_at, t.last_post_at, t.next_number"
+
+func scanThread(r row) (*thread, error) {
+	t := new(thread)
+	return t, r.Scan(&t.id, &t.forum, &t.title, &t.slug, &t.author, &t.authorName, &t.prefix, &t.visibility, &t.sticky, &t.locked,
+		&t.replies, &t.views, &t.first, &t.last, &t.lastPoster, &t.created, &t.lastAt, &t.next)
+}
+
+// forum is a row of board_forums.
+type forum struct {
+	id, parent      int64
+	depth, position int64
+	kind            string
+	title, slug     string
+	description     string
+	link            sql.NullString
+	open            bool
+	allowThreads    bool
+	allowReplies    bool
+	moderateThreads bool
+	moderatePosts   bool
+	requiresPrefix  bool
+	floodSeconds    sql.NullInt64
+	minWords        int64
+	maxWords        int64
+	threads, posts  int64
+	lastAt          int64
+}
+
+const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
+	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 5000), f.thread_count, f.post_count, COALESCE(f.last_post_at, 0)"
+
+func scanForum(r row) (*forum, error) {
+	f := new(forum)
+	return f, r.Scan(&f.id, &f.parent, &f.depth, &f.position, &f.kind, &f.title, &f.slug, &f.description, &f.link, &f.open, &f.allowThreads, &f.allowReplies,
+		&f.moderateThreads, &f.moderatePosts, &f.requiresPrefix, &f.floodSeconds, &f.minWords, &f.maxWords, &f.threads, &f.posts, &f.lastAt)
+}
+
+// post is a row of board_posts.
+type post struct {
+	thread, id, number int64
+	author             int64
+	authorName         string
+	visibility         int64
+	message, html      string
+	renderVersion      int64
+	hash               string
+	created            int64
+	editedAt           int64
+	editedBy, reason   sql.NullString
+	edits              int64
+}
+
+const postColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message, p.message_html, p.render_version, p.body_hash, p.created_at," +
+	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
+
+func scanPost(r row) (*post, error) {
+	p := new(post)
+	return p, r.Scan(&p.thread, &p.id, &p.number, &p.author, &p.authorName, &p.visibility, &p.message, &p.html, &p.renderVersion, &p.hash, &p.created,
+		&p.editedAt, &p.editedBy, &p.reason, &p.edits)
+}
+
+// forumFor reads a forum that the actor sees.
+func forumFor(c conn, a *Actor, id int64) (*forum, error) {
+	if !a.in(id).visible {
+		return nil, notFound()
+	}
+	f, err := scanForum(c.row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
+	return f, none(err)
+}
+
+// threadFor reads a thread that the actor sees.
+func threadFor(c conn, a *Actor, id int64, lock string) (*thread, error) {
+	t, err := scanThread(c.row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
+	if err != nil {
+		return nil, none(err)
+	}
+	if !a.sees(t.forum, t.author, t.author, t.visibility) {
+		return nil, notFound()
+	}
+	return t, nil
+}
+
+// postFor reads a post of a thread that the actor sees.
+func postFor(c conn, a *Actor, t *thread, id int64) (*post, error) {
+	p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
+	if err != nil {
+		return nil, none(err)
+	}
+	if !a.sees(t.forum, t.author, p.author, p.visibility) {
+		return nil, notFound()
+	}
+	return p, nil
+}
+
+// postByID reads a post that the actor sees, with its thread.
+func postByID(c conn, a *Actor, id int64, lock string) (*thread, *post, error) {
+	var in int64
+	if err := c.row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
+		return nil, nil, none(err)
+	}
+	t, err := threadFor(c, a, in, lock)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := postFor(c, a, t, id)
+	return t, p, err
+}
+
+// sees is the one rule of what an actor sees: owner wrote the thread, author
+// what is asked for, the thread itself or a post of it.
+func (a *Actor) sees(forum, owner, author, visibility int64) bool {
+	f := a.in(forum)
+	if !f.visible || !f.mask.Has(ThreadView) || !f.mask.Has(ThreadViewOthers) && !a.owns(owner) {
+		return false
+	}
+	switch visibility {
+	case visible:
+		return true
+	case unapproved:
+		return a.owns(author) || f.mask&(ContentViewUnapproved|ContentApprove) != 0
+	}
+	return f.mask.Has(ContentViewDeleted)
+}
+
+// shows are the visibilities that a moderator sees in lists, as SQL. They are
+// literals: the planner must be able to prove which partial index serves.
+func (a *Actor) shows(forum int64) string {
+	f := a.in(forum)
+	held := f.mask&(ContentViewUnapproved|ContentApprove) != 0
+	gone := f.mask.Has(ContentViewDeleted)
+	switch {
+	case held && gone:
+		return "IN (0, 1, 2)"
+	case held:
+		return "IN (0, 1)"
+	case gone:
+		return "IN (0, 2)"
+	}
+	return "= 0"
+}
+
+// number is a path's id; what is none is not found.
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || text[0] == '+' {
+		return 0, notFound()
+	}
+	return n, nil
+}

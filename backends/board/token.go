@@ -1,0 +1,276 @@
+package board
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const (
+	tokenPrefix = "brd_pat_"
+	lookupSize  = 10
+	secretSize  = 43 // 32 bytes in base64url
+
+	// TokenTTL is how long a token is believed without a look at the database.
+	TokenTTL = 4 * time.Second
+	// maxCachedTokens bounds the cache.
+	maxCachedTokens = 20_000
+	// maxTokens is how many a member may have at a time.
+	maxTokens = 10
+)
+
+// Token is what narrows an actor.
+type Token struct {
+	ID        int64
+	Name      string
+	Scopes    []string // sorted
+	ExpiresAt int64    // 0: never
+}
+
+// Has reports whether the token has a scope.
+func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope) }
+
+// known is a token as it was read.
+type known struct {
+	token   *Token
+	user    *User
+	hash    [sha256.Size]byte
+	at      time.Time
+	version int64
+}
+
+// tokenCache holds tokens for a few seconds.
+type tokenCache struct {
+	mu   sync.Mutex
+	by   map[string]known
+	used map[int64]int64 // when tokens were used last, not yet written
+}
+
+func (t *tokenCache) find(lookup string) (known, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, ok := t.by[lookup]
+	return k, ok
+}
+
+func (t *tokenCache) keep(lookup string, k known) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by == nil || len(t.by) >= maxCachedTokens {
+		t.by = make(map[string]known)
+	}
+	t.by[lookup] = k
+}
+
+func (t *tokenCache) forget(lookup string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.by, lookup)
+}
+
+// touch notes that a token was used.
+func (t *tokenCache) touch(id, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.used == nil {
+		t.used = make(map[int64]int64)
+	}
+	if _, noted := t.used[id]; noted || len(t.used) < maxCachedTokens {
+		t.used[id] = now
+	}
+}
+
+// taken are the uses to be written.
+func (t *tokenCache) taken() map[int64]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	used := t.used
+	t.used = nil
+	return used
+}
+
+// errToken is the one answer to every bad token; cause is for the log.
+func errToken(cause string) error {
+	return &apierror.Error{
+		Status: http.StatusUnauthorized, Code: "unauthenticated", Cause: errors.New(cause),
+		Message: "the token is not valid: send a current one as Authorization: Bearer brd_pat_…",
+	}
+}
+
+// parseToken splits a token into what finds it and what proves it.
+func parseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
+	rest, ok := strings.CutPrefix(text, tokenPrefix)
+	if !ok || len(rest) != lookupSize+1+secretSize || rest[lookupSize] != '_' {
+		return "", hash, false
+	}
+	lookup = rest[:lookupSize]
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(rest[lookupSize+1:])
+	if err != nil {
+		return "", hash, false
+	}
+	return lookup, sha256.Sum256(secret), true
+}
+
+// Authenticate finds whose token it is. It is checked on every request; the
+// state of the owner is for the caller to ask.
+func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error) {
+	lookup, hash, ok := parseToken(text)
+	if !ok {
+		return nil, errToken("not the form of a token")
+	}
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	k, ok := s.tokens.find(lookup)
+	if !ok || k.version != access.version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
+		if k, err = s.loadToken(ctx, lookup); err != nil {
+			return nil, err
+		}
+		k.at, k.version = now, access.version
+	}
+	// An unknown token is compared too, so that it takes as long as a wrong one.
+	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
+	switch {
+	case k.token == nil:
+		return nil, errToken("unknown, or revoked")
+	case !match:
+		return nil, errToken("wrong secret")
+	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= now.UnixMicro():
+		return nil, errToken("expired")
+	}
+	s.tokens.keep(lookup, k)
+	s.tokens.touch(k.token.ID, now.UnixMicro())
+	return &Actor{User: k.user, Token: k.token, rights: access.of(k.user.ID, k.user.groups)}, nil
+}
+
+// loadToken reads a token that is not revoked; without one its token is nil.
+func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err error) {
+	err = s.read(ctx, func(c conn) error {
+		k = known{}
+		token := new(Token)
+		var hash, scopes string
+		user, err := scanUser(c.row("SELECT "+userColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL", lookup),
+			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		raw, err := hex.DecodeString(hash)
+		if err != nil || len(raw) != sha256.Size {
+			return errors.New("a token's hash in the database is broken")
+		}
+		if err := loadGroups(c, user); err != nil {
+			return err
+		}
+		token.Scopes = scopesOf(strings.Fields(scopes))
+		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
+		return nil
+	})
+	return k, err
+}
+
+// TokenRequest describes a token to be made.
+type TokenRequest struct {
+	User   string // name of the owner
+	Name   string
+	Scopes []string
+	Days   int // until it expires; 0: never
+}
+
+// IssueToken makes a token and returns its text, which is not kept.
+func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (text string, err error) {
+	scopes := scopesOf(r.Scopes)
+	name := normal(r.Name)
+	switch n := utf8.RuneCountInString(name); {
+	case len(scopes) == 0 || len(scopes) != len(r.Scopes):
+		return "", invalid("scopes", "unknown", "scopes must be some of "+strings.Join(Scopes, " "))
+	case n == 0 || n > 80 || strings.ContainsFunc(name, forbiddenInLine):
+		return "", invalid("name", "length", "a token needs a name of 1 to 80 characters")
+	case r.Days < 0 || r.Days > 3650:
+		return "", invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
+	}
+	err = s.write(ctx, func(c conn) error {
+		text, err = s.issue(c, r, name, scopes)
+		return err
+	})
+	return text, err
+}
+
+func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (string, error) {
+	var user, active int64
+	now := s.micros()
+	err := c.row("SELECT id FROM board_users WHERE username_key = ?"+c.lock(), fold(r.User)).Scan(&user)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", invalid("user", "unknown", "there is no member of that name")
+	}
+	if err != nil {
+		return "", err
+	}
+	err = c.row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", user, now).Scan(&active)
+	if err != nil {
+		return "", err
+	}
+	if active >= maxTokens {
+		return "", invalid("user", "too_many", "the member has 10 tokens already; revoke one first")
+	}
+	text, lookup, hash := newToken()
+	expires := int64(0)
+	if r.Days > 0 {
+		expires = now + int64(r.Days)*24*time.Hour.Microseconds()
+	}
+	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
+}
+
+func insertToken(c conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
+	_, err := c.exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, null(expires))
+	return err
+}
+
+// newToken makes the text of a token.
+func newToken() (text, lookup string, hash [sha256.Size]byte) {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	find := make([]byte, 8)
+	_, _ = rand.Read(find)
+	lookup = strings.ToLower(base32.StdEncoding.EncodeToString(find))[:lookupSize]
+	return tokenPrefix + lookup + "_" + base64.RawURLEncoding.EncodeToString(secret), lookup, sha256.Sum256(secret)
+}
+
+// RevokeToken ends a token, known by its text or by what stands before the
+// secret, from the next request on.
+func (s *Service) RevokeToken(ctx context.Context, text string) error {
+	lookup := strings.TrimPrefix(text, tokenPrefix)
+	lookup, _, _ = strings.Cut(lookup, "_")
+	err := s.write(ctx, func(c conn) error {
+		n, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.micros(), lookup)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return notFound()
+		}
+		return bumpPermissions(c) // caches notice
+	})
+	s.tokens.forget(lookup)
+	return err
+}

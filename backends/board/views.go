@@ -1,0 +1,151 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What clients see. Every member is always there.
+
+// Identity is who a token acts for.
+type Identity struct {
+	UserID    int64    `json:"userId"`
+	Username  string   `json:"username"`
+	Scopes    []string `json:"scopes"`
+	Groups    []string `json:"groups"`
+	TokenName string   `json:"tokenName"`
+	ExpiresAt *string  `json:"expiresAt"`
+}
+
+// PrefixInfo is a prefix of threads.
+type PrefixInfo struct {
+	ID    int64  `json:"id"`
+	Label string `json:"label"`
+}
+
+// ForumInfo is a forum.
+type ForumInfo struct {
+	ID             int64        `json:"id"`
+	Title          string       `json:"title"`
+	Slug           string       `json:"slug"`
+	Type           string       `json:"type"`
+	ParentID       *int64       `json:"parentId"`
+	Depth          int64        `json:"depth"`
+	Position       int64        `json:"position"`
+	Description    string       `json:"description"`
+	LinkURL        *string      `json:"linkUrl"`
+	IsOpen         bool         `json:"isOpen"`
+	RequiresPrefix bool         `json:"requiresPrefix"`
+	Prefixes       []PrefixInfo `json:"prefixes"`
+	ThreadCount    int64        `json:"threadCount"`
+	PostCount      int64        `json:"postCount"`
+	LastPostAt     *string      `json:"lastPostAt"`
+	Can            ForumCan     `json:"can"`
+}
+
+// ForumCan is what the actor may do in a forum.
+type ForumCan struct {
+	PostThread bool `json:"postThread"`
+	Reply      bool `json:"reply"`
+}
+
+// ThreadInfo is a thread.
+type ThreadInfo struct {
+	ID                 int64       `json:"id"`
+	ForumID            int64       `json:"forumId"`
+	Title              string      `json:"title"`
+	Slug               string      `json:"slug"`
+	AuthorUserID       *int64      `json:"authorUserId"`
+	AuthorUsername     string      `json:"authorUsername"`
+	Prefix             *PrefixInfo `json:"prefix"`
+	ReplyCount         int64       `json:"replyCount"`
+	ViewCount          int64       `json:"viewCount"`
+	IsSticky           bool        `json:"isSticky"`
+	IsLocked           bool        `json:"isLocked"`
+	Visibility         string      `json:"visibility"`
+	CreatedAt          string      `json:"createdAt"`
+	FirstPostID        int64       `json:"firstPostId"`
+	LastPostID         int64       `json:"lastPostId"`
+	LastPostAt         string      `json:"lastPostAt"`
+	LastPosterUsername string      `json:"lastPosterUsername"`
+	IsSubscribed       *bool       `json:"isSubscribed"`
+	Unread             *bool       `json:"unread"`
+}
+
+// PostInfo is a post.
+type PostInfo struct {
+	ID               int64   `json:"id"`
+	ThreadID         int64   `json:"threadId"`
+	Number           int64   `json:"number"`
+	AuthorUserID     *int64  `json:"authorUserId"`
+	AuthorUsername   string  `json:"authorUsername"`
+	Message          string  `json:"message"`
+	MessageHTML      string  `json:"messageHtml"`
+	Visibility       string  `json:"visibility"`
+	PostedAt         string  `json:"postedAt"`
+	EditedAt         *string `json:"editedAt"`
+	EditedByUsername *string `json:"editedByUsername"`
+	EditReason       *string `json:"editReason"`
+	EditCount        int64   `json:"editCount"`
+}
+
+func (s *Service) viewForum(access *access, a *Actor, f *forum) ForumInfo {
+	view := ForumInfo{
+		ID: f.id, Title: f.title, Slug: f.slug, Type: f.kind, ParentID: orNull(f.parent), Depth: f.depth, Position: f.position,
+		Description: f.description, IsOpen: f.open, RequiresPrefix: f.requiresPrefix, Prefixes: []PrefixInfo{},
+	}
+	if f.link.Valid {
+		view.LinkURL = &f.link.String
+	}
+	for _, p := range access.offered[f.id] {
+		view.Prefixes = append(view.Prefixes, PrefixInfo{p.id, p.label})
+	}
+	// Counts and times would tell of threads that the actor does not see.
+	if a.may(f.id, ThreadView|ThreadViewOthers) {
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.threads, f.posts, wireTimeOrNull(f.lastAt)
+	}
+	if a.User != nil {
+		view.Can.PostThread = s.mayStart(a, f) == nil
+		view.Can.Reply = f.kind == "forum" && a.may(f.id, ThreadView) && s.mayReply(a, f, &thread{}) == nil
+	}
+	return view
+}
+
+func viewThread(access *access, a *Actor, t *thread, m marks, now int64) ThreadInfo {
+	view := ThreadInfo{
+		ID: t.id, ForumID: t.forum, Title: t.title, Slug: t.slug, AuthorUserID: orNull(t.author), AuthorUsername: t.authorName,
+		ReplyCount: t.replies, ViewCount: t.views, IsSticky: t.sticky, IsLocked: t.locked, Visibility: visibilityNames[t.visibility],
+		CreatedAt: wireTime(t.created), FirstPostID: t.first, LastPostID: t.last, LastPostAt: wireTime(t.lastAt), LastPosterUsername: t.lastPoster,
+	}
+	if p, ok := access.prefixes[t.prefix]; ok {
+		view.Prefix = &PrefixInfo{p.id, p.label}
+	}
+	if a.User != nil {
+		subscribed, unread := m.subscribed[t.id] != 0, m.unread(t, now)
+		view.IsSubscribed, view.Unread = &subscribed, &unread
+	}
+	return view
+}
+
+func viewPost(p *post) PostInfo {
+	html := p.html
+	if p.renderVersion != renderVersion {
+		html = Render(p.message)
+	}
+	view := PostInfo{
+		ID: p.id, ThreadID: p.thread, Number: p.number, AuthorUserID: orNull(p.author), AuthorUsername: p.authorName,
+		Message: p.message, MessageHTML: html, Visibility: visibilityNames[p.visibility], PostedAt: wireTime(p.created),
+		EditedAt: wireTimeOrNull(p.editedAt), EditCount: p.edits,
+	}
+	if p.editedBy.Valid {
+		view.EditedByUsername = &p.editedBy.String
+	}
+	if p.reason.Valid {
+		view.EditReason = &p.reason.String
+	}
+	return view
+}
+
+func sortBy[T any](list []T, key func(T) int64) {
+	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
+}

@@ -1,0 +1,215 @@
+package runevents
+
+import (
+	"crypto/sha1" //nolint:gosec // the wire format checks bodies by SHA-1
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Names of commands.
+const (
+	storeReport    = "store report"
+	deactivateNode = "deactivate node"
+)
+
+// versions are what a command is accepted in.
+type versions struct{ least, most int }
+
+// commands are all there are; those of zero versions are not kept here.
+var commands = map[string]versions{
+	"configure expiration":   {},
+	deactivateNode:           {3, 3},
+	"replace catalog":        {},
+	"replace catalog inputs": {},
+	"replace facts":          {},
+	storeReport:              {5, 8},
+}
+
+const commandNames = "configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report"
+
+// maxWait bounds secondsToWaitForCompletion.
+const maxWait = 10 * time.Minute
+
+// Command is a command as it was submitted.
+type Command struct {
+	Name     string
+	Version  int
+	Certname string
+	// Payload is JSON text.
+	Payload []byte
+}
+
+// submission is a command with what its parameters say about the answer.
+type submission struct {
+	Command
+	wait    time.Duration
+	waiting bool // secondsToWaitForCompletion was given
+}
+
+// invalidError is a command that was refused.
+type invalidError struct{ command, certname, detail string }
+
+func (e *invalidError) Error() string {
+	return fmt.Sprintf("Command %q for certname %q is invalid. %s", short([]byte(e.command)), short([]byte(e.certname)), e.detail)
+}
+
+// Parameters of a command in its URL.
+var (
+	requiredParameters = []string{"certname", "command", "version"}
+	optionalParameters = []string{"checksum", "producer-timestamp", "secondsToWaitForCompletion"}
+)
+
+// fromParameters reads a command of which the body is the payload.
+func fromParameters(parameters url.Values, body []byte) (c submission, err error) {
+	c.Name = strings.ReplaceAll(parameters.Get("command"), "_", " ")
+	c.Certname = parameters.Get("certname")
+	refuse := func(format string, args ...any) (submission, error) {
+		return c, &invalidError{c.Name, c.Certname, fmt.Sprintf(format, args...)}
+	}
+	var unknown, missing []string
+	for name := range parameters {
+		if !slices.Contains(requiredParameters, name) && !slices.Contains(optionalParameters, name) {
+			unknown = append(unknown, short([]byte(name)))
+		}
+	}
+	for _, name := range requiredParameters {
+		if !parameters.Has(name) {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(unknown)
+	switch {
+	case len(missing) > 0:
+		return refuse("Command is missing required parameters: %s.", strings.Join(missing, ", "))
+	case len(unknown) > 0:
+		return refuse("Command has invalid parameters: %s.", strings.Join(unknown[:min(len(unknown), 10)], ", "))
+	}
+	for name, values := range parameters {
+		if len(values) > 1 {
+			return refuse("Parameter %s is given more than once.", name)
+		}
+	}
+	version, err := strconv.Atoi(parameters.Get("version"))
+	if err != nil {
+		return refuse("Version must be a valid integer.")
+	}
+	c.Version, c.Payload = version, body
+	if err := c.check(true); err != nil {
+		return c, err
+	}
+	if text := parameters.Get("secondsToWaitForCompletion"); parameters.Has("secondsToWaitForCompletion") {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() {
+			return refuse("secondsToWaitForCompletion must be a number from 0 to %d.", int(maxWait.Seconds()))
+		}
+		c.waiting, c.wait = true, time.Duration(seconds*float64(time.Second))
+	}
+	if text := parameters.Get("producer-timestamp"); text != "" {
+		if _, ok := millis([]byte(text)); !ok {
+			return refuse("producer-timestamp must be a time such as 2026-03-02T10:27:54.161Z.")
+		}
+	}
+	if sent := parameters.Get("checksum"); sent != "" && !checksum(sent, c.Command) {
+		return refuse("The checksum is not that of the body.")
+	}
+	return c, nil
+}
+
+// checksum reports whether sent is the SHA-1 of the command: of the whole as a
+// JSON object, as the servers of agents compute it, or of the payload alone.
+func checksum(sent string, c Command) bool {
+	sent = strings.ToLower(sent)
+	alone := sha1.Sum(c.Payload) //nolint:gosec // as above
+	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(alone[:]))) == 1 {
+		return true
+	}
+	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
+		head := strconv.AppendInt(append(appendText([]byte(`{"command":`), []byte(name)), `,"version":`...), int64(c.Version), 10)
+		head = append(appendText(append(head, `,"certname":`...), []byte(c.Certname)), `,"payload":`...)
+		h := sha1.New() //nolint:gosec // as above
+		h.Write(head)
+		h.Write(c.Payload)
+		h.Write([]byte{'}'})
+		if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(h.Sum(nil)))) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// fromBody reads the older form, where the body says everything.
+func fromBody(body []byte) (c submission, err error) {
+	if !utf8.Valid(body) {
+		return c, errors.New("the command is not UTF-8")
+	}
+	s := &scanner{data: body}
+	var named, versioned bool
+	for s.open('{'); ; {
+		name, ok := s.member()
+		if !ok {
+			break
+		}
+		switch string(name) {
+		case "command":
+			c.Name, named = strings.ReplaceAll(s.text(), "_", " "), true
+		case "version":
+			c.Version, versioned = int(s.integer()), true
+		case "certname":
+			if !s.null() {
+				c.Certname = s.text()
+			}
+		case "payload":
+			c.Payload = s.raw()
+		default:
+			s.fail("a command has no member %q", short(name))
+		}
+	}
+	if err := s.end(); err != nil {
+		return c, fmt.Errorf("the command cannot be read: %w", err)
+	}
+	var missing []string
+	if !named {
+		missing = append(missing, "command")
+	}
+	if c.Payload == nil {
+		missing = append(missing, "payload")
+	}
+	if !versioned {
+		missing = append(missing, "version")
+	}
+	if len(missing) > 0 {
+		return c, &invalidError{c.Name, c.Certname, "Command is missing required parameters: " + strings.Join(missing, ", ") + "."}
+	}
+	return c, c.check(false)
+}
+
+// check refuses a command that cannot be carried out whatever its payload is.
+func (c *Command) check(certname bool) error {
+	detail := ""
+	known, ok := commands[c.Name]
+	switch {
+	case certname && strings.TrimSpace(c.Certname) == "":
+		detail = "Certname must be a non-empty string."
+	case len(c.Certname) > maxName || !utf8.ValidString(c.Certname) || strings.ContainsRune(c.Certname, 0):
+		detail = fmt.Sprintf("Certname must be text of at most %d bytes.", maxName)
+	case !ok:
+		detail = "Command must be one of: " + commandNames + "."
+	case known.most == 0:
+		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
+	case c.Version < known.least:
+		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.", c.Version, c.Name, known.least)
+	case c.Version > known.most:
+		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.", c.Version, c.Name, known.most)
+	default:
+		return nil
+	}
+	return &invalidError{c.Name, c.Certname, detail}
+}

@@ -1,0 +1,159 @@
+package runevents
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// now is after all reports of the real set, which lie in March 2026.
+var now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+
+// payload is a real report with the name of its file.
+type payload struct {
+	name string
+	body []byte
+}
+
+// payloads are 89 reports of agents, as their servers submit them.
+var payloads = sync.OnceValues(func() ([]payload, error) {
+	f, err := os.Open("testdata/reports.tar.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	unzip, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	var list []payload
+	for r := tar.NewReader(unzip); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, payload{header.Name, body})
+	}
+})
+
+func real(tb testing.TB) []payload {
+	tb.Helper()
+	list, err := payloads()
+	if err != nil || len(list) != 89 {
+		tb.Fatalf("%d real reports, %v", len(list), err)
+	}
+	return list
+}
+
+func report1(tb testing.TB, name string) []byte {
+	tb.Helper()
+	for _, p := range real(tb) {
+		if p.name == name {
+			return p.body
+		}
+	}
+	tb.Fatalf("no report %s", name)
+	return nil
+}
+
+// place is a database that any number of services can share.
+type place struct {
+	dialect  store.Dialect
+	location string // file or DSN
+}
+
+// onBoth runs the test on an empty database of each engine.
+func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, place{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, place{store.Postgres, testenv.Postgres(t).DSN()})
+	})
+}
+
+func (p place) open(tb testing.TB) *store.DB {
+	tb.Helper()
+	var db *store.DB
+	var err error
+	if p.dialect == store.Postgres {
+		db, err = store.NewPostgres(store.PostgresOptions{DSN: p.location}, zap.NewNop())
+	} else {
+		db, err = store.NewSQLite(store.SQLiteOptions{Path: p.location, Synchronous: "NORMAL"}, zap.NewNop())
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	if err := db.Register(Schema()); err != nil {
+		tb.Fatal(err)
+	}
+	db.Start(tb.Context())
+	if err := db.Ready(); err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+// start opens a service that keeps everything of the real set.
+func (p place) start(tb testing.TB, change ...func(*Options)) *Service {
+	tb.Helper()
+	o := Options{DB: p.open(tb), EventTTL: 365 * day, ReportTTL: 365 * day, Now: func() time.Time { return now }}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func (s *Service) load(tb testing.TB) {
+	tb.Helper()
+	var wg sync.WaitGroup
+	for _, p := range real(tb) {
+		wg.Go(func() {
+			if _, err := s.Process(tb.Context(), Command{storeReport, 8, "x", p.body}); err != nil {
+				tb.Errorf("%s: %v", p.name, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// number is the one number that a query yields.
+func (s *Service) number(tb testing.TB, text string, args ...any) (n int64) {
+	tb.Helper()
+	err := s.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) error {
+		return r.QueryRowContext(ctx, s.db.Rebind(text), args...).Scan(&n)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package runevents
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Bounds of the writer. A batch is what waits when the writer gets to it.
+const (
+	queueLength  = 1024
+	batchReports = 256
+	batchEvents  = 16384
+)
+
+// job is a report on its way into the database.
+type job struct {
+	report *report
+	done   chan error // holds one, so that the writer never waits
+}
+
+// enqueue hands a report to the writer.
+func (s *Service) enqueue(r *report) (<-chan error, error) {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	j := &job{report: r, done: make(chan error, 1)}
+	select {
+	case s.queue <- j:
+		return j.done, nil
+	default:
+		return nil, ErrBusy
+	}
+}
+
+// write is the goroutine that stores reports: those that wait at the same time
+// share a transaction.
+func (s *Service) write() {
+	w := &writer{Service: s, partitions: newPartitions(s.db)}
+	jobs := make([]*job, 0, batchReports)
+	for j := range s.queue {
+		jobs = append(jobs[:0], j)
+		events := len(j.report.events)
+	gather:
+		for len(jobs) < batchReports && events < batchEvents {
+			select {
+			case more, ok := <-s.queue:
+				if !ok {
+					break gather
+				}
+				jobs = append(jobs, more)
+				events += len(more.report.events)
+			default:
+				break gather
+			}
+		}
+		w.settle(jobs)
+		clear(jobs)
+	}
+}
+
+// writer is what only that goroutine touches.
+type writer struct {
+	*Service
+	caches     caches
+	partitions *partitions
+}
+
+// settle stores the reports of a batch. When they cannot be stored together,
+// each is tried alone, so that one bad report keeps no other out.
+func (w *writer) settle(jobs []*job) {
+	reports := make([]*report, len(jobs))
+	for i, j := range jobs {
+		reports[i] = j.report
+	}
+	// What was taken in is written although the service ends.
+	ctx := context.WithoutCancel(w.ctx)
+	if w.swept.Swap(false) {
+		w.caches = caches{}
+	}
+	err := w.store(ctx, reports)
+	if err == nil || len(jobs) == 1 || errors.Is(err, store.ErrUnavailable) {
+		for _, j := range jobs {
+			j.done <- err
+		}
+		return
+	}
+	w.logger.Warn("storing reports one by one", zap.Error(err))
+	for _, j := range jobs {
+		j.done <- w.store(ctx, []*report{j.report})
+	}
+}
+
+// writeTimeout bounds a transaction.
+const writeTimeout = time.Minute
+
+func (w *writer) store(ctx context.Context, reports []*report) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err := w.partitions.cover(ctx, reports)
+	if err == nil {
+		err = w.caches.store(ctx, w.db, reports)
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.known) > 0 {
+		// check_violation: another process has dropped a partition.
+		w.partitions.forget()
+		if err = w.partitions.cover(ctx, reports); err == nil {
+			err = w.caches.store(ctx, w.db, reports)
+		}
+	}
+	return err
+}

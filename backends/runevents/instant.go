@@ -1,0 +1,92 @@
+package runevents
+
+import "time"
+
+// maxMillis is the end of the year 9999.
+const maxMillis = 253402300799999
+
+// millis reads an ISO 8601 time with an offset, as agents write it, and cuts it
+// to milliseconds since the epoch.
+func millis(text []byte) (int64, bool) {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
+		return 0, false
+	}
+	ok := true
+	number := func(from, to int) int {
+		n := 0
+		for _, c := range text[from:to] {
+			if c < '0' || c > '9' {
+				ok = false
+			}
+			n = n*10 + int(c-'0')
+		}
+		return n
+	}
+	year, month, day := number(0, 4), number(5, 7), number(8, 10)
+	hour, minute, second := number(11, 13), number(14, 16), number(17, 19)
+	if !ok || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 {
+		return 0, false
+	}
+	at := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	if day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
+		return 0, false
+	}
+	ms := at.UnixMilli()
+	i := 19
+	if text[i] == '.' || text[i] == ',' {
+		scale := int64(100)
+		for i++; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+			ms += int64(text[i]-'0') * scale
+			scale /= 10
+		}
+		if text[i-1] == '.' || text[i-1] == ',' {
+			return 0, false
+		}
+	}
+	offset, ok := zone(text[i:])
+	ms -= offset
+	return ms, ok && ms >= 0 && ms <= maxMillis
+}
+
+// zone reads Z, +hh, +hhmm or +hh:mm as milliseconds.
+func zone(text []byte) (int64, bool) {
+	if len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
+		return 0, true
+	}
+	if len(text) == 6 && text[3] == ':' {
+		text = append(append(make([]byte, 0, 5), text[:3]...), text[4:]...)
+	}
+	if len(text) != 3 && len(text) != 5 || text[0] != '+' && text[0] != '-' {
+		return 0, false
+	}
+	for _, c := range text[1:] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+	}
+	minutes := 60 * (10*int64(text[1]-'0') + int64(text[2]-'0'))
+	if len(text) == 5 {
+		minutes += 10*int64(text[3]-'0') + int64(text[4]-'0')
+	}
+	if minutes >= 24*60 {
+		return 0, false
+	}
+	if text[0] == '-' {
+		minutes = -minutes
+	}
+	return minutes * 60_000, true
+}
+
+// appendInstant writes milliseconds as clients see them.
+func appendInstant(dst []byte, ms int64) []byte {
+	return time.UnixMilli(ms).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+}
+
+// dayOf is the Unix day of a time in milliseconds.
+func dayOf(ms int64) int64 {
+	const day = 24 * 60 * 60 * 1000
+	if ms < 0 {
+		return (ms - day + 1) / day
+	}
+	return ms / day
+}

@@ -1,0 +1,66 @@
+package runevents
+
+// cacheRows bounds a generation of a cache.
+const cacheRows = 1 << 16
+
+// interned is a row that is written once.
+type interned struct {
+	id  int64
+	day int64 // used_day as far as we know; it may be later in the database
+}
+
+// cache remembers rows by what names them. It keeps two generations: when the
+// young one is full it becomes the old one, and what nobody asks for is gone
+// with the next.
+type cache[K comparable] struct {
+	young, old map[K]interned
+}
+
+func (c *cache[K]) get(key K) (interned, bool) {
+	row, ok := c.young[key]
+	if ok {
+		return row, true
+	}
+	if row, ok = c.old[key]; ok {
+		c.put(key, row)
+	}
+	return row, ok
+}
+
+func (c *cache[K]) put(key K, row interned) {
+	if len(c.young) >= cacheRows {
+		c.old, c.young = c.young, nil
+	}
+	if c.young == nil {
+		c.young = make(map[K]interned)
+	}
+	c.young[key] = row
+}
+
+// overlay is what one transaction knows: what it took from the cache and what it
+// has written. The latter becomes part of the cache with the commit.
+type overlay[K comparable] struct {
+	under *cache[K]
+	known map[K]interned
+}
+
+func over[K comparable](c *cache[K]) overlay[K] {
+	return overlay[K]{under: c, known: make(map[K]interned)}
+}
+
+func (o overlay[K]) get(key K) (interned, bool) {
+	row, ok := o.known[key]
+	if ok {
+		return row, true
+	}
+	if row, ok = o.under.get(key); ok {
+		o.known[key] = row
+	}
+	return row, ok
+}
+
+func (o overlay[K]) keep() {
+	for key, row := range o.known {
+		o.under.put(key, row)
+	}
+}

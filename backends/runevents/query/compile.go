@@ -1,0 +1,828 @@
+package query
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// cellKind is how a column of the result becomes JSON.
+type cellKind int
+
+const (
+	cellText    cellKind = iota
+	cellInteger          // as it is
+	cellFloat
+	cellBool    // 0 or 1
+	cellTime    // Unix milliseconds
+	cellHash    // bytes to hex
+	cellJSON    // as it is
+	cellDeflate // compressed JSON
+)
+
+// cell is one key of the rows of the answer.
+type cell struct {
+	key  string
+	kind cellKind
+	// href is the last part of the link that an expanded list comes with; the
+	// row ends in a column with the hash then.
+	href string
+}
+
+// statement is what goes to the database.
+type statement struct {
+	sql   string
+	args  []any
+	held  []int64 // patterns to release
+	cells []cell
+	// hash is the number of the column with the report's hash, for links; -1.
+	hash int
+}
+
+func (s *statement) release() {
+	for _, id := range s.held {
+		releasePattern(id)
+	}
+}
+
+// compiler writes checked queries as SQL. Everything that came from outside is
+// a parameter. Parameters are numbered, so that parts can be written in any
+// order.
+type compiler struct {
+	dialect   store.Dialect
+	collation string // of regular expressions on PostgreSQL, quoted; empty: the column's
+	cutoff    int64  // nodes inactive since before are about to be deleted
+	distinct  *window
+	args      []any
+	held      []int64
+	levels    int
+}
+
+// window is distinct_resources: the youngest event of each resource in a time.
+type window struct {
+	start, end int64
+	latest     []*latestExpr // that limit the rows before they are compared
+}
+
+// scope is one SELECT: its entity, and which tables it has to join.
+type scope struct {
+	c      *compiler
+	q      *query
+	suffix string
+	joined map[string]bool
+	// narrow is a query that other clauses keep small: texts are then tested on
+	// its rows. Otherwise they are tested once for all rows that share them.
+	narrow bool
+}
+
+func (c *compiler) postgres() bool { return c.dialect == store.Postgres }
+
+// arg adds a parameter and returns its name.
+func (c *compiler) arg(v any) string {
+	c.args = append(c.args, v)
+	return "$" + strconv.Itoa(len(c.args))
+}
+
+// text adds a text parameter. PostgreSQL is told the type where it cannot be
+// inferred.
+func (c *compiler) text(s string) string {
+	if c.postgres() {
+		return c.arg(s) + "::text"
+	}
+	return c.arg(s)
+}
+
+// literal adds a parameter of any type that a clause compares with.
+func (c *compiler) literal(v any) string {
+	switch v := v.(type) {
+	case float64:
+		return "CAST(" + c.arg(v) + " AS DOUBLE PRECISION)"
+	case bool:
+		n := int64(0)
+		if v {
+			n = 1
+		}
+		return c.arg(n)
+	}
+	return c.arg(v)
+}
+
+func (c *compiler) open(q *query) *scope {
+	s := &scope{c: c, q: q, joined: make(map[string]bool)}
+	if c.levels > 0 {
+		s.suffix = strconv.Itoa(c.levels)
+	}
+	c.levels++
+	for _, j := range q.entity.joins {
+		if j.always {
+			s.joined[j.alias] = true
+		}
+	}
+	conjuncts(q.where, func(x expr) {
+		switch x := x.(type) {
+		case *latestExpr:
+			s.narrow = s.narrow || x.truth
+		case *compareExpr:
+			switch x.field.name {
+			case "report", "certname", "hash", "resource_title":
+				s.narrow = s.narrow || x.op == "="
+			}
+		}
+	})
+	return s
+}
+
+// column is a column of the base or of a joined table.
+func (s *scope) column(alias, name string) string {
+	if alias != s.q.entity.alias {
+		s.joined[alias] = true
+	}
+	return alias + s.suffix + "." + name
+}
+
+// value is what a field shows, dictionaries looked up.
+func (s *scope) value(f *field) string {
+	if f.unknowable {
+		switch {
+		case !s.c.postgres():
+			return "NULL"
+		case f.kind == typeText:
+			return "NULL::text"
+		}
+		return "NULL::bigint"
+	}
+	col := s.column(f.alias, f.column)
+	if f.dictionary != "" {
+		return "(SELECT name FROM " + f.dictionary + " WHERE id = " + col + ")"
+	}
+	return col
+}
+
+// identity is the number that stands for the value of a field, and the table
+// that gives the numbers; ok tells whether there is one.
+func (s *scope) identity(f *field) (table, key string, ok bool) {
+	e := s.q.entity
+	unique := f.kind == typeHash || f.name == "certname" || (f.name == "name" && (e.table == environments || e.table == producers))
+	switch {
+	case f.unknowable:
+		return "", "", false
+	case f.dictionary != "":
+		return f.dictionary, s.column(f.alias, f.column), true
+	case !unique:
+		return "", "", false
+	case f.alias == e.alias:
+		return e.table, s.column(e.alias, "id"), true
+	}
+	j := e.join(f.alias)
+	return j.table, s.column(j.keyAlias, j.key), true
+}
+
+// naming is the column that the numbers of a table stand for.
+func naming(table string) string {
+	switch table {
+	case "run_reports":
+		return "hash"
+	case "run_nodes":
+		return "certname"
+	}
+	return "name"
+}
+
+// from writes the tables, once all columns are known.
+func (s *scope) from() string {
+	e := s.q.entity
+	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
+		return s.c.window() + s.joins()
+	}
+	return e.table + " " + e.alias + s.suffix + s.joins()
+}
+
+func (s *scope) joins() string {
+	var b strings.Builder
+	for _, j := range s.q.entity.joins {
+		if !s.joined[j.alias] {
+			continue
+		}
+		if j.outer {
+			b.WriteString(" LEFT")
+		}
+		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias, s.suffix, j.key)
+	}
+	return b.String()
+}
+
+// window is the youngest event of each resource's property within a time, in
+// the place of all events.
+func (c *compiler) window() string {
+	bounds := []string{"a.at BETWEEN " + c.arg(c.distinct.start) + " AND " + c.arg(c.distinct.end)}
+	for _, l := range c.distinct.latest {
+		bounds = append(bounds, latest("a.report", l.truth))
+	}
+	return "(SELECT * FROM (SELECT a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change," +
+		" RANK() OVER (PARTITION BY a.node, b.type, b.title, d.property, d.name ORDER BY a.at DESC) AS place" +
+		" FROM run_events a JOIN run_reports f ON f.id = a.report JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change" +
+		" WHERE " + strings.Join(bounds, " AND ") + ") ranked WHERE place = 1) e"
+}
+
+// where writes the clause of the query; empty: none.
+func (s *scope) where() string {
+	if s.q.where == nil {
+		return ""
+	}
+	return " WHERE " + s.expr(s.q.where, false)
+}
+
+const (
+	sqlTrue  = "1 = 1"
+	sqlFalse = "1 = 0"
+)
+
+func truth(b bool) string {
+	if b {
+		return sqlTrue
+	}
+	return sqlFalse
+}
+
+// expr writes a clause, or its negation: "not" is carried down to what is
+// compared, where null is neither the one nor the other.
+func (s *scope) expr(x expr, negated bool) string {
+	switch x := x.(type) {
+	case *andExpr:
+		return s.list(x.list, negated, negated)
+	case *orExpr:
+		return s.list(x.list, negated, !negated)
+	case *notExpr:
+		return s.expr(x.of, !negated)
+	case *constExpr:
+		return truth(x.truth != negated)
+	case *compareExpr:
+		return s.compare(x, negated)
+	case *inExpr:
+		return s.in(x, negated)
+	case *nullExpr:
+		return s.null(x, negated)
+	case *matchExpr:
+		return s.match(x, negated)
+	case *inQueryExpr:
+		return s.inQuery(x, negated)
+	case *latestExpr:
+		if s.q.entity.name == "events" {
+			return latest(s.column("e", "report"), x.truth != negated)
+		}
+		return latest(s.column("r", "id"), x.truth != negated)
+	case *nodeExpr:
+		return s.node(x, negated)
+	}
+	panic("query: unknown clause")
+}
+
+// list joins clauses in halves: SQLite bounds how deep an expression may be.
+func (s *scope) list(list []expr, negated, or bool) string {
+	if len(list) == 1 {
+		return s.expr(list[0], negated)
+	}
+	word := " AND "
+	if or {
+		word = " OR "
+	}
+	half := len(list) / 2
+	if !or && len(list) < 32 {
+		// Planners read a plain chain of conditions best.
+		parts := make([]string, len(list))
+		for i, x := range list {
+			parts[i] = s.expr(x, negated)
+		}
+		return "(" + strings.Join(parts, word) + ")"
+	}
+	return "(" + s.list(list[:half], negated, or) + word + s.list(list[half:], negated, or) + ")"
+}
+
+func latest(report string, truth bool) string {
+	word := " IN"
+	if !truth {
+		word = " NOT IN"
+	}
+	return report + word + " (SELECT latest_report FROM run_nodes WHERE latest_report IS NOT NULL)"
+}
+
+// opposite is an operator and what is true where it is false.
+var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+func (s *scope) compare(x *compareExpr, negated bool) string {
+	f := x.field
+	if f.unknowable {
+		return sqlFalse
+	}
+	if f.kind == typePath {
+		return s.shared(f, func(col string) string {
+			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated)
+		})
+	}
+	op := x.op
+	if negated {
+		op = opposite[op]
+	}
+	if table, key, ok := s.identity(f); ok {
+		return key + " " + op + " COALESCE((SELECT id FROM " + table + " WHERE " + naming(table) + " = " + s.c.literal(x.value) + "), -1)"
+	}
+	return s.column(f.alias, f.column) + " " + op + " " + s.c.literal(x.value)
+}
+
+// manyValues is the length from which a list is one parameter.
+const manyValues = 50
+
+func (s *scope) in(x *inExpr, negated bool) string {
+	f := x.field
+	if len(x.values) == 0 {
+		return truth(negated)
+	}
+	if f.unknowable {
+		return sqlFalse
+	}
+	word := " IN ("
+	if negated {
+		word = " NOT IN ("
+	}
+	if table, key, ok := s.identity(f); ok {
+		return key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+	}
+	return s.column(f.alias, f.column) + word + s.values(x.values) + ")"
+}
+
+// values writes what stands in the parentheses of IN.
+func (s *scope) values(values []any) string {
+	if len(values) < manyValues {
+		names := make([]string, len(values))
+		for i, v := range values {
+			names[i] = s.c.literal(v)
+		}
+		return strings.Join(names, ", ")
+	}
+	b := []byte{'['}
+	element := "value"
+	if s.c.postgres() {
+		element = "value::bigint"
+	}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch v := v.(type) {
+		case string:
+			b = appendString(b, v)
+			element = "value"
+		case []byte:
+			b = appendString(b, hex.EncodeToString(v))
+			if element = "unhex(value)"; s.c.postgres() {
+				element = "decode(value, 'hex')"
+			}
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		case float64:
+			b = strconv.AppendFloat(b, v, 'f', -1, 64)
+		case bool:
+			n := byte('0')
+			if v {
+				n = '1'
+			}
+			b = append(b, n)
+		}
+	}
+	if s.c.postgres() {
+		for _, v := range values {
+			if _, ok := v.(float64); ok {
+				element = "value::double precision"
+			}
+		}
+		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) + "::json) AS t(value)"
+	}
+	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
+}
+
+func (s *scope) null(x *nullExpr, negated bool) string {
+	f := x.field
+	want := x.null != negated
+	if f.unknowable {
+		return truth(want)
+	}
+	if !f.nullable {
+		return truth(!want)
+	}
+	col := s.column(f.alias, f.column)
+	if x.sent && f.kind == typeJSON {
+		if want {
+			return "(" + col + " IS NULL OR " + col + " = 'null')"
+		}
+		return col + " <> 'null'"
+	}
+	if want {
+		return col + " IS NULL"
+	}
+	return col + " IS NOT NULL"
+}
+
+// shared writes a test of a column of text: once for all rows that share it,
+// or on the rows of a query that is narrow anyway.
+func (s *scope) shared(f *field, test func(column string) string) string {
+	if f.dictionary != "" {
+		return s.column(f.alias, f.column) + " IN (SELECT id FROM " + f.dictionary + " WHERE " + test("name") + ")"
+	}
+	j := s.q.entity.join(f.alias)
+	if j == nil || s.narrow && j.large {
+		return test(s.column(f.alias, f.column))
+	}
+	return s.column(j.keyAlias, j.key) + " IN (SELECT x.id FROM " + j.table + " x WHERE " + test("x."+f.column) + ")"
+}
+
+func (s *scope) match(x *matchExpr, negated bool) string {
+	f := x.field
+	if f.unknowable {
+		return sqlFalse
+	}
+	test := s.regexp(x.pattern)
+	return s.shared(f, func(col string) string {
+		switch f.kind {
+		case typePath:
+			return s.anyElement(col, func(element string) string { return test(element, false) }, negated)
+		case typeHash:
+			return test(s.c.hex(col), negated)
+		case typeJSON:
+			return test(s.c.plainText(col), negated)
+		default:
+			return test(col, negated)
+		}
+	})
+}
+
+// hex writes bytes as text.
+func (c *compiler) hex(col string) string {
+	if c.postgres() {
+		return "encode(" + col + ", 'hex')"
+	}
+	return "lower(hex(" + col + "))"
+}
+
+// plainText is a JSON string without quotes; other values are their own text.
+func (c *compiler) plainText(col string) string {
+	if c.postgres() {
+		return "(" + col + "::json #>> '{}')"
+	}
+	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
+}
+
+// regexp returns the writer of a test.
+func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
+	if s.c.postgres() {
+		name := s.c.arg(p.source) + "::text"
+		return func(text string, negated bool) string {
+			op := " ~ "
+			if negated {
+				op = " !~ "
+			}
+			if s.c.collation != "" {
+				text += " COLLATE " + s.c.collation
+			}
+			return "(" + text + op + name + ")"
+		}
+	}
+	m, err := p.compile()
+	if err != nil {
+		m = broken{err}
+	}
+	id := holdPattern(m)
+	s.c.held = append(s.c.held, id)
+	name := s.c.arg(id)
+	return func(text string, negated bool) string {
+		not := ""
+		if negated {
+			not = "NOT "
+		}
+		return not + "run_match(" + name + ", " + text + ")"
+	}
+}
+
+// broken is a pattern that cannot be had.
+type broken struct{ err error }
+
+func (b broken) MatchString(string) (bool, error) { return false, b.err }
+
+// anyElement tests the elements of an array of text.
+func (s *scope) anyElement(col string, test func(element string) string, negated bool) string {
+	from := "json_each(" + col + ")"
+	element := "value"
+	if s.c.postgres() {
+		from = "json_array_elements_text(" + col + "::json) AS t(value)"
+		element = `(value COLLATE "C")`
+	}
+	exists := "EXISTS (SELECT 1 FROM " + from + " WHERE " + test(element) + ")"
+	if negated {
+		return "(" + col + " IS NOT NULL AND NOT " + exists + ")"
+	}
+	return "(" + col + " IS NOT NULL AND " + exists + ")"
+}
+
+// node writes the state of the node that a row belongs to.
+func (s *scope) node(x *nodeExpr, negated bool) string {
+	test := "deactivated_at IS NULL AND expired_at IS NULL"
+	switch {
+	case x.active && negated:
+		test = "deactivated_at IS NOT NULL OR expired_at IS NOT NULL"
+	case !x.active && !negated:
+		cutoff := s.c.arg(s.c.cutoff)
+		test = "deactivated_at > " + cutoff + " OR expired_at > " + cutoff
+	case !x.active:
+		cutoff := s.c.arg(s.c.cutoff)
+		test = "NOT COALESCE(deactivated_at > " + cutoff + ", 1 = 0) AND NOT COALESCE(expired_at > " + cutoff + ", 1 = 0)"
+	}
+	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
+}
+
+// inQuery writes a row of fields among those of an inner query. Where both
+// sides stand for the same thing their numbers are compared.
+func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
+	if x.query.entity.table == "" {
+		return truth(negated)
+	}
+	inner := s.c.open(x.query)
+	simple := !x.query.aggregates()
+	left := make([]string, len(x.fields))
+	right := make([]string, len(x.fields))
+	for i, f := range x.fields {
+		left[i] = s.value(f)
+		col := x.query.columns[i]
+		if !simple {
+			if f.kind == typeHash {
+				left[i] = s.c.hex(left[i])
+			}
+			continue
+		}
+		right[i] = inner.value(col.field)
+		table, key, ok := s.identity(f)
+		table2, key2, ok2 := inner.identity(col.field)
+		if ok && ok2 && table == table2 {
+			left[i], right[i] = key, key2
+		}
+	}
+	var sql string
+	if simple {
+		sql = inner.plain(right)
+	} else {
+		sql, _ = inner.aggregate()
+	}
+	word := " IN ("
+	if negated {
+		word = " NOT IN ("
+	}
+	row := strings.Join(left, ", ")
+	if len(left) > 1 {
+		row = "(" + row + ")"
+	}
+	return row + word + sql + ")"
+}
+
+// plain writes a SELECT without aggregates of the items given.
+func (s *scope) plain(items []string) string {
+	where := s.where()
+	order := s.orderBy(s.value)
+	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.page()
+}
+
+// orderBy writes the order; nulls are the largest. What is equal keeps one
+// order from page to page.
+func (s *scope) orderBy(value func(*field) string) string {
+	if len(s.q.order) == 0 {
+		return ""
+	}
+	parts := make([]string, 0, len(s.q.order)+len(s.q.entity.order))
+	direction := ""
+	seen := make(map[string]bool) // a planner takes a repeated column for another
+	for _, o := range s.q.order {
+		v := value(o.field)
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		if o.field.kind == typePath {
+			v = s.c.pathOrder(v)
+		}
+		direction = ""
+		if o.desc {
+			direction = " DESC"
+		}
+		if o.field.nullable {
+			if o.desc {
+				v += " DESC NULLS FIRST"
+			} else {
+				v += " NULLS LAST"
+			}
+		} else {
+			v += direction
+		}
+		parts = append(parts, v)
+	}
+	if !s.q.aggregates() {
+		for _, col := range s.q.entity.order {
+			if v := s.column(s.q.entity.alias, col); !seen[v] {
+				parts = append(parts, v+direction)
+			}
+		}
+	}
+	return " ORDER BY " + strings.Join(parts, ", ")
+}
+
+// pathOrder is what arrays are ordered by: element by element.
+func (c *compiler) pathOrder(col string) string {
+	if c.postgres() {
+		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col + "::json) AS t(value)) END"
+	}
+	return "run_path_order(" + col + ")"
+}
+
+func (s *scope) page() string {
+	page := ""
+	switch {
+	case s.q.limit > 0:
+		page = " LIMIT " + s.c.arg(s.q.limit)
+	case s.q.offset > 0 && !s.c.postgres():
+		page = " LIMIT -1" // SQLite has no OFFSET without
+	}
+	if s.q.offset > 0 {
+		page += " OFFSET " + s.c.arg(s.q.offset)
+	}
+	return page
+}
+
+// aggregate writes a SELECT with functions and groups: what they need is
+// computed row by row inside, so that every value has a name outside.
+func (s *scope) aggregate() (string, []cell) {
+	var inner []string
+	named := make(map[string]string)
+	name := func(sql string) string {
+		if n, ok := named[sql]; ok {
+			return n
+		}
+		n := "k" + strconv.Itoa(len(inner))
+		named[sql] = n
+		inner = append(inner, sql+" AS "+n)
+		return n
+	}
+	templates := make(map[string]string)
+	plain := func(col column) string {
+		if col.function != "to_string" {
+			return name(s.grouped(col.field))
+		}
+		id := col.field.name + "\x00" + col.template
+		if _, ok := templates[id]; !ok {
+			templates[id] = s.c.format(s.value(col.field), col)
+		}
+		return name(templates[id])
+	}
+	group := make([]string, 0, len(s.q.group))
+	outer := make([]string, 0, len(s.q.columns))
+	cells := make([]cell, 0, len(s.q.columns))
+	for i, col := range s.q.columns {
+		var item string
+		kind := cellInteger
+		switch col.function {
+		case "", "to_string":
+			item = plain(col)
+			kind = groupedKind(col)
+		case "count":
+			if item = "COUNT(*)"; col.field != nil {
+				item = "COUNT(" + name(s.grouped(col.field)) + ")"
+			}
+		case "avg":
+			// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
+			n := name(s.grouped(col.field))
+			item, kind = "CAST(SUM("+n+") AS DOUBLE PRECISION) / NULLIF(COUNT("+n+"), 0)", cellFloat
+		case "sum":
+			item = "CAST(SUM(" + name(s.grouped(col.field)) + ") AS BIGINT)"
+		default: // min, max
+			item = strings.ToUpper(col.function) + "(" + name(s.grouped(col.field)) + ")"
+			kind = groupedKind(column{field: col.field})
+		}
+		outer = append(outer, item+" AS c"+strconv.Itoa(i))
+		cells = append(cells, cell{key: col.key, kind: kind})
+	}
+	for _, col := range s.q.group {
+		group = append(group, plain(col))
+	}
+	order := s.orderBy(func(f *field) string { return name(s.grouped(f)) })
+	if len(inner) == 0 {
+		inner = append(inner, "1 AS k0")
+	}
+	where := s.where()
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + s.from() + where + ") g" + s.suffix
+	if len(group) > 0 {
+		sql += " GROUP BY " + strings.Join(group, ", ")
+	}
+	return sql + order + s.page(), cells
+}
+
+// grouped is the value of a field as groups and aggregates take it: there is
+// no smallest of byte strings on PostgreSQL.
+func (s *scope) grouped(f *field) string {
+	if f.kind == typeHash {
+		return s.c.hex(s.value(f))
+	}
+	return s.value(f)
+}
+
+func groupedKind(col column) cellKind {
+	if col.function == "to_string" || col.field.kind == typeHash {
+		return cellText
+	}
+	return kindOf(col.field)
+}
+
+func kindOf(f *field) cellKind {
+	switch f.kind {
+	case typeHash:
+		return cellHash
+	case typeTime:
+		return cellTime
+	case typeNumber:
+		return cellInteger
+	case typeBool:
+		return cellBool
+	case typePath, typeJSON:
+		return cellJSON
+	default:
+		return cellText
+	}
+}
+
+// format is to_string.
+func (c *compiler) format(value string, col column) string {
+	switch {
+	case !c.postgres():
+		name := "run_format_number"
+		if col.field.kind == typeTime {
+			name = "run_format_time"
+		}
+		return name + "(" + value + ", " + c.arg(col.template) + ")"
+	case col.field.kind == typeTime:
+		return "to_char(to_timestamp(" + value + " / 1000.0) AT TIME ZONE 'UTC', " + c.arg(col.template) + "::text)"
+	}
+	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
+}
+
+// rows writes the SELECT of an answer.
+func (c *compiler) rows(q *query) *statement {
+	s := c.open(q)
+	st := &statement{hash: -1}
+	if q.aggregates() {
+		st.sql, st.cells = s.aggregate()
+	} else {
+		var items []string
+		columns := q.columns
+		if len(columns) == 0 {
+			for _, f := range q.entity.fields {
+				if f.extractable() {
+					columns = append(columns, column{key: f.name, field: f})
+				}
+			}
+		}
+		linked := false
+		for _, col := range columns {
+			var item, href string
+			kind := kindOf(col.field)
+			switch {
+			case col.function == "to_string":
+				item, kind = c.format(s.value(col.field), col), cellText
+			case col.field.kind == typeExpanded:
+				item, kind, href = s.expanded(col.field)
+				linked = true
+			default:
+				item = s.value(col.field)
+			}
+			items = append(items, item)
+			st.cells = append(st.cells, cell{key: col.key, kind: kind, href: href})
+		}
+		if linked {
+			st.hash = len(items)
+			items = append(items, s.column("r", "hash"))
+		}
+		st.sql = s.plain(items)
+	}
+	st.args, st.held = c.args, c.held
+	return st
+}
+
+// total writes the SELECT of the number of rows without a page.
+func (c *compiler) total(q *query) *statement {
+	whole := *q
+	whole.limit, whole.offset, whole.order = 0, 0, nil
+	s := c.open(&whole)
+	var sql string
+	if whole.aggregates() {
+		sql, _ = s.aggregate()
+	} else {
+		sql = s.plain([]string{"1 AS one"})
+	}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, held: c.held, hash: -1}
+}

@@ -1,0 +1,184 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// counts is a query of /event-counts: events by state for each subject.
+type counts struct {
+	events    *query
+	subject   string // certname, resource or containing_class
+	byNode    bool   // count_by=certname
+	filter    *countFilter
+	order     []countOrder
+	limit     int64
+	offset    int64
+	aggregate bool // /aggregate-event-counts
+}
+
+type countFilter struct {
+	column, op string
+	value      any // int64 or float64
+}
+
+type countOrder struct {
+	column   string
+	nullable bool
+	desc     bool
+}
+
+// countColumns are the fields of counts and the words they count.
+var countColumns = []string{"failures", "noops", "skips", "successes"}
+
+// subjects are the columns of each subject.
+var subjects = map[string][]string{
+	"certname":         {"certname"},
+	"resource":         {"resource_type", "resource_title"},
+	"containing_class": {"containing_class"},
+}
+
+func checkSummarizeBy(s string) error {
+	if subjects[s] == nil {
+		return refuse("Unsupported value for 'summarize_by': '%s'", clip(s))
+	}
+	return nil
+}
+
+func checkCountFilter(v *value) (*countFilter, error) {
+	if v == nil || v.kind == kindNull || v.isList() && len(v.items) == 0 {
+		return nil, nil //nolint:nilnil // no filter
+	}
+	op := v.operator()
+	if !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {
+		return nil, refuse("%s is not well-formed: query operator '%s' is unknown", v.notation(), clip(op))
+	}
+	if len(v.items) != 3 {
+		return nil, refuse("%s requires exactly two arguments", op)
+	}
+	name := v.items[1].plain()
+	if !v.items[1].isText() || !slices.Contains(countColumns, name) {
+		return nil, refuse("%s operator does not support object '%s' for event counts", op, name)
+	}
+	if v.items[2].kind != kindNumber {
+		return nil, refuse("Argument %s is incompatible with numeric field %q.", v.items[2].notation(), name)
+	}
+	n, err := numeric(v.items[2])
+	return &countFilter{name, op, n}, err
+}
+
+func (q *counts) orderBy(terms []orderTerm) error {
+	columns := slices.Concat(countColumns, subjects[q.subject])
+	for _, t := range terms {
+		if !slices.Contains(columns, t.field) {
+			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s", clip(t.field), quotedList(sorted(columns)))
+		}
+		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
+	}
+	return nil
+}
+
+// counted writes the SELECT of one row a subject.
+func (c *compiler) counted(q *counts) string {
+	s := c.open(q.events)
+	names := subjects[q.subject]
+	inner := make([]string, 0, len(names)+2)
+	for _, name := range names {
+		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
+	}
+	inner = append(inner, s.column("e", "status")+" AS status")
+	word := "SELECT "
+	if q.byNode {
+		inner = append(inner, s.column("e", "node")+" AS node")
+		word = "SELECT DISTINCT "
+	}
+	where := s.where()
+	sum := func(word, name string) string {
+		return "SUM(CASE WHEN status = " + word + " THEN 1 ELSE 0 END) AS " + name
+	}
+	outer := slices.Concat(names, []string{sum(wordFailure, "failures"), sum(wordSuccess, "successes"), sum(wordNoop, "noops"), sum(wordSkipped, "skips")})
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (" + word + strings.Join(inner, ", ") + " FROM " + s.from() + where + ") t" + s.suffix +
+		" GROUP BY " + strings.Join(names, ", ")
+	sql = "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (" + sql + ") counts"
+	if f := q.filter; f != nil {
+		sql += " WHERE " + f.column + " " + f.op + " " + c.literal(f.value)
+	}
+	return sql
+}
+
+func (c *compiler) countRows(q *counts) *statement {
+	st := &statement{hash: -1}
+	sql := c.counted(q)
+	if q.aggregate {
+		positive := func(name string) string {
+			return "COALESCE(SUM(CASE WHEN " + name + " > 0 THEN 1 ELSE 0 END), 0)"
+		}
+		items := make([]string, 0, len(countColumns)+1)
+		for _, name := range countColumns {
+			items = append(items, positive(name))
+			st.cells = append(st.cells, cell{key: name, kind: cellInteger})
+		}
+		st.cells = append(st.cells, cell{key: "total", kind: cellInteger})
+		sql = "SELECT " + strings.Join(append(items, "COUNT(*)"), ", ") + " FROM (" + sql + ") subjects"
+	} else {
+		for _, name := range subjects[q.subject] {
+			st.cells = append(st.cells, cell{key: strings.TrimPrefix(name, "resource_"), kind: cellText})
+		}
+		for _, name := range countColumns {
+			st.cells = append(st.cells, cell{key: name, kind: cellInteger})
+		}
+		if len(subjects[q.subject]) == 1 {
+			st.cells[0].key = "title"
+		}
+		sql += q.orderSQL() + (&scope{c: c, q: &query{limit: q.limit, offset: q.offset}}).page()
+	}
+	st.sql, st.args, st.held = sql, c.args, c.held
+	return st
+}
+
+func (q *counts) orderSQL() string {
+	parts := make([]string, 0, len(q.order)+2)
+	for _, o := range q.order {
+		switch {
+		case o.desc && o.nullable:
+			parts = append(parts, o.column+" DESC NULLS FIRST")
+		case o.desc:
+			parts = append(parts, o.column+" DESC")
+		case o.nullable:
+			parts = append(parts, o.column+" NULLS LAST")
+		default:
+			parts = append(parts, o.column)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " ORDER BY " + strings.Join(append(parts, subjects[q.subject]...), ", ")
+}
+
+func (c *compiler) countTotal(q *counts) *statement {
+	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, held: c.held, hash: -1}
+}
+
+// subjectRow rewrites one row of counts into the shape of the answer.
+func (rw *rowWriter) subjectRow(q *counts) error {
+	n := len(subjects[q.subject])
+	rw.buf = append(rw.buf, `{"subject_type":`...)
+	rw.buf = append(appendString(rw.buf, q.subject), `,"subject":`...)
+	cells, keys := rw.cells, rw.keys
+	for i := range n {
+		rw.buf = append(rw.buf, keys[i]...)
+		if err := rw.cell(cells[i], rw.values[i]); err != nil {
+			return err
+		}
+	}
+	rw.buf = append(rw.buf, '}')
+	for i := n; i < len(cells); i++ {
+		rw.buf = append(rw.buf, keys[i]...)
+		if err := rw.cell(cells[i], rw.values[i]); err != nil {
+			return err
+		}
+	}
+	rw.buf = append(rw.buf, '}')
+	return nil
+}

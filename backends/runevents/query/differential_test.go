@@ -1,0 +1,259 @@
+package query_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+var generated = flag.Int("generated", 600, "how many generated queries the engines are compared by")
+
+// generator makes queries by the grammar, most of them valid.
+type generator struct{ *rand.Rand }
+
+func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+
+var (
+	eventTexts = []string{"certname", "status", "resource_type", "resource_title", "property", "name", "message", "file", "containing_class", "environment", "configuration_version", "report"}
+	eventTimes = []string{"timestamp", "run_start_time", "run_end_time"}
+	texts      = []string{
+		"web01.example.com", "db01.example.com", "special.example.com", "success", "failure", "noop", "skipped", "strange", "changed", "failed", "Service", "File", "Special",
+		"ensure", "message", "nginx", "ntpd", "Main", "Ntp::Service", "Über", "production", "special", "", "b", "refresh", "no such value", "'; DROP TABLE run_events; --", "%", "_", "ü", "0",
+	}
+	expressions = []string{
+		"^web", "example\\.(com|net)$", "[[:digit:]]{2}", "\\d", "\\w+code", "(?i)NGINX", "ntp|nginx", "^$", ".", "a.b", "(?n)^b", "(?n)a$", "(.)\\1", "\\mntp\\M", "(?=.*e)^s", "(?<!w)eb", "[^a-z]", "\\s",
+		"***=a.b", "\\yb\\y", "é|Ä", "[[:upper:]]", "(a|b)*?c", "x{0,2}y", "[Ä-Ü]", "\\u00fc", "\\S+ \\S+", "^.{5,10}$", "\\Afile", "h\\Z", "[^\\d]", "[\\w.]+@", "()", "|", "\\D\\W",
+	}
+	moments = []any{"2026-03-03", "2026-03-03T12:00:00Z", "2026-03-05T00:00:00+02:00", 1772616360000, "2026-W10-3", "2026-03-20T10:01:00.123Z", "2030", "1970"}
+	paths   = []string{"Stage[main]", "Ntp::Service", "Über", "a", "a b", "nothing"}
+	anyJSON = []any{"running", "stopped", "", "8", 8, 8.0, nil, true, "present", map[string]any{"a": nil, "b": []any{1, 2.5}}, []any{"x"}, "absent"}
+)
+
+func (g generator) clause(entity string, depth int) any {
+	if depth > 0 && g.IntN(3) > 0 {
+		switch g.IntN(8) {
+		case 0, 1:
+			return []any{"not", g.clause(entity, depth-1)}
+		case 2, 3, 4:
+			return append([]any{"and"}, g.clauses(entity, depth)...)
+		default:
+			return append([]any{"or"}, g.clauses(entity, depth)...)
+		}
+	}
+	if entity == "reports" {
+		return g.reportClause(depth)
+	}
+	switch g.IntN(16) {
+	case 0, 1, 2:
+		return []any{"=", pick(g, eventTexts...), pick(g, texts...)}
+	case 3, 4:
+		return []any{"~", pick(g, append(eventTexts, "containment_path", "new_value", "old_value")...), pick(g, expressions...)}
+	case 5, 6:
+		return []any{pick(g, "=", "<", "<=", ">", ">="), pick(g, eventTimes...), pick(g, moments...)}
+	case 7:
+		return []any{pick(g, "=", "<", "<=", ">", ">=", "!="), "line", pick[any](g, 7, 7.0, 12.5, 1000, 0, -3)}
+	case 8:
+		return []any{"null?", pick(g, append(eventTexts, "line", "new_value", "old_value", "containment_path", "corrective_change", "timestamp")...), pick(g, true, false)}
+	case 9:
+		return []any{pick(g, "=", "!="), pick(g, "new_value", "old_value"), pick(g, anyJSON...)}
+	case 10:
+		return []any{"=", "containment_path", pick(g, paths...)}
+	case 11:
+		return []any{"=", "latest_report?", pick(g, true, false)}
+	case 12:
+		n := g.IntN(4)
+		if g.IntN(8) == 0 {
+			n = 60
+		}
+		values := make([]any, n)
+		field := pick(g, append(eventTexts, "line", "new_value", "timestamp")...)
+		for i := range values {
+			switch field {
+			case "line":
+				values[i] = pick[any](g, 7, 2, 3.5, 1000)
+			case "new_value":
+				values[i] = pick(g, anyJSON...)
+			case "timestamp":
+				values[i] = pick[any](g, "2026-03-20T10:01:00.123Z", "no time", 1772616360000)
+			default:
+				values[i] = pick[any](g, texts[g.IntN(len(texts))], 5, nil)
+			}
+		}
+		return []any{"in", field, []any{"array", values}}
+	case 13:
+		return []any{"subquery", pick(g, "reports", "nodes", "environments", "events", "catalogs"), []any{}}
+	case 14:
+		return g.inner(depth)
+	default:
+		return []any{"=", []any{"node", "active"}, pick(g, true, false)}
+	}
+}
+
+func (g generator) clauses(entity string, depth int) []any {
+	list := make([]any, 1+g.IntN(3))
+	for i := range list {
+		list[i] = g.clause(entity, depth-1)
+	}
+	return list
+}
+
+func (g generator) reportClause(depth int) any {
+	switch g.IntN(7) {
+	case 0:
+		return []any{"=", pick(g, "status", "certname", "environment", "producer", "type", "transaction_uuid"), pick(g, texts...)}
+	case 1:
+		return []any{"~", pick(g, "status", "certname", "environment", "puppet_version", "hash", "code_id"), pick(g, expressions...)}
+	case 2:
+		return []any{pick(g, "<", ">="), pick(g, "start_time", "producer_timestamp"), pick(g, moments...)}
+	case 3:
+		return []any{"=", pick(g, "noop", "noop_pending", "latest_report?"), pick(g, true, false)}
+	case 4:
+		return []any{"null?", pick(g, "status", "noop", "producer", "job_id", "corrective_change", "hash"), pick(g, true, false)}
+	case 5:
+		return []any{"subquery", "events", g.clause("events", min(depth, 1)-1)}
+	default:
+		return []any{"=", "type", pick(g, "agent", "plan", "any")}
+	}
+}
+
+func (g generator) inner(depth int) any {
+	q := g.clause("reports", min(depth, 2)-1)
+	switch g.IntN(6) {
+	case 0:
+		return []any{"in", "certname", []any{"extract", "certname", []any{"select_reports", q}}}
+	case 1:
+		return []any{"in", []any{"report", "certname"}, []any{"extract", []any{"hash", "certname"}, []any{"select_reports", q}}}
+	case 2:
+		return []any{"in", "run_start_time", []any{"from", "reports", []any{"extract", "start_time", q}, []any{"order_by", []any{[]any{"start_time", "desc"}, "hash"}}, []any{"limit", 3}}}
+	case 3:
+		return []any{"in", "status", []any{"extract", "property", []any{"select_events", g.clause("events", 0)}}}
+	case 4:
+		return []any{"in", "timestamp", []any{"from", "events", []any{"extract", []any{[]any{"function", "max", "timestamp"}}, g.clause("events", 0)}}}
+	default:
+		return []any{"in", "environment", []any{"from", "environments", []any{"extract", "name", []any{"~", "name", pick(g, expressions...)}}}}
+	}
+}
+
+// request is a whole query: a selection, perhaps with functions and groups.
+func (g generator) request() (path string, pairs []string) {
+	columns := []any{"report", "certname", "resource_title", "timestamp", "property", "name", "status", "new_value", "old_value", "line", "containment_path"}
+	path = "/events"
+	clause := g.clause("events", 3)
+	q := []any{"extract", columns, clause}
+	switch g.IntN(12) {
+	case 0:
+		path = "/reports"
+		q = []any{"extract", []any{"hash", "status", "noop", "producer", "end_time", "environment"}, g.clause("reports", 2)}
+	case 1:
+		f := pick(g, "status", "environment", "resource_type", "containing_class", "containment_path", "line", "run_start_time", "new_value", "report", "property")
+		q = []any{
+			"extract",
+			[]any{
+				[]any{"function", "count"},
+				[]any{"function", "count", "line"},
+				[]any{"function", "max", "line"},
+				[]any{"function", "avg", "line"},
+				[]any{"function", "sum", "line"},
+				[]any{"function", "min", "timestamp"},
+				[]any{"function", "max", pick(g, "certname", "report", "status", "file")},
+				f,
+			},
+			clause,
+			[]any{"group_by", f},
+		}
+	case 2:
+		template := []any{"function", "to_string", "timestamp", pick(g, "YYYY-MM-DD", "FMDay", "Day, DD Mon", "HH24:MI:SS.MS", "IYYY-\"W\"IW-ID", "HH12 AM", "FMMonth FMDD DDD Q W WW D", "US SSSS YY")}
+		q = []any{"extract", []any{[]any{"function", "count"}, template}, clause, []any{"group_by", template}}
+	case 3:
+		q = []any{"extract", []any{"certname", []any{"function", "to_string", "line", pick(g, "0000", "9999", "FM0000", "FM9", "990")}}, clause}
+	case 4:
+		return "/event-counts", []string{
+			"query", spell(clause), "summarize_by", pick(g, "certname", "resource", "containing_class"), "count_by", pick(g, "certname", "resource"),
+			"counts_filter", pick(g, "[]", `[">","failures",0]`, `["<=","successes",2.5]`),
+		}
+	case 5:
+		return "/aggregate-event-counts", []string{"query", spell(clause), "summarize_by", "certname,resource,containing_class"}
+	case 6:
+		field := pick(g, append(append([]string{"containment_path", "line", "new_value"}, eventTexts...), eventTimes...)...)
+		order := fmt.Sprintf(`[{"field":%q,"order":%q},{"field":"timestamp"},{"field":"report"},{"field":"resource_title"},{"field":"property"},{"field":"message"},{"field":"new_value"},{"field":"line"}]`, field, pick(g, "asc", "desc"))
+		return "/events", []string{"query", spell(q), "order_by", order, "limit", fmt.Sprint(1 + g.IntN(20)), "offset", fmt.Sprint(g.IntN(30)), "include_total", "true"}
+	case 7:
+		return "/events", []string{"query", spell(q), "distinct_resources", "true", "distinct_start_time", "2026-03-02", "distinct_end_time", pick(g, "2026-03-05", "2026-04-01", "2026-03-01")}
+	}
+	return path, []string{"query", spell(q)}
+}
+
+func spell(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// TestEnginesAgree compares the answers of both engines to generated queries.
+func TestEnginesAgree(t *testing.T) {
+	t.Parallel()
+	var beds [2]*bed
+	for i, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		beds[i] = open(t, d).loadEach(t, 4, special...)
+		beds[i].submit(t, "deactivate node", 3, []byte(`{"certname":"web02.example.com","producer_timestamp":"2026-03-25T00:00:00Z"}`))
+	}
+	g := generator{rand.New(rand.NewPCG(1, 2))}
+	nonEmpty, refused := 0, 0
+	for n := range *generated {
+		path, pairs := g.request()
+		var answers [2]answer
+		var wg sync.WaitGroup
+		for i, b := range beds {
+			wg.Go(func() { answers[i] = b.get(path, pairs...) })
+		}
+		wg.Wait()
+		a, b := answers[0], answers[1]
+		if a.status != b.status || a.header.Get("X-Records") != b.header.Get("X-Records") {
+			t.Fatalf("%d: %s %q\nsqlite   %d %s %.300s\npostgres %d %s %.300s", n, path, pairs,
+				a.status, a.header.Get("X-Records"), a.body, b.status, b.header.Get("X-Records"), b.body)
+		}
+		if a.status != http.StatusOK {
+			if a.status != http.StatusBadRequest || a.body != b.body {
+				t.Fatalf("%s %q\nsqlite   %d %s\npostgres %d %s", path, pairs, a.status, a.body, b.status, b.body)
+			}
+			refused++
+			continue
+		}
+		ordered := len(pairs) > 2 && pairs[2] == "order_by"
+		left, right := parsed(t, a.body, ordered), parsed(t, b.body, ordered)
+		if !slices.Equal(left, right) {
+			for i := range min(len(left), len(right)) {
+				if left[i] != right[i] {
+					t.Errorf("first difference at %d\n%s\n%s", i, left[i], right[i])
+					break
+				}
+			}
+			t.Fatalf("%d: %s %q\nsqlite has %d rows, postgres %d", n, path, pairs, len(left), len(right))
+		}
+		if len(left) > 0 {
+			nonEmpty++
+		}
+	}
+	t.Logf("%d with rows, %d refused", nonEmpty, refused)
+	if nonEmpty < *generated/3 || refused > *generated/3 {
+		t.Errorf("%d of %d queries have rows, %d are refused: they compare too little", nonEmpty, *generated, refused)
+	}
+}
+
+func parsed(tb testing.TB, body string, ordered bool) []string {
+	tb.Helper()
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(body), &rows); err != nil {
+		tb.Fatalf("%v\n%.300s", err, body)
+	}
+	return spelledAll(tb, rows, ordered)
+}

@@ -1,0 +1,279 @@
+package query
+
+import "maps"
+
+// The tables and columns of the database are named in this file only, and in
+// what compiles counts and details: counts.go, reports.go.
+
+// fieldType is what a field holds, and with it which operators it takes.
+type fieldType int
+
+const (
+	typeText     fieldType = iota
+	typeHash               // SHA-1 as lower-case hex, 20 bytes in the table
+	typeTime               // Unix milliseconds
+	typeNumber             // integer
+	typeBool               // 0 or 1
+	typePath               // JSON array of text
+	typeJSON               // any JSON value, as canonical text
+	typeLatest             // latest_report?, which is a relation and no column
+	typeExpanded           // a list that is read back as a whole
+)
+
+// field is one name of an entity that queries can use.
+type field struct {
+	name     string
+	kind     fieldType
+	nullable bool
+	// alias and column say where the value is. A column of type text with a
+	// dictionary holds a number that the dictionary names.
+	alias, column string
+	dictionary    string
+	// unknowable is a field that the service is not told to show: always null.
+	unknowable bool
+}
+
+func (f *field) queryable() bool   { return f.kind != typeExpanded }
+func (f *field) extractable() bool { return f.kind != typeLatest }
+
+// join is a table beside the base table of an entity.
+type join struct {
+	alias, table string
+	// key is the column, alias first, that holds the id of the row joined.
+	keyAlias, key string
+	outer         bool
+	always        bool
+	large         bool // too many rows to test each of them without need
+}
+
+// relation is how a row is found by rows of another entity.
+type relation struct{ local, foreign string }
+
+// entity is a kind of row that queries ask for.
+type entity struct {
+	name         string
+	alias, table string // of the base; no table: nothing is ever stored
+	order        []string
+	joins        []join
+	fields       []*field
+	byName       map[string]*field
+	relations    map[string]relation
+	node         string // the column of the base row that names its node; empty: none
+}
+
+func (e *entity) join(alias string) *join {
+	for i := range e.joins {
+		if e.joins[i].alias == alias {
+			return &e.joins[i]
+		}
+	}
+	return nil
+}
+
+// names lists the fields that the filter lets through, in alphabetical order.
+func (e *entity) names(filter func(*field) bool) []string {
+	var names []string
+	for _, f := range e.fields {
+		if filter(f) {
+			names = append(names, f.name)
+		}
+	}
+	return sorted(names)
+}
+
+const (
+	words        = "run_words"
+	environments = "run_environments"
+	producers    = "run_producers"
+)
+
+// The numbers that the dictionary of words begins with.
+const (
+	wordSuccess = "1"
+	wordFailure = "2"
+	wordNoop    = "3"
+	wordSkipped = "4"
+)
+
+// entities makes the tables of all entities. Corrective changes are null
+// unless they are to be shown.
+func entities(corrective bool) map[string]*entity {
+	all := make(map[string]*entity)
+	for _, e := range []*entity{events(corrective), reports(corrective), nodes(corrective), environmentsEntity(), producersEntity()} {
+		all[e.name] = e
+	}
+	for _, name := range []string{"catalogs", "facts", "factsets", "fact_contents", "fact_paths", "inventory", "resources", "edges", "package_inventory", "packages"} {
+		all[name] = absentEntity(name)
+	}
+	for _, e := range all {
+		e.byName = make(map[string]*field, len(e.fields))
+		for _, f := range e.fields {
+			e.byName[f.name] = f
+		}
+	}
+	return all
+}
+
+// byCertname relates the entity to all others that have a certname.
+func byCertname(more map[string]relation) map[string]relation {
+	all := make(map[string]relation)
+	for _, name := range []string{
+		"events", "reports", "nodes", "catalogs", "facts", "factsets", "fact_contents",
+		"inventory", "resources", "edges", "package_inventory",
+	} {
+		all[name] = relation{"certname", "certname"}
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func events(corrective bool) *entity {
+	return &entity{
+		name: "events", alias: "e", table: "run_events", node: "node",
+		order: []string{"at", "report", "seq"},
+		joins: []join{
+			{alias: "r", table: "run_reports", keyAlias: "e", key: "report", always: true, large: true},
+			{alias: "n", table: "run_nodes", keyAlias: "e", key: "node"},
+			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true},
+			{alias: "c", table: "run_changes", keyAlias: "e", key: "change", large: true},
+		},
+		fields: []*field{
+			{name: "certname", alias: "n", column: "certname"},
+			{name: "report", kind: typeHash, alias: "r", column: "hash"},
+			{name: "status", alias: "e", column: "status", dictionary: words},
+			{name: "timestamp", kind: typeTime, alias: "e", column: "at"},
+			{name: "run_start_time", kind: typeTime, alias: "r", column: "start_time"},
+			{name: "run_end_time", kind: typeTime, alias: "r", column: "end_time"},
+			{name: "report_receive_time", kind: typeTime, alias: "r", column: "receive_time"},
+			{name: "resource_type", alias: "s", column: "type"},
+			{name: "resource_title", alias: "s", column: "title"},
+			{name: "property", nullable: true, alias: "c", column: "property"},
+			{name: "name", nullable: true, alias: "c", column: "name"},
+			{name: "new_value", kind: typeJSON, nullable: true, alias: "c", column: "new_value"},
+			{name: "old_value", kind: typeJSON, nullable: true, alias: "c", column: "old_value"},
+			{name: "message", nullable: true, alias: "c", column: "message"},
+			{name: "file", nullable: true, alias: "s", column: "file"},
+			{name: "line", kind: typeNumber, nullable: true, alias: "s", column: "line"},
+			{name: "containing_class", nullable: true, alias: "s", column: "containing_class"},
+			{name: "environment", alias: "r", column: "environment", dictionary: environments},
+			{name: "configuration_version", alias: "r", column: "configuration_version"},
+			{name: "containment_path", kind: typePath, nullable: true, alias: "s", column: "containment_path"},
+			{name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change", unknowable: !corrective},
+			{name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
+		},
+		relations: byCertname(map[string]relation{
+			"reports":      {"report", "hash"},
+			"environments": {"environment", "name"},
+		}),
+	}
+}
+
+func reports(corrective bool) *entity {
+	return &entity{
+		name: "reports", alias: "r", table: "run_reports", node: "node",
+		order: []string{"id"},
+		joins: []join{
+			{alias: "n", table: "run_nodes", keyAlias: "r", key: "node"},
+		},
+		fields: []*field{
+			{name: "hash", kind: typeHash, alias: "r", column: "hash"},
+			{name: "certname", alias: "n", column: "certname"},
+			{name: "environment", alias: "r", column: "environment", dictionary: environments},
+			{name: "status", nullable: true, alias: "r", column: "status", dictionary: words},
+			{name: "noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
+			{name: "noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
+			{name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change", unknowable: !corrective},
+			{name: "type", alias: "r", column: "type", dictionary: words},
+			{name: "puppet_version", alias: "r", column: "puppet_version", dictionary: words},
+			{name: "report_format", kind: typeNumber, alias: "r", column: "report_format"},
+			{name: "configuration_version", alias: "r", column: "configuration_version"},
+			{name: "start_time", kind: typeTime, alias: "r", column: "start_time"},
+			{name: "end_time", kind: typeTime, alias: "r", column: "end_time"},
+			{name: "producer_timestamp", kind: typeTime, alias: "r", column: "producer_timestamp"},
+			{name: "receive_time", kind: typeTime, alias: "r", column: "receive_time"},
+			{name: "producer", nullable: true, alias: "r", column: "producer", dictionary: producers},
+			{name: "transaction_uuid", nullable: true, alias: "r", column: "transaction_uuid"},
+			{name: "catalog_uuid", nullable: true, alias: "r", column: "catalog_uuid"},
+			{name: "code_id", nullable: true, alias: "r", column: "code_id", dictionary: words},
+			{name: "job_id", nullable: true, alias: "r", column: "job_id"},
+			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
+			{name: "resource_events", kind: typeExpanded, alias: "r", column: "events"},
+			{name: "logs", kind: typeExpanded, alias: "r", column: "logs"},
+			{name: "metrics", kind: typeExpanded, alias: "r", column: "metrics"},
+			{name: "latest_report?", kind: typeLatest, alias: "r", column: "id"},
+		},
+		relations: byCertname(map[string]relation{
+			"events":       {"hash", "report"},
+			"environments": {"environment", "name"},
+			"producers":    {"producer", "name"},
+		}),
+	}
+}
+
+func nodes(corrective bool) *entity {
+	return &entity{
+		name: "nodes", alias: "n", table: "run_nodes", node: "id",
+		order: []string{"id"},
+		joins: []join{
+			{alias: "r", table: "run_reports", keyAlias: "n", key: "latest_report", outer: true},
+		},
+		fields: []*field{
+			{name: "certname", alias: "n", column: "certname"},
+			{name: "deactivated", kind: typeTime, nullable: true, alias: "n", column: "deactivated_at"},
+			{name: "expired", kind: typeTime, nullable: true, alias: "n", column: "expired_at"},
+			{name: "report_timestamp", kind: typeTime, nullable: true, alias: "r", column: "end_time"},
+			{name: "report_environment", nullable: true, alias: "r", column: "environment", dictionary: environments},
+			{name: "latest_report_hash", kind: typeHash, nullable: true, alias: "r", column: "hash"},
+			{name: "latest_report_status", nullable: true, alias: "r", column: "status", dictionary: words},
+			{name: "latest_report_noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
+			{name: "latest_report_noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
+			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
+			{name: "latest_report_job_id", nullable: true, alias: "r", column: "job_id"},
+			{name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change", unknowable: !corrective},
+			// Catalogs and facts are never stored.
+			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
+			{name: "catalog_environment", nullable: true, alias: "n", column: "id", unknowable: true},
+			{name: "facts_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
+			{name: "facts_environment", nullable: true, alias: "n", column: "id", unknowable: true},
+		},
+		relations: byCertname(map[string]relation{
+			"environments": {"report_environment", "name"},
+		}),
+	}
+}
+
+func environmentsEntity() *entity {
+	return &entity{
+		name: "environments", alias: "v", table: environments,
+		order:  []string{"id"},
+		fields: []*field{{name: "name", alias: "v", column: "name"}},
+		relations: map[string]relation{
+			"events":  {"name", "environment"},
+			"reports": {"name", "environment"},
+			"nodes":   {"name", "report_environment"},
+		},
+	}
+}
+
+func producersEntity() *entity {
+	return &entity{
+		name: "producers", alias: "p", table: producers,
+		order:     []string{"id"},
+		fields:    []*field{{name: "name", alias: "p", column: "name"}},
+		relations: map[string]relation{"reports": {"name", "producer"}},
+	}
+}
+
+// absentEntity is known to the language, but nothing of it is ever stored.
+func absentEntity(name string) *entity {
+	e := &entity{name: name, alias: "x", relations: byCertname(nil)}
+	for _, f := range []string{
+		"certname", "environment", "name", "value", "path", "type", "title", "tags", "exported", "file", "line", "parameters",
+		"resource", "hash", "timestamp", "producer_timestamp", "producer", "version", "transaction_uuid", "catalog_uuid",
+		"code_id", "facts", "trusted", "package_name", "provider",
+		"source_type", "source_title", "target_type", "target_title", "relationship", "depth",
+	} {
+		e.fields = append(e.fields, &field{name: f, nullable: true, alias: "x", column: f, unknowable: true})
+	}
+	return e
+}

@@ -1,0 +1,53 @@
+package query
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Error is a query that is refused: the status and the text for the client.
+type Error struct {
+	Status int
+	Text   string
+	// JSON has the text sent as {"error": ...} instead of plain.
+	JSON bool
+	// cause is for the log only.
+	cause error
+}
+
+// Error returns the text for the client.
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns what is for the log only.
+func (e *Error) Unwrap() error { return e.cause }
+
+// refuse is a 400.
+func refuse(format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Text: fmt.Sprintf(format, args...)}
+}
+
+// quotedList joins names as the error texts do: 'a', 'b', and 'c'.
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = "'" + clip(n) + "'"
+	}
+	switch len(quoted) {
+	case 0:
+		return ""
+	case 1:
+		return quoted[0]
+	case 2:
+		return quoted[0] + " and " + quoted[1]
+	}
+	last := len(quoted) - 1
+	return strings.Join(quoted[:last], ", ") + ", and " + quoted[last]
+}
+
+func sorted(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,36 @@
+package query
+
+// expanded writes a list that a report is shown with. One report's list at a
+// time is in memory.
+func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
+	if f.column != "events" {
+		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
+			" AND d.report = " + s.column("r", "id") + ")", cellDeflate, f.column
+	}
+	corrective := "NULL"
+	if f := s.q.entity.byName["corrective_change"]; f != nil && !f.unknowable {
+		corrective = s.c.jsonBool("e.corrective_change")
+	}
+	object, list, json := "json_object", "json_group_array", func(col string) string { return "json(" + col + ")" }
+	at := "run_timestamp(e.at)"
+	if s.c.postgres() {
+		object, list, json = "json_build_object", "json_agg", func(col string) string { return col + "::json" }
+		at = `to_char(to_timestamp(e.at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
+	}
+	row := object + "('status', (SELECT name FROM run_words WHERE id = e.status), 'timestamp', " + at +
+		", 'resource_type', s.type, 'resource_title', s.title, 'property', c.property, 'name', c.name" +
+		", 'new_value', " + json("c.new_value") + ", 'old_value', " + json("c.old_value") +
+		", 'message', c.message, 'file', s.file, 'line', s.line, 'containing_class', s.containing_class" +
+		", 'containment_path', " + json("s.containment_path") + ", 'corrective_change', " + corrective + ")"
+	return "(SELECT CAST(COALESCE(" + list + "(" + row + "), '[]') AS TEXT) FROM run_events e" +
+		" JOIN run_resources s ON s.id = e.resource JOIN run_changes c ON c.id = e.change" +
+		" WHERE e.report = " + s.column("r", "id") + ")", cellJSON, "events"
+}
+
+// jsonBool is true, false or null of a column of 0, 1 and NULL.
+func (c *compiler) jsonBool(col string) string {
+	if c.postgres() {
+		return "(" + col + " = 1)"
+	}
+	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
+}

@@ -1,0 +1,85 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Explain returns how the database would answer a request.
+func (s *Service) Explain(tb testing.TB, r *http.Request, entity string, scope Scope) (sqlText, plan string) {
+	tb.Helper()
+	pl, err := s.admit(r, entity, scope)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	err = s.o.DB.Read(tb.Context(), func(ctx context.Context, db *sql.DB) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := s.prepare(ctx, tx); err != nil {
+			return err
+		}
+		c := s.compiler(pl)
+		var compiled *statement
+		if pl.counts != nil {
+			compiled = c.countRows(pl.counts[0])
+		} else {
+			compiled = c.rows(pl.query)
+		}
+		defer compiled.release()
+		sqlText = compiled.sql
+		explain := "EXPLAIN QUERY PLAN "
+		if s.o.DB.Dialect() == store.Postgres {
+			explain = "EXPLAIN "
+			// The tables of a test are small; only this shows which index serves.
+			if _, err := tx.ExecContext(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.QueryContext(ctx, explain+compiled.sql, compiled.args...) //nolint:gosec // what the service would ask
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		columns, _ := rows.Columns()
+		var lines []string
+		for rows.Next() {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = new(sql.NullString)
+			}
+			if err := rows.Scan(cells...); err != nil {
+				return err
+			}
+			lines = append(lines, cells[len(cells)-1].(*sql.NullString).String)
+		}
+		plan = strings.Join(lines, "\n")
+		return rows.Err()
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return sqlText, plan
+}
+
+// HeldPatterns is how many patterns are known to SQL.
+func HeldPatterns() (n int) {
+	patterns.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// Occupy takes all places of wide queries and returns how to give them back.
+func (s *Service) Occupy(tb testing.TB) (release func()) {
+	tb.Helper()
+	if err := s.wide.Acquire(tb.Context(), int64(s.o.Wide)); err != nil {
+		tb.Fatal(err)
+	}
+	return func() { s.wide.Release(int64(s.o.Wide)) }
+}

@@ -1,0 +1,109 @@
+package query_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func TestCorrectiveChange(t *testing.T) {
+	t.Parallel()
+	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, d, func(o *query.Options) { o.CorrectiveChange = true })
+			b.submit(t, "store report", 8, []byte(specialReport))
+			for q, want := range map[string]int{
+				`["=","corrective_change",true]`:         1,
+				`["not",["=","corrective_change",true]]`: 1,
+				`["null?","corrective_change",true]`:     2,
+			} {
+				wantEqual(t, q, b.count(t, "/events", q), want)
+			}
+			row := b.rows(t, "/reports")[0]
+			wantEqual(t, "report", row["corrective_change"], any(true))
+			shown := make(map[any]int)
+			for _, e := range row["resource_events"].(map[string]any)["data"].([]any) {
+				shown[e.(map[string]any)["corrective_change"]]++
+			}
+			wantEqual(t, "events of the report", shown, map[any]int{true: 1, false: 1, nil: 2})
+		})
+	}
+}
+
+// TestWideQueriesWait holds that queries without a bound cannot take all
+// connections, and that others are not held up by them.
+func TestWideQueriesWait(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite, func(o *query.Options) { o.Timeout = 50 * time.Millisecond })
+	release := b.Occupy(t)
+	a := b.get("/events", "query", `["~","message","x"]`)
+	if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "too many queries") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for _, q := range []string{`["=","certname","x"]`, `[">","timestamp","2026"]`, `["=","latest_report?",true]`} {
+		wantEqual(t, q, b.get("/events", "query", q).body, "[]")
+	}
+	release()
+	wantEqual(t, "after", b.get("/events").body, "[]")
+}
+
+// TestSlowExpression holds that a pattern which backtracks without end is
+// refused in the middle of a statement.
+func TestSlowExpression(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite)
+	b.submit(t, "store report", 8, []byte(strings.Replace(specialReport, "nïcode", "b"+strings.Repeat("a", 3000), 1)))
+	a := b.get("/events", "query", `["~","message","^(a*)*\\1*(?=b)b(a*)*(a*)*(a*)*!$"]`)
+	if a.status != http.StatusBadRequest || a.body != "ERROR: the regular expression takes too long on one value" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	wantEqual(t, "held patterns of this test", b.get("/events", "query", `["~","message","^(.)b"]`).status, http.StatusOK)
+}
+
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite)
+	if err := b.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.get("/events"); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "database is not available") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// leaver is a client that goes after the first piece of an answer.
+type leaver struct {
+	*httptest.ResponseRecorder
+	pieces int
+}
+
+var errLeft = errors.New("the client left")
+
+func (l *leaver) Write(b []byte) (int, error) {
+	if l.pieces++; l.pieces > 1 {
+		return 0, errLeft
+	}
+	return l.ResponseRecorder.Write(b)
+}
+
+// TestBrokenAnswer holds that an answer which ends early breaks the connection
+// instead of looking whole.
+func TestBrokenAnswer(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite).load(t)
+	defer func() {
+		if r := recover(); r != http.ErrAbortHandler {
+			t.Errorf("recovered %v, want %v", r, http.ErrAbortHandler)
+		}
+		wantEqual(t, "the next", b.get("/events", "limit", "1").status, http.StatusOK)
+	}()
+	b.Serve(&leaver{ResponseRecorder: httptest.NewRecorder()}, request("/events"), "events", query.Scope{})
+	t.Error("the answer came to an end")
+}

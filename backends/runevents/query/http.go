@@ -1,0 +1,210 @@
+package query
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Serve answers a query request for one of the entities "events", "reports",
+// "event-counts", "aggregate-event-counts", "nodes", "environments", or, with
+// an empty entity, for what the query itself names (the root endpoint). With a
+// scope, "metrics" and "logs" are the arrays of one report. It writes success
+// and errors alike; an answer that breaks in the middle ends the connection.
+func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
+	pl, err := s.admit(r, entity, scope)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
+	defer whole.Stop()
+	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r)}
+	out.watch = time.AfterFunc(s.o.Timeout, func() { cancel(errTimeout) })
+	defer out.watch.Stop()
+	err = s.execute(ctx, pl, out)
+	if err == nil {
+		err = out.close()
+	}
+	switch {
+	case err == nil:
+	case !out.begun:
+		s.fail(w, r, settle(ctx, err))
+	default:
+		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
+			s.o.Logger.Warn("answer broken off", zap.Error(err))
+		}
+		// The status is out; only a broken connection tells the client.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// admit checks a request before the database is asked.
+func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, error) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		return nil, &Error{Status: http.StatusMethodNotAllowed, Text: "queries must be made via GET or POST"}
+	}
+	if !acceptsJSON(r.Header.Values("Accept")) {
+		return nil, &Error{Status: http.StatusNotAcceptable, Text: "must accept application/json"}
+	}
+	p, err := readParams(r, entity)
+	if err != nil {
+		return nil, err
+	}
+	return s.plan(entity, p, scope)
+}
+
+func acceptsJSON(accept []string) bool {
+	if len(accept) == 0 {
+		return true
+	}
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		media, quality, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(media)) {
+		case "application/json", "application/*", "*/*", "":
+			if !refused(quality) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refused reads "q=0", which means "not this".
+func refused(parameters string) bool {
+	for p := range strings.SplitSeq(parameters, ";") {
+		name, v, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if q, err := strconv.ParseFloat(v, 64); strings.EqualFold(name, "q") && err == nil && q == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, quality, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			return !refused(quality)
+		}
+	}
+	return false
+}
+
+// fail writes an error.
+func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := asError(err)
+	if e == nil {
+		if r.Context().Err() != nil {
+			panic(http.ErrAbortHandler) // nobody is there to read it
+		}
+		s.o.Logger.Error("query failed", zap.Error(err))
+		e = &Error{Status: http.StatusInternalServerError, Text: "the query failed; the reason is in the log of the server"}
+	}
+	if e.cause != nil {
+		s.o.Logger.Warn("query failed", zap.Error(e.cause))
+	}
+	h := w.Header()
+	if e.Status == http.StatusMethodNotAllowed {
+		h.Set("Allow", "GET, HEAD, POST")
+	}
+	body := []byte(e.Text)
+	h.Set("Content-Type", "text/plain;charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if e.JSON {
+		h.Set("Content-Type", "application/json;charset=utf-8")
+		body = append(appendString([]byte(`{"error":`), e.Text), '}')
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(body) // the client is gone, or has it
+}
+
+// outputSize is how much of an answer is gathered before it is sent.
+const outputSize = 32 << 10
+
+// output is the body of a success. The status is sent with the first piece.
+type output struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	watch   *time.Timer // ends the query unless rows come
+	gzip    bool
+	total   string // X-Records
+	begun   bool
+	buf     []byte
+	packer  *gzip.Writer
+	to      io.Writer
+}
+
+var packers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
+
+// Write gathers pieces and sends them on when there is enough.
+func (o *output) Write(b []byte) (int, error) {
+	o.buf = append(o.buf, b...)
+	if len(o.buf) < outputSize {
+		return len(b), nil
+	}
+	return len(b), o.flush()
+}
+
+func (o *output) begin() {
+	o.begun = true
+	h := o.w.Header()
+	h.Set("Content-Type", "application/json;charset=utf-8")
+	h.Set("Vary", "Accept-Encoding, User-Agent")
+	if o.total != "" {
+		h.Set("X-Records", o.total)
+	}
+	o.to = o.w
+	if o.gzip {
+		h.Set("Content-Encoding", "gzip")
+		o.packer = packers.Get().(*gzip.Writer)
+		o.packer.Reset(o.w)
+		o.to = o.packer
+	}
+	o.w.WriteHeader(http.StatusOK)
+}
+
+func (o *output) flush() error {
+	if !o.begun {
+		o.begin()
+	}
+	o.watch.Reset(o.timeout)
+	// Not every writer has deadlines; those that have bound a client that does
+	// not read.
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
+	if _, err := o.to.Write(o.buf); err != nil {
+		return &clientError{err}
+	}
+	o.buf = o.buf[:0]
+	return nil
+}
+
+// close sends the rest.
+func (o *output) close() error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if o.packer != nil {
+		err := o.packer.Close()
+		packers.Put(o.packer)
+		o.packer = nil
+		if err != nil {
+			return &clientError{err}
+		}
+	}
+	_ = o.control.SetWriteDeadline(time.Time{})
+	return nil
+}

@@ -1,0 +1,326 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+var errNotJSON = errors.New("not JSON")
+
+// Bounds of a query, whatever language it is written in.
+const (
+	maxQueryBytes = 1 << 20
+	maxDepth      = 64
+	maxValues     = 20_000 // below the 32,766 parameters that SQLite takes
+)
+
+// bounds limit one JSON text.
+type bounds struct{ depth, values int }
+
+var queryBounds = bounds{depth: maxDepth, values: maxValues}
+
+// jsonError is a text that is no JSON, with the place of the fault.
+type jsonError struct {
+	offset int
+	reason string
+}
+
+func (e *jsonError) Error() string { return e.reason }
+
+// describe is the text for the client: place, input, caret, reason.
+func (e *jsonError) describe(input string) string {
+	before := input[:min(e.offset, len(input))]
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	shown := input
+	if len(shown) > quotedMax {
+		shown = strings.ToValidUTF8(shown[:quotedMax], "") + "..."
+	}
+	return fmt.Sprintf("Json parse error at line %d, column %d:\n\n%s\n%s^\n\n%s",
+		line, column, shown, strings.Repeat(" ", min(max(0, column-2), quotedMax)), e.reason)
+}
+
+// parser reads one JSON text.
+type parser struct {
+	in     string
+	pos    int
+	limits bounds
+}
+
+// parseJSON reads a text that is one JSON value. Blank text gives nil.
+func parseJSON(in string, limits bounds) (*value, error) {
+	p := &parser{in: in, limits: limits}
+	if p.blank(); p.pos == len(in) {
+		return nil, nil //nolint:nilnil // blank: no value, and no fault either
+	}
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.blank(); p.pos < len(in) {
+		return nil, p.unexpected("the end of the input")
+	}
+	return v, nil
+}
+
+func (p *parser) blank() {
+	for p.pos < len(p.in) && strings.IndexByte(" \t\r\n", p.in[p.pos]) >= 0 {
+		p.pos++
+	}
+}
+
+func (p *parser) fail(offset int, format string, args ...any) error {
+	return &jsonError{offset: offset, reason: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) unexpected(want string) error {
+	r, size := utf8.DecodeRuneInString(p.in[p.pos:])
+	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
+}
+
+// unclosed is the fault of a list or object that the input ends in.
+func (p *parser) unclosed(what string, start int) error {
+	before := p.in[:start]
+	return p.fail(len(p.in), "Unexpected end-of-input: expected close marker for %s (start marker at [Source: (StringReader); line: %d, column: %d])",
+		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+}
+
+func (p *parser) value(depth int) (*value, error) {
+	if p.limits.values--; p.limits.values < 0 {
+		return nil, p.fail(p.pos, "the text holds too many values")
+	}
+	p.blank()
+	if p.pos == len(p.in) {
+		return nil, p.fail(p.pos, "Unexpected end-of-input within/between the entries of a value")
+	}
+	switch c := p.in[p.pos]; {
+	case c == '[' || c == '{':
+		if depth >= p.limits.depth {
+			return nil, p.fail(p.pos, "lists are nested more than %d deep", p.limits.depth)
+		}
+		if c == '[' {
+			return p.list(depth)
+		}
+		return p.object(depth)
+	case c == '"':
+		s, err := p.string()
+		if err != nil {
+			return nil, err
+		}
+		return textValue(s), nil
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	}
+	end := p.pos
+	for end < len(p.in) && isWord(p.in[end]) {
+		end++
+	}
+	word := p.in[p.pos:end]
+	if word == "" {
+		return nil, p.unexpected("a valid value (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
+	}
+	p.pos = end
+	switch word {
+	case "null":
+		return &value{}, nil
+	case "true", "false":
+		return boolValue(word == "true"), nil
+	}
+	return nil, p.fail(end+1, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')", clip(word))
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
+}
+
+func (p *parser) list(depth int) (*value, error) {
+	start := p.pos
+	p.pos++
+	v := listValue()
+	for {
+		if p.blank(); p.pos == len(p.in) {
+			return nil, p.unclosed("Array", start)
+		}
+		if p.in[p.pos] == ']' && len(v.items) == 0 {
+			p.pos++
+			return v, nil
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		v.items = append(v.items, item)
+		if p.blank(); p.pos == len(p.in) {
+			return nil, p.unclosed("Array", start)
+		}
+		switch p.in[p.pos] {
+		case ',':
+			p.pos++
+		case ']':
+			p.pos++
+			return v, nil
+		default:
+			return nil, p.unexpected("comma to separate Array entries")
+		}
+	}
+}
+
+func (p *parser) object(depth int) (*value, error) {
+	start := p.pos
+	p.pos++
+	v := &value{kind: kindObject}
+	for {
+		if p.blank(); p.pos == len(p.in) {
+			return nil, p.unclosed("Object", start)
+		}
+		if p.in[p.pos] == '}' && len(v.members) == 0 {
+			p.pos++
+			return v, nil
+		}
+		if p.in[p.pos] != '"' {
+			return nil, p.unexpected("double-quote to start field name")
+		}
+		key, err := p.string()
+		if err != nil {
+			return nil, err
+		}
+		if p.blank(); p.pos == len(p.in) {
+			return nil, p.unclosed("Object", start)
+		}
+		if p.in[p.pos] != ':' {
+			return nil, p.unexpected("a colon to separate field name and value")
+		}
+		p.pos++
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		v.members = append(v.members, member{key, item})
+		if p.blank(); p.pos == len(p.in) {
+			return nil, p.unclosed("Object", start)
+		}
+		switch p.in[p.pos] {
+		case ',':
+			p.pos++
+		case '}':
+			p.pos++
+			return v, nil
+		default:
+			return nil, p.unexpected("comma to separate Object entries")
+		}
+	}
+}
+
+func (p *parser) digits() int {
+	start := p.pos
+	for p.pos < len(p.in) && p.in[p.pos] >= '0' && p.in[p.pos] <= '9' {
+		p.pos++
+	}
+	return p.pos - start
+}
+
+func (p *parser) number() (*value, error) {
+	start := p.pos
+	if p.in[p.pos] == '-' {
+		p.pos++
+	}
+	first := p.pos
+	n := p.digits()
+	if n == 0 || n > 1 && p.in[first] == '0' {
+		return nil, p.fail(first+1, "Invalid numeric value")
+	}
+	if p.pos < len(p.in) && p.in[p.pos] == '.' {
+		p.pos++
+		if p.digits() == 0 {
+			return nil, p.fail(p.pos+1, "Decimal point not followed by a digit")
+		}
+	}
+	if p.pos < len(p.in) && (p.in[p.pos] == 'e' || p.in[p.pos] == 'E') {
+		p.pos++
+		if p.pos < len(p.in) && (p.in[p.pos] == '+' || p.in[p.pos] == '-') {
+			p.pos++
+		}
+		if p.digits() == 0 {
+			return nil, p.fail(p.pos+1, "Exponent indicator not followed by a digit")
+		}
+	}
+	if p.pos < len(p.in) && isWord(p.in[p.pos]) {
+		return nil, p.unexpected("the end of a number")
+	}
+	return numberValue(p.in[start:p.pos]), nil
+}
+
+func (p *parser) string() (string, error) {
+	p.pos++
+	var b strings.Builder
+	for p.pos < len(p.in) {
+		switch c := p.in[p.pos]; {
+		case c == '"':
+			p.pos++
+			return b.String(), nil
+		case c == '\\':
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			b.WriteRune(r)
+		case c < 0x20:
+			return "", p.fail(p.pos+1, "Illegal unquoted character ((CTRL-CHAR, code %d)): has to be escaped using backslash to be included in string value", c)
+		default:
+			// Bytes that are no UTF-8 become U+FFFD.
+			r, size := utf8.DecodeRuneInString(p.in[p.pos:])
+			b.WriteRune(r)
+			p.pos += size
+		}
+	}
+	return "", p.fail(len(p.in), "Unexpected end-of-input: was expecting closing quote for a string value")
+}
+
+var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape reads what follows a backslash. A half of a surrogate pair alone
+// becomes U+FFFD.
+func (p *parser) escape() (rune, error) {
+	p.pos++
+	if p.pos == len(p.in) {
+		return 0, p.fail(p.pos, "Unexpected end-of-input in character escape sequence")
+	}
+	c := p.in[p.pos]
+	p.pos++
+	if r, ok := escapes[c]; ok {
+		return r, nil
+	}
+	if c != 'u' {
+		p.pos--
+		return 0, p.unexpected("a character that can be escaped")
+	}
+	r, ok := hex4(p.in[p.pos:])
+	if !ok {
+		return 0, p.fail(p.pos+1, "Unexpected character in an escape sequence: expected four hex digits")
+	}
+	p.pos += 4
+	if !utf16.IsSurrogate(r) {
+		return r, nil
+	}
+	if strings.HasPrefix(p.in[p.pos:], `\u`) {
+		if low, ok := hex4(p.in[p.pos+2:]); ok {
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				p.pos += 6
+				return pair, nil
+			}
+		}
+	}
+	return utf8.RuneError, nil
+}
+
+func hex4(s string) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:4], 16, 16)
+	return rune(n), err == nil
+}

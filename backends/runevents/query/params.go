@@ -1,0 +1,257 @@
+package query
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	paging    = "limit offset order_by include_total"
+	distincts = "distinct_resources distinct_start_time distinct_end_time"
+	counting  = "summarize_by count_by counts_filter"
+	// inert parameters change nothing in the answer.
+	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
+)
+
+// allowed are the parameters of each endpoint; the empty name is the root.
+var allowed = map[string][]string{
+	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
+	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),
+	"aggregate-event-counts": strings.Fields("query " + distincts + " " + counting + " " + inert),
+	"logs":                   strings.Fields(inert),
+	"metrics":                strings.Fields(inert),
+	"":                       strings.Fields("query " + paging + " " + inert),
+}
+
+// params are the parameters of one request, from the URL or a JSON body. Those
+// of a URL are strings.
+type params map[string]*value
+
+// readParams reads and checks the names of the parameters.
+func readParams(r *http.Request, entity string) (params, error) {
+	names, ok := allowed[entity]
+	if !ok {
+		names = allowed[""]
+	}
+	p := make(params)
+	if len(r.URL.RawQuery) > maxQueryBytes {
+		return nil, refuse("the query string is longer than %d bytes", maxQueryBytes)
+	}
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if pair == "" {
+			continue
+		}
+		k, v, _ := strings.Cut(pair, "=")
+		key, err := url.QueryUnescape(k)
+		text, err2 := url.QueryUnescape(v)
+		if err != nil || err2 != nil {
+			return nil, refuse("the query string holds a %% that begins no escape")
+		}
+		if err := p.add(names, key, textValue(text)); err != nil {
+			return nil, err
+		}
+	}
+	if r.Method != http.MethodPost {
+		return p, nil
+	}
+	return p, p.readBody(r, names)
+}
+
+func (p params) add(names []string, key string, v *value) error {
+	if !slices.Contains(names, key) {
+		return refuse("Unsupported query parameter '%s'", clip(key))
+	}
+	if _, twice := p[key]; twice {
+		return refuse("Query parameter '%s' is given more than once", key)
+	}
+	p[key] = v
+	return nil
+}
+
+func (p params) readBody(r *http.Request, names []string) error {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxQueryBytes+1))
+	if err != nil {
+		return refuse("the body could not be read")
+	}
+	if len(raw) > maxQueryBytes {
+		return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(maxQueryBytes) + " bytes"}
+	}
+	kind := r.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") && (len(raw) > 0 || kind != "") {
+		if err == nil {
+			kind = media
+		}
+		return &Error{Status: http.StatusUnsupportedMediaType, Text: "content type " + clip(kind) + " not supported"}
+	}
+	body, err := parse(string(raw))
+	if err != nil || body == nil || body.kind == kindNull {
+		return err
+	}
+	if body.kind != kindObject {
+		return refuse("the body must be a JSON object with the parameters as its keys")
+	}
+	for _, m := range body.members {
+		if err := p.add(names, m.key, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads JSON of a client and describes what is wrong with it.
+func parse(text string) (*value, error) {
+	v, err := parseJSON(text, queryBounds)
+	if fault, ok := errors.AsType[*jsonError](err); ok {
+		return nil, refuse("%s", fault.describe(text))
+	}
+	return v, err
+}
+
+// query is the parameter "query" as JSON; nil: all rows.
+func (p params) query() (*value, error) {
+	v := p["query"]
+	if v == nil {
+		return nil, nil //nolint:nilnil // no query is a query for everything
+	}
+	if v.isText() {
+		var err error
+		if v, err = parse(v.text); err != nil {
+			return nil, err
+		}
+	}
+	if v != nil && v.kind != kindList && v.kind != kindNull {
+		return nil, refuse("the query must be a JSON array, not %s", v.notation())
+	}
+	return v, nil
+}
+
+func (p params) flag(name string) bool {
+	v := p[name]
+	return v != nil && (v.kind == kindBool && v.truth || v.isText() && v.text == "true")
+}
+
+func limitOf(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 {
+		return 0, refuse("Illegal value '%s' for :limit; expected a positive non-zero integer.", clip(text))
+	}
+	return n, nil
+}
+
+func offsetOf(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, refuse("Illegal value '%s' for :offset; expected a non-negative integer.", clip(text))
+	}
+	return n, nil
+}
+
+// orderTerm is one entry of the parameter "order_by".
+type orderTerm struct {
+	field string
+	desc  bool
+}
+
+// order reads the parameter "order_by".
+func (p params) order() ([]orderTerm, error) {
+	v := p["order_by"]
+	if v == nil {
+		return nil, nil
+	}
+	shown := v.plain()
+	if v.isText() {
+		inURL := v.text
+		parsed, err := parseJSON(inURL, queryBounds)
+		if err != nil {
+			return nil, refuse("Illegal value '%s' for :order_by; expected a JSON array of maps.", shown)
+		}
+		if v = parsed; v == nil {
+			return nil, nil
+		}
+	}
+	if v.kind == kindNull {
+		return nil, nil
+	}
+	if !v.isList() || len(v.items) > maxColumns {
+		return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
+	}
+	var terms []orderTerm
+	for _, item := range v.items {
+		if item.kind != kindObject {
+			return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
+		}
+		name := item.member("field")
+		if name == nil {
+			return nil, refuse("Illegal value '%s' in :order_by; missing required key field.", item.notation())
+		}
+		term := orderTerm{field: name.plain()}
+		if order := item.member("order"); order != nil && order.kind != kindNull {
+			word := strings.ToLower(order.plain())
+			if !order.isText() || word != "asc" && word != "desc" {
+				return nil, refuse("Illegal value '%s' in :order_by; 'order' must be either 'asc' or 'desc'", item.notation())
+			}
+			term.desc = word == "desc"
+		}
+		for _, m := range item.members {
+			if m.key != "field" && m.key != "order" {
+				return nil, refuse("Illegal value '%s' in :order_by; unknown key '%s'.", item.notation(), clip(m.key))
+			}
+		}
+		terms = append(terms, term)
+	}
+	return terms, nil
+}
+
+// page is what a request says about order and paging.
+type page struct {
+	order         []orderTerm
+	limit, offset int64
+	paged, total  bool
+}
+
+func (p params) page() (pg page, err error) {
+	// A JSON array is what a body has to give.
+	if pg.order, err = p.order(); err != nil {
+		return pg, err
+	}
+	pg.total = p.flag("include_total")
+	if v := p["limit"]; v != nil && v.kind != kindNull {
+		pg.paged = true
+		if pg.limit, err = limitOf(v.plain()); err != nil {
+			return pg, err
+		}
+	}
+	if v := p["offset"]; v != nil && v.kind != kindNull {
+		pg.paged = true
+		pg.offset, err = offsetOf(v.plain())
+	}
+	return pg, err
+}
+
+// window reads the parameters of distinct_resources; nil: absent.
+func (p params) window() (*window, error) {
+	flag, start, end := p["distinct_resources"], p["distinct_start_time"], p["distinct_end_time"]
+	switch {
+	case flag == nil && start == nil && end == nil:
+		return nil, nil //nolint:nilnil // no window is one without bounds
+	case flag == nil:
+		return nil, refuse("'distinct_resources' query parameter must accompany parameters 'distinct_start_time' and 'distinct_end_time'")
+	case start == nil || end == nil:
+		return nil, refuse("'distinct_resources' query parameter requires accompanying parameters 'distinct_start_time' and 'distinct_end_time'")
+	}
+	from, err := timeValue(start)
+	to, err2 := timeValue(end)
+	if err != nil || err2 != nil {
+		return nil, refuse("query parameters 'distinct_start_time' and 'distinct_end_time' must be valid datetime strings: %s %s", start.plain(), end.plain())
+	}
+	if flag.kind == kindBool && !flag.truth || flag.isText() && flag.text == "false" {
+		return nil, nil //nolint:nilnil // switched off
+	}
+	return &window{start: from, end: to}, nil
+}

@@ -1,0 +1,464 @@
+package query
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+// Bounds of one regular expression.
+const (
+	maxPatternBytes = 1_000
+	maxPatternCost  = 10_000 // atoms, repetitions counted out
+	matchTimeout    = 2 * time.Second
+)
+
+var errMatchTimeout = errors.New("the regular expression takes too long on one value")
+
+// pattern is a checked regular expression of PostgreSQL.
+type pattern struct {
+	source string
+	// One of these two, made at first use: PostgreSQL never asks for it.
+	compile func() (matcher, error)
+}
+
+type matcher interface {
+	MatchString(s string) (bool, error)
+}
+
+// linear matches in time linear in the text.
+type linear struct{ re *regexp.Regexp }
+
+func (l linear) MatchString(s string) (bool, error) { return l.re.MatchString(s), nil }
+
+// backtracking serves what a linear matcher cannot: look-around, back
+// references and the boundaries of words. A time limit bounds it.
+type backtracking struct{ re *regexp2.Regexp }
+
+func (b backtracking) MatchString(s string) (bool, error) {
+	ok, err := b.re.MatchString(s)
+	if err != nil {
+		return false, errMatchTimeout
+	}
+	return ok, nil
+}
+
+// compilePattern checks an advanced regular expression. The fault is told in
+// the words of PostgreSQL.
+func compilePattern(source string) (*pattern, error) {
+	if len(source) > maxPatternBytes {
+		return nil, refuse("a regular expression may have up to %d bytes", maxPatternBytes)
+	}
+	t := &translator{in: []rune(source)}
+	if err := t.run(); err != nil {
+		return nil, refuse("ERROR: invalid regular expression: %s", err)
+	}
+	text, hard := t.out.String(), t.hard
+	return &pattern{source: source, compile: sync.OnceValues(func() (matcher, error) {
+		if !hard {
+			re, err := regexp.Compile(text)
+			if err != nil {
+				return nil, refuse("ERROR: invalid regular expression: regular expression is too complex")
+			}
+			return linear{re}, nil
+		}
+		re, err := regexp2.Compile(text)
+		if err != nil {
+			return nil, refuse("ERROR: invalid regular expression: regular expression is too complex")
+		}
+		re.MatchTimeout = matchTimeout
+		return backtracking{re}, nil
+	})}, nil
+}
+
+// patterns are those of the queries that run on SQLite now: a function of SQL
+// is known to the whole process, and takes the number of a pattern.
+var patterns struct {
+	sync.Map // int64 -> matcher
+	last     atomic.Int64
+}
+
+// hold makes a matcher known to SQL until the release.
+func holdPattern(m matcher) (id int64) {
+	id = patterns.last.Add(1)
+	patterns.Store(id, m)
+	return id
+}
+
+func releasePattern(id int64) { patterns.Delete(id) }
+
+func match(id int64, s string) (bool, error) {
+	m, ok := patterns.Load(id)
+	if !ok {
+		return false, errors.New("query: unknown pattern")
+	}
+	return m.(matcher).MatchString(s)
+}
+
+// errs of PostgreSQL's regular expressions.
+var (
+	errParens     = errors.New("parentheses () not balanced")
+	errBrackets   = errors.New("brackets [] not balanced")
+	errBraces     = errors.New("braces {} not balanced")
+	errOperand    = errors.New("quantifier operand invalid")
+	errEscape     = errors.New(`invalid escape \ sequence`)
+	errOption     = errors.New("invalid embedded option")
+	errRange      = errors.New("invalid character range")
+	errCount      = errors.New("invalid repetition count(s)")
+	errClass      = errors.New("invalid character class")
+	errCollating  = errors.New("invalid collating element")
+	errReference  = errors.New("invalid backreference number")
+	errTooComplex = errors.New("regular expression is too complex")
+)
+
+// translator rewrites an advanced regular expression into the syntax that both
+// matchers share.
+type translator struct {
+	in  []rune
+	pos int
+	out strings.Builder
+	// hard is a pattern that needs backtracking.
+	hard bool
+
+	literal, expanded    bool
+	ignoreCase           bool
+	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ stop there
+
+	groups int // opened so far
+	closed []bool
+	around int // depth of look-around, in which nothing captures
+	depth  int
+}
+
+const maxGroups = 100
+
+func (t *translator) run() error {
+	if err := t.director(); err != nil {
+		return err
+	}
+	if t.ignoreCase {
+		t.out.WriteString("(?i:")
+	}
+	if t.literal {
+		for _, r := range t.in[t.pos:] {
+			t.char(r)
+		}
+	} else {
+		cost, err := t.alternatives()
+		if err != nil {
+			return err
+		}
+		if t.pos < len(t.in) {
+			return errParens // a closing one, nothing else ends this early
+		}
+		if cost > maxPatternCost {
+			return errTooComplex
+		}
+	}
+	if t.ignoreCase {
+		t.out.WriteString(")")
+	}
+	return nil
+}
+
+func (t *translator) have(s string) bool {
+	return strings.HasPrefix(string(t.in[t.pos:min(len(t.in), t.pos+len(s))]), s)
+}
+
+// director reads what may stand before everything: ***: or ***=, and options.
+func (t *translator) director() error {
+	switch {
+	case t.have("***="):
+		t.pos += 4
+		t.literal = true
+		return nil
+	case t.have("***:"):
+		t.pos += 4
+	case t.have("***"):
+		return errOperand
+	}
+	if !t.have("(?") || t.pos+2 >= len(t.in) || !isLetter(t.in[t.pos+2]) {
+		return nil
+	}
+	for t.pos += 2; ; t.pos++ {
+		if t.pos == len(t.in) {
+			return errOption
+		}
+		switch t.in[t.pos] {
+		case ')':
+			t.pos++
+			return nil
+		case 'c':
+			t.ignoreCase = false
+		case 'i':
+			t.ignoreCase = true
+		case 'm', 'n':
+			t.lines, t.dotExcludesNL = true, true
+		case 'p':
+			t.lines, t.dotExcludesNL = false, true
+		case 'w':
+			t.lines, t.dotExcludesNL = true, false
+		case 's':
+			t.lines, t.dotExcludesNL = false, false
+		case 'x':
+			t.expanded = true
+		case 't':
+			t.expanded = false
+		case 'q':
+			t.literal = true
+		default:
+			return errOption
+		}
+	}
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
+
+// skip passes comments, and in the expanded syntax blanks.
+func (t *translator) skip() {
+	for t.pos < len(t.in) {
+		switch {
+		case t.have("(?#"):
+			for t.pos < len(t.in) && t.in[t.pos] != ')' {
+				t.pos++
+			}
+			t.pos = min(t.pos+1, len(t.in)) // one that is not closed goes to the end
+		case t.expanded && strings.ContainsRune(" \t\n\r\v\f", t.in[t.pos]):
+			t.pos++
+		case t.expanded && t.in[t.pos] == '#':
+			for t.pos < len(t.in) && t.in[t.pos] != '\n' {
+				t.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (t *translator) alternatives() (cost int, err error) {
+	if t.depth++; t.depth > maxGroups {
+		return 0, errTooComplex
+	}
+	defer func() { t.depth-- }()
+	for {
+		n, err := t.branch()
+		if err != nil {
+			return 0, err
+		}
+		if cost += n + 1; cost > maxPatternCost {
+			return 0, errTooComplex
+		}
+		if t.pos == len(t.in) || t.in[t.pos] != '|' {
+			return cost, nil
+		}
+		t.pos++
+		t.out.WriteByte('|')
+	}
+}
+
+// branch reads atoms up to the end, a bar or a closing parenthesis.
+func (t *translator) branch() (cost int, err error) {
+	for {
+		t.skip()
+		if t.pos == len(t.in) || t.in[t.pos] == '|' || t.in[t.pos] == ')' {
+			return cost, nil
+		}
+		n, constraint, err := t.atom()
+		if err != nil {
+			return 0, err
+		}
+		if !constraint {
+			if n, err = t.quantifier(n); err != nil {
+				return 0, err
+			}
+		}
+		if cost += n; cost > maxPatternCost {
+			return 0, errTooComplex
+		}
+	}
+}
+
+// atom writes what can be repeated, or a constraint, which cannot.
+func (t *translator) atom() (cost int, constraint bool, err error) {
+	switch c := t.in[t.pos]; c {
+	case '(':
+		return t.group()
+	case '*', '+', '?':
+		return 0, false, errOperand
+	case '{':
+		if t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1]) {
+			return 0, false, errOperand
+		}
+	case '^':
+		t.pos++
+		t.write(t.lines, `(?m:^)`, `\A`)
+		return 1, true, nil
+	case '$':
+		t.pos++
+		t.write(t.lines, `(?m:$)`, `\z`)
+		return 1, true, nil
+	case '.':
+		t.pos++
+		t.write(t.dotExcludesNL, `[^\n]`, `(?s:.)`)
+		return 1, false, nil
+	case '[':
+		return t.bracket()
+	case '\\':
+		return t.escape()
+	}
+	t.char(t.in[t.pos])
+	t.pos++
+	return 1, false, nil
+}
+
+func (t *translator) write(first bool, a, b string) {
+	if first {
+		t.out.WriteString(a)
+	} else {
+		t.out.WriteString(b)
+	}
+}
+
+// char writes one character as itself.
+func (t *translator) char(r rune) { t.out.WriteString(quoteChar(r)) }
+
+func quoteChar(r rune) string {
+	const hex = "0123456789abcdef"
+	switch {
+	case r < 0x20 || r == 0x7f:
+		return `\x` + string(hex[r>>4]) + string(hex[r&15])
+	case isLetter(r) || isDigit(r) || r == '_' || r == ' ' || r > 0x7f:
+		return string(r)
+	}
+	return `\` + string(r)
+}
+
+func (t *translator) group() (cost int, constraint bool, err error) {
+	capture := -1
+	switch {
+	case t.have("(?:"):
+		t.pos += 3
+		t.out.WriteString("(?:")
+	case t.have("(?="), t.have("(?!"):
+		t.out.WriteString(string(t.in[t.pos : t.pos+3]))
+		t.pos += 3
+		constraint = true
+	case t.have("(?<="), t.have("(?<!"):
+		t.out.WriteString(string(t.in[t.pos : t.pos+4]))
+		t.pos += 4
+		constraint = true
+	case t.have("(?"):
+		return 0, false, errOperand
+	default:
+		t.pos++
+		if t.around > 0 {
+			t.out.WriteString("(?:")
+			break
+		}
+		if t.groups++; t.groups > maxGroups {
+			return 0, false, errTooComplex
+		}
+		capture = len(t.closed)
+		t.closed = append(t.closed, false)
+		t.out.WriteByte('(')
+	}
+	if constraint {
+		t.hard = true
+		t.around++
+	}
+	cost, err = t.alternatives()
+	if err != nil {
+		return 0, false, err
+	}
+	if t.pos == len(t.in) {
+		return 0, false, errParens
+	}
+	t.pos++
+	t.out.WriteByte(')')
+	if constraint {
+		t.around--
+	}
+	if capture >= 0 {
+		t.closed[capture] = true
+	}
+	return cost, constraint, nil
+}
+
+// quantifier writes what follows an atom and returns the cost of both.
+func (t *translator) quantifier(cost int) (int, error) {
+	t.skip()
+	if t.pos == len(t.in) {
+		return cost, nil
+	}
+	switch t.in[t.pos] {
+	case '*', '+', '?':
+		t.out.WriteRune(t.in[t.pos])
+		t.pos++
+	case '{':
+		if t.pos+1 == len(t.in) || !isDigit(t.in[t.pos+1]) {
+			return cost, nil // itself
+		}
+		most, err := t.bound()
+		if err != nil {
+			return 0, err
+		}
+		cost *= max(1, most)
+	default:
+		return cost, nil
+	}
+	if t.pos < len(t.in) && t.in[t.pos] == '?' {
+		t.out.WriteByte('?')
+		t.pos++
+	}
+	t.skip()
+	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) ||
+		t.in[t.pos] == '{' && t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1])) {
+		return 0, errOperand
+	}
+	return cost, nil
+}
+
+// bound reads {m}, {m,} or {m,n}.
+func (t *translator) bound() (most int, err error) {
+	const limit = 255
+	start := t.pos
+	t.pos++
+	count := func() (int, bool) {
+		n, digits := 0, 0
+		for ; t.pos < len(t.in) && isDigit(t.in[t.pos]); t.pos++ {
+			n = min(n*10+int(t.in[t.pos]-'0'), limit+1)
+			digits++
+		}
+		return n, digits > 0
+	}
+	least, _ := count()
+	most = least
+	if least > limit {
+		return 0, errCount
+	}
+	if t.pos < len(t.in) && t.in[t.pos] == ',' {
+		t.pos++
+		n, given := count()
+		if given {
+			most = n
+		}
+		if most > limit || most < least {
+			return 0, errCount
+		}
+	}
+	if t.pos == len(t.in) {
+		return 0, errBraces
+	}
+	if t.in[t.pos] != '}' {
+		return 0, errCount
+	}
+	t.pos++
+	t.out.WriteString(string(t.in[start:t.pos]))
+	return most, nil
+}

@@ -1,0 +1,280 @@
+package query
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// classes are the members of named classes, as they stand in brackets. They
+// follow the Unicode rules of ICU.
+var classes = map[string]string{
+	"alpha":  `\p{L}`,
+	"upper":  `\p{Lu}`,
+	"lower":  `\p{Ll}`,
+	"digit":  `\p{Nd}`,
+	"alnum":  `\p{L}\p{Nd}`,
+	"word":   `\p{L}\p{Nd}_`,
+	"space":  "\\t-\\r\\x1c-\\x20\u0085\\p{Z}",
+	"blank":  `\t\p{Zs}`,
+	"cntrl":  `\p{Cc}`,
+	"punct":  `\p{P}`,
+	"graph":  `\p{L}\p{M}\p{N}\p{P}\p{S}`,
+	"print":  `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}`,
+	"xdigit": `0-9A-Fa-f`,
+	"ascii":  `\x00-\x7f`,
+}
+
+var (
+	shorthands  = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
+	complements = map[rune]string{
+		'D': `\P{Nd}`,
+		// The rest of Unicode, spelt out: brackets cannot nest.
+		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
+		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
+	}
+	simple = map[rune]rune{'a': 7, 'b': 8, 'B': '\\', 'e': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
+)
+
+const (
+	inWord    = `[\p{L}\p{Nd}_]`
+	atStart   = `(?:(?<!` + inWord + `)(?=` + inWord + `))`
+	atEnd     = `(?:(?<=` + inWord + `)(?!` + inWord + `))`
+	atEither  = `(?:` + atStart + `|` + atEnd + `)`
+	atNeither = `(?:(?<!` + inWord + `)(?!` + inWord + `)|(?<=` + inWord + `)(?=` + inWord + `))`
+)
+
+// escape reads a backslash and what belongs to it, outside of brackets.
+func (t *translator) escape() (cost int, constraint bool, err error) {
+	if t.pos+1 == len(t.in) {
+		return 0, false, errEscape
+	}
+	c := t.in[t.pos+1]
+	if name, ok := shorthands[c]; ok {
+		t.pos += 2
+		t.out.WriteString("[" + classes[name] + "]")
+		return 1, false, nil
+	}
+	if name, ok := shorthands[c-'A'+'a']; ok && isLetter(c) && c <= 'Z' {
+		t.pos += 2
+		t.out.WriteString("[^" + classes[name] + "]")
+		return 1, false, nil
+	}
+	boundary := ""
+	switch c {
+	case 'A':
+		t.pos += 2
+		t.out.WriteString(`\A`)
+		return 1, true, nil
+	case 'Z':
+		t.pos += 2
+		t.out.WriteString(`\z`)
+		return 1, true, nil
+	case 'm':
+		boundary = atStart
+	case 'M':
+		boundary = atEnd
+	case 'y':
+		boundary = atEither
+	case 'Y':
+		boundary = atNeither
+	}
+	if boundary != "" {
+		t.pos += 2
+		t.hard = true
+		t.out.WriteString(boundary)
+		return 1, true, nil
+	}
+	if c >= '1' && c <= '9' {
+		if done, err := t.reference(); done || err != nil {
+			return 1, false, err
+		}
+	}
+	r, err := t.entry()
+	if err != nil {
+		return 0, false, err
+	}
+	t.char(r)
+	return 1, false, nil
+}
+
+// reference reads a back reference. Two or more digits are one only where so
+// many groups are there; else they are an octal number.
+func (t *translator) reference() (done bool, err error) {
+	end, n := t.pos+1, 0
+	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {
+		n = n*10 + int(t.in[end]-'0')
+	}
+	if end-t.pos > 2 && n > len(t.closed) {
+		return false, nil
+	}
+	if n > len(t.closed) || !t.closed[n-1] || t.around > 0 {
+		return false, errReference
+	}
+	t.out.WriteString(`(?:\` + string(t.in[t.pos+1:end]) + `)`)
+	t.pos = end
+	t.hard = true
+	return true, nil
+}
+
+// entry reads the escape of a single character.
+func (t *translator) entry() (rune, error) {
+	if t.pos+1 >= len(t.in) {
+		return 0, errEscape
+	}
+	c := t.in[t.pos+1]
+	t.pos += 2
+	if r, ok := simple[c]; ok {
+		return r, nil
+	}
+	switch {
+	case c == 'c':
+		if t.pos == len(t.in) {
+			return 0, errEscape
+		}
+		t.pos++
+		return t.in[t.pos-1] & 0o37, nil
+	case c == 'u':
+		return t.digits(16, 4, 4)
+	case c == 'U':
+		return t.digits(16, 8, 8)
+	case c == 'x':
+		return t.digits(16, 1, 255)
+	case isDigit(c):
+		t.pos--
+		return t.digits(8, 1, 3)
+	case isLetter(c):
+		return 0, errEscape
+	}
+	return c, nil
+}
+
+func (t *translator) digits(base, least, most int) (rune, error) {
+	n, count := 0, 0
+	for ; count < most && t.pos < len(t.in); count++ {
+		d := strings.IndexRune("0123456789abcdef", t.in[t.pos]|0x20)
+		if isDigit(t.in[t.pos]) {
+			d = int(t.in[t.pos] - '0')
+		}
+		if d < 0 || d >= base {
+			break
+		}
+		if n = n*base + d; n > utf8.MaxRune {
+			return 0, errEscape
+		}
+		t.pos++
+	}
+	if count < least || n == 0 || n >= 0xd800 && n < 0xe000 {
+		return 0, errEscape
+	}
+	return rune(n), nil
+}
+
+// bracket reads [...].
+func (t *translator) bracket() (cost int, constraint bool, err error) {
+	if t.have("[[:<:]]") || t.have("[[:>:]]") {
+		t.write(t.in[t.pos+3] == '<', atStart, atEnd)
+		t.pos += len("[[:<:]]")
+		t.hard = true
+		return 1, true, nil
+	}
+	t.pos++
+	t.out.WriteByte('[')
+	if t.pos < len(t.in) && t.in[t.pos] == '^' {
+		t.pos++
+		t.out.WriteByte('^')
+		if t.dotExcludesNL {
+			t.out.WriteString(`\n`)
+		}
+	}
+	for first := true; ; first = false {
+		if t.pos == len(t.in) {
+			return 0, false, errBrackets
+		}
+		if t.in[t.pos] == ']' && !first {
+			t.pos++
+			t.out.WriteByte(']')
+			return 1, false, nil
+		}
+		if err := t.bracketPart(first); err != nil {
+			return 0, false, err
+		}
+	}
+}
+
+// bracketPart reads a class, a character or a range.
+func (t *translator) bracketPart(first bool) error {
+	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
+		return errRange
+	}
+	from, class, err := t.bracketItem()
+	if err != nil {
+		return err
+	}
+	ranged := t.pos+1 < len(t.in) && t.in[t.pos] == '-' && t.in[t.pos+1] != ']'
+	if class != "" {
+		if ranged {
+			return errRange
+		}
+		t.out.WriteString(class)
+		return nil
+	}
+	if !ranged {
+		t.char(from)
+		return nil
+	}
+	t.pos++
+	to, class, err := t.bracketItem()
+	if err != nil {
+		return err
+	}
+	if class != "" || to < from {
+		return errRange
+	}
+	t.out.WriteString(quoteChar(from) + "-" + quoteChar(to))
+	return nil
+}
+
+// bracketItem reads one character, or a class, whose members it returns.
+func (t *translator) bracketItem() (r rune, class string, err error) {
+	switch {
+	case t.have("[:"), t.have("[="), t.have("[."):
+		kind := t.in[t.pos+1]
+		rest := string(t.in[t.pos+2:])
+		name, _, ok := strings.Cut(rest, string(kind)+"]")
+		if !ok {
+			return 0, "", errBrackets
+		}
+		t.pos += 2 + utf8.RuneCountInString(name) + 2
+		if kind == ':' {
+			members, ok := classes[name]
+			if !ok {
+				return 0, "", errClass
+			}
+			return 0, members, nil
+		}
+		if utf8.RuneCountInString(name) != 1 {
+			return 0, "", errCollating
+		}
+		r, _ := utf8.DecodeRuneInString(name)
+		return r, "", nil
+	case t.in[t.pos] == '\\':
+		if t.pos+1 < len(t.in) {
+			c := t.in[t.pos+1]
+			if name, ok := shorthands[c]; ok {
+				t.pos += 2
+				return 0, classes[name], nil
+			}
+			if members, ok := complements[c]; ok {
+				t.pos += 2
+				return 0, members, nil
+			}
+			if strings.ContainsRune("AmMyYZ123456789", c) {
+				return 0, "", errEscape
+			}
+		}
+		r, err := t.entry()
+		return r, "", err
+	}
+	t.pos++
+	return t.in[t.pos-1], "", nil
+}

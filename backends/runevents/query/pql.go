@@ -1,0 +1,544 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// token is a word of PQL.
+type token struct {
+	kind   tokenKind
+	text   string
+	offset int
+}
+
+type tokenKind int
+
+const (
+	tokenEnd tokenKind = iota
+	tokenName
+	tokenString
+	tokenNumber
+	tokenSign
+)
+
+// maxTokens bounds a query in PQL.
+const maxTokens = maxValues
+
+// pqlParser reads PQL into the clauses of the JSON language.
+type pqlParser struct {
+	in     string
+	tokens []token
+	pos    int
+}
+
+// parsePQL reads one query in PQL.
+func parsePQL(in string) (*value, error) {
+	if len(in) > maxQueryBytes {
+		return nil, refuse("the query is longer than %d bytes", maxQueryBytes)
+	}
+	p := &pqlParser{in: in}
+	if err := p.scan(); err != nil {
+		return nil, err
+	}
+	v, err := p.from(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.peek().kind != tokenEnd {
+		return nil, p.expected("the end of the query")
+	}
+	return v, nil
+}
+
+// fail points at a place in the query.
+func (p *pqlParser) fail(offset int, expected ...string) error {
+	before := p.in[:offset]
+	line := strings.Count(before, "\n") + 1
+	start := strings.LastIndexByte(before, '\n') + 1
+	column := utf8.RuneCountInString(p.in[start:offset]) + 1
+	shown, _, _ := strings.Cut(p.in[start:], "\n")
+	// A long line is shown around the fault.
+	caret := column - 1
+	if len(shown) > quotedMax {
+		from := max(0, offset-start-100)
+		shown = strings.ToValidUTF8(shown[from:min(len(shown), from+200)], "")
+		caret = min(caret, 100)
+	}
+	return refuse("PQL parse error at line %d, column %d:\n\n%s\n%s^\n\nExpected one of:\n\n%s",
+		line, column, shown, strings.Repeat(" ", caret), strings.Join(expected, "\n"))
+}
+
+func (p *pqlParser) expected(what ...string) error { return p.fail(p.peek().offset, what...) }
+
+func isNameStart(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
+
+func (p *pqlParser) scan() error {
+	for i := 0; i < len(p.in); {
+		c := p.in[i]
+		if len(p.tokens) > maxTokens {
+			return refuse("the query holds more than %d words", maxTokens)
+		}
+		switch {
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+			i++
+		case c == '\'' || c == '"':
+			text, n, ok := pqlString(p.in[i:])
+			if !ok {
+				return p.fail(i, "the closing quote of a string")
+			}
+			p.tokens = append(p.tokens, token{tokenString, text, i})
+			i += n
+		case c >= '0' && c <= '9' || (c == '-' || c == '+') && i+1 < len(p.in) && p.in[i+1] >= '0' && p.in[i+1] <= '9':
+			n := 1
+			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') && strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
+				n++
+			}
+			p.tokens = append(p.tokens, token{tokenNumber, strings.TrimPrefix(p.in[i:i+n], "+"), i})
+			i += n
+		case isNameStart(c):
+			n := 1
+			for i+n < len(p.in) && (isNameStart(p.in[i+n]) || isDigit(rune(p.in[i+n])) || p.in[i+n] == '.' || p.in[i+n] == '?') {
+				n++
+			}
+			p.tokens = append(p.tokens, token{tokenName, p.in[i : i+n], i})
+			i += n
+		default:
+			sign := ""
+			for _, s := range signs {
+				if strings.HasPrefix(p.in[i:], s) {
+					sign = s
+					break
+				}
+			}
+			if sign == "" {
+				return p.fail(i, "a name", "a string", "a number", "an operator")
+			}
+			p.tokens = append(p.tokens, token{tokenSign, sign, i})
+			i += len(sign)
+		}
+	}
+	p.tokens = append(p.tokens, token{kind: tokenEnd, offset: len(p.in)})
+	return nil
+}
+
+// pqlString reads a string. A backslash escapes the quote, and in double
+// quotes itself; any other stays, which is convenient for patterns.
+func pqlString(in string) (text string, n int, ok bool) {
+	quote := in[0]
+	var b strings.Builder
+	for i := 1; i < len(in); i++ {
+		switch {
+		case in[i] == quote:
+			return strings.ToValidUTF8(b.String(), "\uFFFD"), i + 1, true
+		case in[i] == '\\' && i+1 < len(in) && (in[i+1] == quote || quote == '"' && in[i+1] == '\\'):
+			i++
+			b.WriteByte(in[i])
+		case in[i] == '\\' && i+1 < len(in):
+			b.WriteByte('\\')
+			i++
+			b.WriteByte(in[i])
+		default:
+			b.WriteByte(in[i])
+		}
+	}
+	return "", 0, false
+}
+
+func (p *pqlParser) peek() token { return p.tokens[p.pos] }
+
+func (p *pqlParser) next() token {
+	t := p.tokens[p.pos]
+	if t.kind != tokenEnd {
+		p.pos++
+	}
+	return t
+}
+
+// sign takes a sign if it is next.
+func (p *pqlParser) sign(s string) bool {
+	if t := p.peek(); t.kind == tokenSign && t.text == s {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *pqlParser) need(s string) error {
+	if !p.sign(s) {
+		return p.expected(`"` + s + `"`)
+	}
+	return nil
+}
+
+// words takes names that stand one after the other.
+func (p *pqlParser) words(words ...string) bool {
+	for i, w := range words {
+		if p.pos+i >= len(p.tokens) {
+			return false
+		}
+		if t := p.tokens[p.pos+i]; t.kind != tokenName || t.text != w {
+			return false
+		}
+	}
+	p.pos += len(words)
+	return true
+}
+
+func (p *pqlParser) name(what string) (string, error) {
+	if t := p.peek(); t.kind == tokenName {
+		p.pos++
+		return t.text, nil
+	}
+	return "", p.expected(what)
+}
+
+// from reads entity[fields]{ clause group by … paging … }.
+func (p *pqlParser) from(depth int) (*value, error) {
+	if depth > maxDepth {
+		return nil, refuse("the query is nested more than %d deep", maxDepth)
+	}
+	entity, err := p.name("the name of an entity")
+	if err != nil {
+		return nil, err
+	}
+	var columns *value
+	if p.sign("[") {
+		if columns, err = p.columns("]"); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.need("{"); err != nil {
+		return nil, err
+	}
+	var clause, group *value
+	if !p.closing() {
+		if clause, err = p.or(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	if p.words("group", "by") {
+		if group, err = p.groupBy(); err != nil {
+			return nil, err
+		}
+	}
+	out := listValue(textValue("from"), textValue(entity))
+	switch {
+	case columns != nil || group != nil:
+		if columns == nil {
+			columns = listValue()
+		}
+		extract := listValue(textValue("extract"), columns)
+		if clause != nil {
+			extract.items = append(extract.items, clause)
+		}
+		if group != nil {
+			extract.items = append(extract.items, group)
+		}
+		out.items = append(out.items, extract)
+	case clause != nil:
+		out.items = append(out.items, clause)
+	}
+	paging, err := p.paging()
+	if err != nil {
+		return nil, err
+	}
+	out.items = append(out.items, paging...)
+	return out, p.need("}")
+}
+
+// closing reports whether there is no clause before what is next.
+func (p *pqlParser) closing() bool {
+	t := p.peek()
+	if t.kind == tokenSign {
+		return t.text == "}"
+	}
+	following := ""
+	if p.pos+1 < len(p.tokens) {
+		following = p.tokens[p.pos+1].text
+	}
+	if t.kind != tokenName {
+		return false
+	}
+	switch t.text {
+	case "group", "order":
+		return following == "by"
+	case "limit", "offset":
+		return p.pos+1 < len(p.tokens) && p.tokens[p.pos+1].kind == tokenNumber
+	}
+	return false
+}
+
+// columns reads fields and functions up to the closing sign.
+func (p *pqlParser) columns(end string) (*value, error) {
+	out := listValue()
+	if p.sign(end) {
+		return out, nil
+	}
+	for {
+		item, err := p.column()
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, item)
+		if p.sign(end) {
+			return out, nil
+		}
+		if !p.sign(",") {
+			return nil, p.expected(`","`, `"`+end+`"`)
+		}
+	}
+}
+
+func (p *pqlParser) column() (*value, error) {
+	name, err := p.name("a field or function")
+	if err != nil || !p.sign("(") {
+		return textValue(name), err
+	}
+	out := listValue(textValue("function"), textValue(name))
+	if p.sign(")") {
+		return out, nil
+	}
+	for {
+		t := p.next()
+		if t.kind != tokenName && t.kind != tokenString {
+			p.pos = max(0, p.pos-1)
+			return nil, p.expected("a field", "a string")
+		}
+		out.items = append(out.items, textValue(t.text))
+		if p.sign(")") {
+			return out, nil
+		}
+		if !p.sign(",") {
+			return nil, p.expected(`","`, `")"`)
+		}
+	}
+}
+
+func (p *pqlParser) groupBy() (*value, error) {
+	out := listValue(textValue("group_by"))
+	for {
+		item, err := p.column()
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, item)
+		if !p.sign(",") {
+			return out, nil
+		}
+	}
+}
+
+// paging reads order by, limit and offset, each once, in any order.
+func (p *pqlParser) paging() ([]*value, error) {
+	var out []*value
+	for {
+		t := p.peek()
+		item := listValue(textValue(t.text))
+		switch {
+		case p.words("order", "by"):
+			item.items[0].text = "order_by"
+			terms := listValue()
+			for {
+				name, err := p.name("a field")
+				if err != nil {
+					return nil, err
+				}
+				term := textValue(name)
+				for _, direction := range []string{"asc", "desc"} {
+					if p.words(direction) {
+						term = listValue(term, textValue(direction))
+						break
+					}
+				}
+				terms.items = append(terms.items, term)
+				if !p.sign(",") {
+					break
+				}
+			}
+			item.items = append(item.items, terms)
+		case p.words("limit"), p.words("offset"):
+			n := p.next()
+			if n.kind != tokenNumber {
+				p.pos = max(0, p.pos-1)
+				return nil, p.expected("a number")
+			}
+			item.items = append(item.items, numberValue(n.text))
+		default:
+			return out, nil
+		}
+		if slices.ContainsFunc(out, func(v *value) bool { return v.operator() == item.operator() }) {
+			return nil, p.fail(t.offset, `"}"`)
+		}
+		out = append(out, item)
+	}
+}
+
+func (p *pqlParser) or(depth int) (*value, error)  { return p.chain("or", depth, p.and) }
+func (p *pqlParser) and(depth int) (*value, error) { return p.chain("and", depth, p.not) }
+
+func (p *pqlParser) chain(word string, depth int, part func(int) (*value, error)) (*value, error) {
+	first, err := part(depth)
+	if err != nil {
+		return nil, err
+	}
+	out := listValue(textValue(word), first)
+	for p.words(word) {
+		next, err := part(depth)
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, next)
+	}
+	if len(out.items) == 2 {
+		return first, nil
+	}
+	return out, nil
+}
+
+func (p *pqlParser) not(depth int) (*value, error) {
+	if depth > maxDepth {
+		return nil, refuse("the query is nested more than %d deep", maxDepth)
+	}
+	if p.sign("!") {
+		of, err := p.not(depth + 1)
+		return listValue(textValue("not"), of), err
+	}
+	if p.sign("(") {
+		v, err := p.or(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return v, p.need(")")
+	}
+	return p.condition(depth)
+}
+
+// condition reads a comparison, an "in", a null test or a subquery.
+func (p *pqlParser) condition(depth int) (*value, error) {
+	if p.sign("[") {
+		fields, err := p.columns("]")
+		if err != nil {
+			return nil, err
+		}
+		if !p.words("in") {
+			return nil, p.expected(`"in"`)
+		}
+		return p.among(fields, depth)
+	}
+	start := p.pos
+	name, err := p.name("a condition")
+	if err != nil {
+		return nil, err
+	}
+	if t := p.peek(); t.kind == tokenSign && t.text == "{" {
+		p.pos = start
+		v, err := p.from(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(v.items) > 3 || len(v.items) == 3 && isPaging(v.items[2]) {
+			return nil, p.fail(t.offset, "a subquery without paging")
+		}
+		v.items[0].text = "subquery"
+		return v, nil
+	}
+	field := textValue(name)
+	switch {
+	case p.words("in"):
+		return p.among(field, depth)
+	case p.words("is", "not", "null"):
+		return listValue(textValue("null?"), field, boolValue(false)), nil
+	case p.words("is", "null"):
+		return listValue(textValue("null?"), field, boolValue(true)), nil
+	}
+	op := p.peek()
+	negated := false
+	switch op.text {
+	case "!=", "!~":
+		negated = true
+	case "=", "<", "<=", ">", ">=", "~", "~>":
+	default:
+		op.kind = tokenEnd
+	}
+	if op.kind != tokenSign {
+		return nil, p.expected(`"="`, `"!="`, `"<"`, `"<="`, `">"`, `">="`, `"~"`, `"!~"`, `"~>"`, `"in"`, `"is"`)
+	}
+	p.pos++
+	v, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	if negated {
+		return listValue(textValue("not"), listValue(textValue(op.text[1:]), field, v)), nil
+	}
+	return listValue(textValue(op.text), field, v), nil
+}
+
+// value reads a string, number, boolean or list.
+func (p *pqlParser) value() (*value, error) {
+	t := p.next()
+	switch t.kind {
+	case tokenString:
+		return textValue(t.text), nil
+	case tokenNumber:
+		v, err := parseJSON(t.text, queryBounds)
+		if err != nil || v == nil || v.kind != kindNumber {
+			return nil, p.fail(t.offset, "a number")
+		}
+		return v, nil
+	case tokenName:
+		switch t.text {
+		case "true", "false":
+			return boolValue(t.text == "true"), nil
+		}
+	case tokenSign:
+		if t.text == "[" {
+			return p.list()
+		}
+	case tokenEnd:
+	}
+	return nil, p.fail(t.offset, "a string", "a number", "true", "false")
+}
+
+// list reads values up to the closing bracket.
+func (p *pqlParser) list() (*value, error) {
+	out := listValue()
+	if p.sign("]") {
+		return out, nil
+	}
+	for {
+		if t := p.peek(); t.kind == tokenSign && t.text == "[" {
+			return nil, p.expected("a string", "a number", "true", "false")
+		}
+		v, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, v)
+		if p.sign("]") {
+			return out, nil
+		}
+		if !p.sign(",") {
+			return nil, p.expected(`","`, `"]"`)
+		}
+	}
+}
+
+// among reads what follows the word: a list of values or a query.
+func (p *pqlParser) among(fields *value, depth int) (*value, error) {
+	if p.sign("[") {
+		values, err := p.list()
+		return listValue(textValue("in"), fields, listValue(textValue("array"), values)), err
+	}
+	q, err := p.from(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	return listValue(textValue("in"), fields, q), nil
+}

@@ -1,0 +1,526 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options are what a [Service] needs.
+type Options struct {
+	DB *store.DB
+	// Prefix is the path before "/query/v4" in links. Default: "/store".
+	Prefix string
+	// Timeout bounds the wait for the first row of a query, and for a client
+	// that does not read. Default: 30s.
+	Timeout time.Duration
+	// MaxTime bounds a query as a whole. Default: 10m.
+	MaxTime time.Duration
+	// Wide is how many queries that read without a bound in time, node or
+	// report run at once; others wait. Default: 2.
+	Wide int
+	// NodePurge is the age at which a deactivated or expired node is about to
+	// be deleted and no longer counts as inactive. Default: 14 days.
+	NodePurge time.Duration
+	// CorrectiveChange shows corrective_change as sent. Default: null.
+	CorrectiveChange bool
+	// Now is the clock. Default: time.Now.
+	Now    func() time.Time
+	Logger *zap.Logger
+}
+
+// Service answers queries. It is safe for concurrent use.
+type Service struct {
+	o         Options
+	entities  map[string]*entity
+	wide      *semaphore.Weighted
+	collation atomic.Pointer[string]
+}
+
+// Scope narrows a query to the children of one parent; the zero value does not.
+type Scope struct {
+	Report      string // hash of a report
+	Environment string // name of an environment
+}
+
+// New returns a service on the database. It does no I/O.
+func New(o Options) (*Service, error) {
+	if o.DB == nil {
+		return nil, errors.New("query: no database")
+	}
+	if o.Prefix == "" {
+		o.Prefix = "/store"
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTime <= 0 {
+		o.MaxTime = 10 * time.Minute
+	}
+	if o.Wide <= 0 {
+		o.Wide = 2
+	}
+	if o.NodePurge <= 0 {
+		o.NodePurge = 14 * 24 * time.Hour
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return &Service{o: o, entities: entities(o.CorrectiveChange), wide: semaphore.NewWeighted(int64(o.Wide))}, nil
+}
+
+// plan is a checked request: what to ask the database for.
+type plan struct {
+	entity   string
+	query    *query
+	counts   []*counts // of the count endpoints
+	distinct *window
+	total    bool
+	scope    Scope
+	detail   string // "logs" or "metrics": the list of the report in scope
+	wide     bool
+}
+
+// plan checks everything about a request that needs no database, in the order
+// in which faults are told.
+func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
+	pl := &plan{entity: entity, scope: scope}
+	if entity == "logs" || entity == "metrics" {
+		pl.detail = entity
+		return pl, nil
+	}
+	counted := entity == "event-counts" || entity == "aggregate-event-counts"
+	summarizeBy := ""
+	if counted {
+		v := p["summarize_by"]
+		if v == nil {
+			return nil, refuse("Missing required query parameter 'summarize_by'")
+		}
+		summarizeBy = v.plain()
+	}
+	if entity == "" && p["query"] == nil {
+		return nil, refuse("Missing required query parameter 'query'")
+	}
+	var clause *value
+	var err error
+	if entity == "" && p["query"].isText() && !strings.HasPrefix(strings.TrimSpace(p["query"].text), "[") {
+		clause, err = parsePQL(p["query"].text)
+	} else {
+		clause, err = p.query()
+	}
+	if err != nil {
+		return nil, err
+	}
+	pg, err := p.page()
+	if err != nil {
+		return nil, err
+	}
+	pl.total = pg.total
+	if pl.distinct, err = p.window(); err != nil {
+		return nil, err
+	}
+	c := &checker{entities: s.entities}
+	if counted {
+		return pl, s.planCounts(pl, c, clause, p, pg, strings.Split(summarizeBy, ","))
+	}
+	return pl, s.planRows(pl, c, clause, pg)
+}
+
+func (s *Service) planRows(pl *plan, c *checker, clause *value, pg page) (err error) {
+	e := s.entities[pl.entity]
+	if e != nil {
+		// The columns of order_by are looked at before the query.
+		probe := &query{entity: e}
+		for _, t := range pg.order {
+			if err := probe.orderBy(t.field, t.desc); err != nil {
+				return err
+			}
+		}
+	}
+	if pl.entity == "" {
+		pl.query, err = c.outermost(clause)
+	} else {
+		pl.query, err = c.root(e, clause)
+	}
+	if err != nil {
+		return err
+	}
+	q := pl.query
+	if (pg.paged || pg.order != nil) && (q.limit > 0 || q.offset > 0 || q.order != nil) {
+		return refuse("paging is given both in the query and beside it")
+	}
+	if pg.paged {
+		q.limit, q.offset = pg.limit, pg.offset
+	}
+	for _, t := range pg.order {
+		if err := q.orderBy(t.field, t.desc); err != nil {
+			return err
+		}
+	}
+	s.restrict(pl, c, q)
+	return nil
+}
+
+func (s *Service) planCounts(pl *plan, c *checker, clause *value, p params, pg page, by []string) error {
+	aggregate := pl.entity == "aggregate-event-counts"
+	if !aggregate {
+		by = []string{strings.Join(by, ",")}
+	}
+	if len(by) > len(subjects) {
+		return refuse("Unsupported value for 'summarize_by': '%s'", clip(strings.Join(by, ",")))
+	}
+	byNode := false
+	if v := p["count_by"]; v != nil {
+		if byNode = v.plain() == "certname"; !byNode && v.plain() != "resource" {
+			return refuse("Unsupported value for 'count_by': '%s'", v.plain())
+		}
+	}
+	for _, subject := range by {
+		if err := checkSummarizeBy(subject); err != nil {
+			return err
+		}
+	}
+	filterValue := p["counts_filter"]
+	if filterValue.isText() {
+		var err error
+		if filterValue, err = parse(filterValue.text); err != nil {
+			return err
+		}
+	}
+	filter, err := checkCountFilter(filterValue)
+	if err != nil {
+		return err
+	}
+	for _, subject := range by {
+		q := &counts{subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset, aggregate: aggregate}
+		if err := q.orderBy(pg.order); err != nil {
+			return err
+		}
+		pl.counts = append(pl.counts, q)
+	}
+	if clause.operator() == "extract" {
+		return refuse("%s is not well-formed: 'extract' has no place in counts", clause.notation())
+	}
+	events, err := c.root(s.entities["events"], clause)
+	if err != nil {
+		return err
+	}
+	s.restrict(pl, c, events)
+	for _, q := range pl.counts {
+		q.events = events
+	}
+	pl.query = events
+	return nil
+}
+
+// restrict adds what an endpoint asks by itself.
+func (s *Service) restrict(pl *plan, c *checker, q *query) {
+	if pl.distinct != nil {
+		conjuncts(q.where, func(x expr) {
+			if l, ok := x.(*latestExpr); ok {
+				pl.distinct.latest = append(pl.distinct.latest, l)
+			}
+		})
+	}
+	if (pl.entity == "" || pl.entity == "nodes") && q.entity.node != "" && !c.namesState {
+		q.where = and(q.where, &nodeExpr{active: true})
+	}
+	if q.entity.name == "reports" && !c.namesType {
+		q.where = and(q.where, &compareExpr{q.entity.byName["type"], "=", "agent"})
+	}
+	if pl.scope.Report != "" {
+		b, _ := hash(pl.scope.Report) // one that is none was not found before
+		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
+	}
+	if pl.scope.Environment != "" {
+		q.where = and(q.where, &compareExpr{q.entity.byName["environment"], "=", pl.scope.Environment})
+	}
+	pl.wide = wide(pl, q)
+}
+
+// wide tells whether the query may read all there is: nothing bounds its rows
+// in time, to a node or to a report.
+func wide(pl *plan, q *query) bool {
+	if q.entity.table == "" || pl.distinct != nil {
+		return false
+	}
+	bounded := q.entity.name != "events" && q.entity.name != "reports"
+	conjuncts(q.where, func(x expr) {
+		switch x := x.(type) {
+		case *latestExpr:
+			bounded = bounded || x.truth
+		case *compareExpr:
+			switch x.field.name {
+			case "report", "certname", "hash", "resource_title":
+				bounded = bounded || x.op == "="
+			case "timestamp", "producer_timestamp":
+				bounded = bounded || x.op == "=" || x.op[0] == '>'
+			}
+		}
+	})
+	return !bounded
+}
+
+// errBusy is a query that found no place among the wide ones.
+var errBusy = &Error{Status: http.StatusServiceUnavailable, Text: "too many queries without a bound in time, certname or report are running; add one or try again later"}
+
+// execute runs the plan and hands each finished piece of the answer to out.
+func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
+	if pl.wide {
+		// Half of the time is for the query itself.
+		waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
+		err := s.wide.Acquire(waiting, 1)
+		cancel()
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		default:
+			return errBusy
+		}
+		defer s.wide.Release(1)
+	}
+	return s.o.DB.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.isolation()})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := s.prepare(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.parents(ctx, tx, pl.scope); err != nil {
+			return err
+		}
+		if pl.detail != "" {
+			return s.detail(ctx, tx, pl, out)
+		}
+		return s.answer(ctx, tx, pl, out)
+	})
+}
+
+// isolation gives the number of rows and the rows one view of the data; a
+// transaction of SQLite always has one.
+func (s *Service) isolation() sql.IsolationLevel {
+	if s.o.DB.Dialect() == store.Postgres {
+		return sql.LevelRepeatableRead
+	}
+	return sql.LevelDefault
+}
+
+// prepare bounds the statements of the transaction and learns once which
+// collation knows Unicode.
+func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
+	if s.o.DB.Dialect() != store.Postgres {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', $1, true), set_config('jit', 'off', true)",
+		fmt.Sprint(s.o.MaxTime.Milliseconds())); err != nil {
+		return err
+	}
+	if s.collation.Load() != nil {
+		return nil
+	}
+	var name string
+	err := tx.QueryRowContext(ctx, `SELECT collname FROM pg_collation WHERE collname IN ('und-x-icu', 'pg_c_utf8', 'C.utf8', 'C.UTF-8')
+		ORDER BY CASE collname WHEN 'und-x-icu' THEN 1 WHEN 'pg_c_utf8' THEN 2 ELSE 3 END LIMIT 1`).Scan(&name)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return err
+	default:
+		name = `"` + name + `"`
+	}
+	s.collation.Store(&name)
+	return nil
+}
+
+func (s *Service) compiler(pl *plan) *compiler {
+	c := &compiler{
+		dialect:  s.o.DB.Dialect(),
+		cutoff:   s.o.Now().Add(-s.o.NodePurge).UnixMilli(),
+		distinct: pl.distinct,
+	}
+	if name := s.collation.Load(); name != nil {
+		c.collation = *name
+	}
+	return c
+}
+
+// parents looks up what the request is about.
+func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
+	missing := func(what, name string) error {
+		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + clip(name), JSON: true}
+	}
+	found := func(query string, arg any) (bool, error) {
+		var one int
+		err := tx.QueryRowContext(ctx, query, arg).Scan(&one)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if scope.Report != "" {
+		b, ok := hash(scope.Report)
+		if ok {
+			var err error
+			if ok, err = found("SELECT 1 FROM run_reports WHERE hash = $1", b); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return missing("report", scope.Report)
+		}
+	}
+	if scope.Environment != "" && !strings.ContainsRune(scope.Environment, 0) {
+		ok, err := found("SELECT 1 FROM run_environments WHERE name = $1", scope.Environment)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return missing("environment", scope.Environment)
+		}
+	}
+	return nil
+}
+
+// detail writes the logs or metrics of one report.
+func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+	b, _ := hash(pl.scope.Report)
+	var compressed []byte
+	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&compressed) //nolint:gosec // one of two names
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	list := []byte("[]")
+	if err == nil {
+		if list, err = appendInflated(nil, compressed); err != nil {
+			return err
+		}
+	}
+	_, err = out.Write(list)
+	return err
+}
+
+// answer runs the statements of a plan.
+func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+	if pl.query.entity.table == "" {
+		if pl.total {
+			out.total = "0"
+		}
+		if pl.query.aggregates() {
+			return refuse("functions and groups are not supported on '%s'", pl.query.entity.name)
+		}
+		_, err := out.Write([]byte("[]"))
+		return err
+	}
+	if pl.total {
+		var st *statement
+		if pl.counts != nil {
+			st = s.compiler(pl).countTotal(pl.counts[0])
+		} else {
+			st = s.compiler(pl).total(pl.query)
+		}
+		n, err := st.number(ctx, tx)
+		st.release()
+		if err != nil {
+			return err
+		}
+		out.total = fmt.Sprint(n)
+	}
+	if pl.entity == "aggregate-event-counts" {
+		return s.aggregates(ctx, tx, pl, out)
+	}
+	var st *statement
+	if pl.counts != nil {
+		st = s.compiler(pl).countRows(pl.counts[0])
+	} else {
+		st = s.compiler(pl).rows(pl.query)
+	}
+	defer st.release()
+	rw := newRowWriter(out, st, s.o.Prefix)
+	if pl.counts != nil {
+		rw.counts = pl.counts[0]
+	}
+	return st.run(ctx, tx, rw.writeAll)
+}
+
+// aggregates writes one row a subject; each is a statement of its own.
+func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+	var buf []byte
+	for i, q := range pl.counts {
+		sep := byte('[')
+		if i > 0 {
+			sep = ','
+		}
+		buf = append(buf, sep)
+		st := s.compiler(pl).countRows(q)
+		rw := newRowWriter(out, st, s.o.Prefix)
+		err := st.run(ctx, tx, func(rows *sql.Rows) error {
+			for rows.Next() {
+				if err := rows.Scan(rw.dest...); err != nil {
+					return err
+				}
+				rw.buf = append(rw.buf, `{"summarize_by":`...)
+				rw.buf = append(appendString(rw.buf, q.subject), ',')
+				open := len(rw.buf)
+				if err := rw.row(); err != nil {
+					return err
+				}
+				rw.buf = append(rw.buf[:open], rw.buf[open+1:]...) // one brace is enough
+			}
+			return rows.Err()
+		})
+		st.release()
+		if err != nil {
+			return err
+		}
+		buf = append(buf, rw.buf...)
+	}
+	_, err := out.Write(append(buf, ']'))
+	return err
+}
+
+// settle gives an error of a query its status.
+func settle(ctx context.Context, err error) error {
+	if e := asError(err); e != nil {
+		return e
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case "2201B": // invalid_regular_expression
+			return refuse("ERROR: %s", clip(pg.Message))
+		case "57014": // query_canceled
+			return errTimeout
+		case "22003", "22008", "22P02", "22021", "22001": // out of range, not representable
+			return refuse("a value of the query is out of range")
+		case "54001", "54011", "53400": // too complex
+			return refuse("the query is too complex")
+		}
+	}
+	switch {
+	case strings.Contains(err.Error(), errMatchTimeout.Error()):
+		return refuse("ERROR: %s", errMatchTimeout)
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return errTimeout
+	case errors.Is(err, store.ErrUnavailable):
+		return &Error{Status: http.StatusServiceUnavailable, Text: "the database is not available right now, try again shortly", cause: err}
+	}
+	return err
+}
+
+var errTimeout = &Error{Status: http.StatusServiceUnavailable, Text: "the query takes too long; bound it in time, certname or report"}

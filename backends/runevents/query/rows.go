@@ -1,0 +1,203 @@
+package query
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// maxDetail bounds what one compressed list of a report grows to.
+const maxDetail = 256 << 20
+
+// rowWriter writes rows as a JSON array, one row in memory at a time.
+type rowWriter struct {
+	w      io.Writer
+	cells  []cell
+	keys   [][]byte // `,"key":` of each cell
+	hash   int
+	prefix string
+	counts *counts // rows of counts have a shape of their own
+	buf    []byte
+	values []any
+	dest   []any
+}
+
+func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
+	n := len(st.cells)
+	if st.hash >= 0 {
+		n++
+	}
+	rw := &rowWriter{w: w, cells: st.cells, hash: st.hash, prefix: prefix, values: make([]any, n), dest: make([]any, n)}
+	for i := range rw.dest {
+		rw.dest[i] = &rw.values[i]
+	}
+	for i, c := range st.cells {
+		key := []byte{','}
+		if i == 0 {
+			key = []byte{'{'}
+		}
+		rw.keys = append(rw.keys, append(appendString(key, c.key), ':'))
+	}
+	return rw
+}
+
+// writeAll writes the whole array. No byte is written before the first row is
+// there, or the end.
+func (rw *rowWriter) writeAll(rows *sql.Rows) error {
+	rw.buf = append(rw.buf[:0], '[')
+	for n := 0; rows.Next(); n++ {
+		if n > 0 {
+			rw.buf = append(rw.buf, ',')
+		}
+		if err := rows.Scan(rw.dest...); err != nil {
+			return fmt.Errorf("reading a row: %w", err)
+		}
+		if err := rw.any(); err != nil {
+			return err
+		}
+		if _, err := rw.w.Write(rw.buf); err != nil {
+			return &clientError{err}
+		}
+		rw.buf = rw.buf[:0]
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if _, err := rw.w.Write(append(rw.buf, ']')); err != nil {
+		return &clientError{err}
+	}
+	return nil
+}
+
+// clientError is a client that does not take the answer.
+type clientError struct{ error }
+
+func (e *clientError) Unwrap() error { return e.error }
+
+func (rw *rowWriter) any() error {
+	if rw.counts != nil {
+		return rw.subjectRow(rw.counts)
+	}
+	return rw.row()
+}
+
+func (rw *rowWriter) row() error {
+	for i, c := range rw.cells {
+		rw.buf = append(rw.buf, rw.keys[i]...)
+		if c.href != "" {
+			rw.buf = append(rw.buf, `{"data":`...)
+		}
+		if err := rw.cell(c, rw.values[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.key, err)
+		}
+		if c.href != "" {
+			rw.buf = append(rw.buf, `,"href":`...)
+			rw.buf = appendString(rw.buf, rw.prefix+"/query/v4/reports/"+hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
+			rw.buf = append(rw.buf, '}')
+		}
+	}
+	rw.buf = append(rw.buf, '}')
+	return nil
+}
+
+func bytesOf(v any) []byte {
+	b, _ := v.([]byte)
+	return b
+}
+
+var errColumnType = errors.New("the database gave an unexpected type")
+
+func (rw *rowWriter) cell(c cell, v any) error {
+	if v == nil {
+		if c.kind == cellDeflate {
+			rw.buf = append(rw.buf, "[]"...) // purged
+		} else {
+			rw.buf = append(rw.buf, "null"...)
+		}
+		return nil
+	}
+	switch c.kind {
+	case cellInteger, cellBool, cellTime:
+		n, ok := v.(int64)
+		if !ok {
+			return fmt.Errorf("%w %T", errColumnType, v)
+		}
+		switch c.kind {
+		case cellBool:
+			rw.buf = strconv.AppendBool(rw.buf, n != 0)
+		case cellTime:
+			rw.buf = append(rw.buf, '"')
+			rw.buf = append(appendTime(rw.buf, n), '"')
+		default:
+			rw.buf = strconv.AppendInt(rw.buf, n, 10)
+		}
+	case cellFloat:
+		f, ok := v.(float64)
+		if !ok {
+			return fmt.Errorf("%w %T", errColumnType, v)
+		}
+		rw.buf = strconv.AppendFloat(rw.buf, f, 'f', -1, 64)
+		if f == math.Trunc(f) {
+			rw.buf = append(rw.buf, ".0"...)
+		}
+	case cellHash:
+		rw.buf = append(rw.buf, '"')
+		rw.buf = append(hex.AppendEncode(rw.buf, bytesOf(v)), '"')
+	case cellDeflate:
+		var err error
+		rw.buf, err = appendInflated(rw.buf, bytesOf(v))
+		return err
+	default:
+		var text string
+		switch v := v.(type) {
+		case string:
+			text = v
+		case []byte:
+			text = string(v)
+		default:
+			return fmt.Errorf("%w %T", errColumnType, v)
+		}
+		if c.kind == cellJSON {
+			rw.buf = append(rw.buf, text...)
+		} else {
+			rw.buf = appendString(rw.buf, text)
+		}
+	}
+	return nil
+}
+
+func appendInflated(b, compressed []byte) ([]byte, error) {
+	out := bytes.NewBuffer(b)
+	r := flate.NewReader(bytes.NewReader(compressed))
+	n, err := io.Copy(out, io.LimitReader(r, maxDetail+1))
+	if err == nil && n > maxDetail {
+		err = errors.New("the list is too long")
+	}
+	return out.Bytes(), err
+}
+
+// run executes a statement and hands its rows over.
+func (st *statement) run(ctx context.Context, tx *sql.Tx, fn func(*sql.Rows) error) error {
+	rows, err := tx.QueryContext(ctx, st.sql, st.args...) //nolint:gosec // made from a checked tree, with parameters
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := fn(rows); err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
+// number runs a statement that gives one number.
+func (st *statement) number(ctx context.Context, tx *sql.Tx) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&n) //nolint:gosec // made from a checked tree, with parameters
+	return n, err
+}

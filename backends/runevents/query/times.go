@@ -1,0 +1,115 @@
+package query
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The spellings of a point in time: a date, perhaps with a time of day; a time
+// of day alone, which is one of 1970-01-01.
+var (
+	dateForm = `(?:(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?|(\d{4})(\d{2})(\d{2})|(\d{4})-W(\d{2})(?:-(\d))?|(\d{4})-(\d{3}))`
+	timeForm = `(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:[.,](\d+))?)?)?|(\d{2})(\d{2})(\d{2})(?:[.,](\d+))?)`
+	zoneForm = `([Zz]|[+-]\d{2}(?::?\d{2})?)?`
+
+	dateTimes = regexp.MustCompile(`^` + dateForm + `(?:[Tt ]` + timeForm + zoneForm + `)?$`)
+	bareTimes = regexp.MustCompile(`^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?` + zoneForm + `$`)
+)
+
+// maxTimeText is longer than any point in time; fractions may be long.
+const maxTimeText = 64
+
+// parseTime reads a point in time to the millisecond, UTC unless it says
+// otherwise.
+func parseTime(s string) (ms int64, ok bool) {
+	if len(s) > maxTimeText {
+		return 0, false
+	}
+	if t, err := time.Parse("Mon, 02 Jan 2006 15:04:05 -0700", s); err == nil {
+		return t.UnixMilli(), true
+	}
+	if m := bareTimes.FindStringSubmatch(s); m != nil {
+		return point(1970, 1, 1, m[1], m[2], m[3], m[4], m[5])
+	}
+	m := dateTimes.FindStringSubmatch(s)
+	if m == nil {
+		return 0, false
+	}
+	var year, month, day int
+	switch {
+	case m[1] != "":
+		year, month, day = number(m[1], 0), number(m[2], 1), number(m[3], 1)
+	case m[4] != "":
+		year, month, day = number(m[4], 0), number(m[5], 1), number(m[6], 1)
+	case m[7] != "":
+		week, weekday := number(m[8], 1), number(m[9], 1)
+		if weekday < 1 || weekday > 7 || week < 1 {
+			return 0, false
+		}
+		// The week of January 4 is the first.
+		year = number(m[7], 0)
+		fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
+		monday := 4 - (int(fourth.Weekday())+6)%7
+		d := time.Date(year, 1, monday+7*(week-1)+weekday-1, 0, 0, 0, 0, time.UTC)
+		if y, w := d.ISOWeek(); y != year || w != week {
+			return 0, false
+		}
+		year, month, day = d.Year(), int(d.Month()), d.Day()
+	default:
+		year = number(m[10], 0)
+		d := time.Date(year, 1, number(m[11], 1), 0, 0, 0, 0, time.UTC)
+		if d.Year() != year {
+			return 0, false
+		}
+		month, day = int(d.Month()), d.Day()
+	}
+	if m[16] != "" {
+		return point(year, month, day, m[16], m[17], m[18], m[19], m[20])
+	}
+	return point(year, month, day, m[12], m[13], m[14], m[15], m[20])
+}
+
+// number reads digits; none give the default.
+func number(digits string, def int) int {
+	if digits == "" {
+		return def
+	}
+	n, _ := strconv.Atoi(digits) // a few digits by the forms above
+	return n
+}
+
+func point(year, month, day int, hour, minute, second, fraction, zone string) (int64, bool) {
+	h, m, s := number(hour, 0), number(minute, 0), number(second, 0)
+	if h > 23 || m > 59 || s > 59 {
+		return 0, false
+	}
+	ms := number((fraction + "000")[:3], 0)
+	t := time.Date(year, time.Month(month), day, h, m, s, ms*int(time.Millisecond), time.UTC)
+	if t.Year() != year || int(t.Month()) != month || t.Day() != day {
+		return 0, false // February 30
+	}
+	at := t.UnixMilli()
+	if len(zone) < 3 {
+		return at, true
+	}
+	digits := strings.ReplaceAll(zone[1:], ":", "")
+	zh, zm := number(digits[:2], 0), number(digits[2:], 0)
+	if zh > 23 || zm > 59 {
+		return 0, false
+	}
+	offset := int64(zh*60+zm) * 60_000
+	if zone[0] == '-' {
+		offset = -offset
+	}
+	return at - offset, true
+}
+
+// appendTime writes Unix milliseconds as every answer shows them.
+func appendTime(b []byte, ms int64) []byte {
+	return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+}
+
+// maxEpoch bounds times given as numbers to four-digit years.
+const maxEpoch = 253_402_300_799_999

@@ -1,0 +1,237 @@
+package query
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is the JSON type of a value.
+type kind int
+
+const (
+	kindNull kind = iota
+	kindBool
+	kindNumber
+	kindString
+	kindList
+	kindObject
+)
+
+// value is one JSON value of a query. PQL becomes values, too, so that both
+// languages go through the same checks.
+type value struct {
+	kind    kind
+	truth   bool
+	text    string // of a string, or the digits of a number
+	items   []*value
+	members []member // of an object, in the order of the text
+}
+
+type member struct {
+	key   string
+	value *value
+}
+
+func textValue(s string) *value        { return &value{kind: kindString, text: s} }
+func numberValue(s string) *value      { return &value{kind: kindNumber, text: s} }
+func boolValue(b bool) *value          { return &value{kind: kindBool, truth: b} }
+func listValue(items ...*value) *value { return &value{kind: kindList, items: items} }
+
+func (v *value) isText() bool { return v != nil && v.kind == kindString }
+func (v *value) isList() bool { return v != nil && v.kind == kindList }
+
+// operator is the first word of a clause; empty: it has none.
+func (v *value) operator() string {
+	if v.isList() && len(v.items) > 0 && v.items[0].isText() {
+		return v.items[0].text
+	}
+	return ""
+}
+
+// member returns the value under the key; nil: absent.
+func (v *value) member(key string) *value {
+	for _, m := range v.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// appendCanonical writes the one spelling of the value that is stored and
+// compared.
+func (v *value) appendCanonical(b []byte) []byte {
+	switch v.kind {
+	case kindNull:
+		return append(b, "null"...)
+	case kindBool:
+		return strconv.AppendBool(b, v.truth)
+	case kindNumber:
+		return appendCanonicalNumber(b, v.text)
+	case kindString:
+		return appendString(b, strings.ReplaceAll(v.text, "\x00", "\uFFFD"))
+	case kindList:
+		b = append(b, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.appendCanonical(b)
+		}
+		return append(b, ']')
+	default:
+		// The last of two members with one key counts, as in PostgreSQL.
+		last := make(map[string]*value, len(v.members))
+		keys := make([]string, 0, len(v.members))
+		for _, m := range v.members {
+			if _, twice := last[m.key]; !twice {
+				keys = append(keys, m.key)
+			}
+			last[m.key] = m.value
+		}
+		slices.Sort(keys)
+		b = append(b, '{')
+		for i, key := range keys {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, strings.ReplaceAll(key, "\x00", "\uFFFD"))
+			b = append(b, ':')
+			b = last[key].appendCanonical(b)
+		}
+		return append(b, '}')
+	}
+}
+
+// appendCanonicalNumber writes integers without exponent and fraction, other
+// numbers in the shortest form that reads back the same.
+func appendCanonicalNumber(b []byte, text string) []byte {
+	if !strings.ContainsAny(text, ".eE") {
+		if text == "-0" {
+			return append(b, '0')
+		}
+		return append(b, text...)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return append(b, text...) // beyond a double: as written
+	}
+	if f == 0 {
+		return append(b, '0')
+	}
+	return strconv.AppendFloat(b, f, 'f', -1, 64)
+}
+
+// appendString writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\b':
+			b = append(b, '\\', 'b')
+		case '\f':
+			b = append(b, '\\', 'f')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// CanonicalJSON returns the one spelling of a JSON value that is stored and
+// compared: no spaces, sorted keys, shortest numbers, U+FFFD for U+0000. Two
+// values are equal when their spellings are.
+func CanonicalJSON(raw []byte) (string, error) {
+	if !json.Valid(raw) { // also bounds the depth, far above that of a query
+		return "", errNotJSON
+	}
+	v, err := parseJSON(string(raw), bounds{depth: 10_000, values: len(raw) + 1})
+	if err != nil {
+		return "", err
+	}
+	return string(v.appendCanonical(nil)), nil
+}
+
+// notation writes a value as the error texts quote it: lists without commas,
+// keys as keywords.
+func (v *value) notation() string {
+	b := v.appendNotation(nil)
+	if len(b) > quotedMax {
+		return strings.ToValidUTF8(string(b[:quotedMax]), "") + "..."
+	}
+	return string(b)
+}
+
+// quotedMax bounds what an error text repeats of the query.
+const quotedMax = 1000
+
+func (v *value) appendNotation(b []byte) []byte {
+	if len(b) > quotedMax {
+		return b
+	}
+	switch v.kind {
+	case kindNull:
+		return append(b, "nil"...)
+	case kindList:
+		b = append(b, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				b = append(b, ' ')
+			}
+			b = item.appendNotation(b)
+		}
+		return append(b, ']')
+	case kindObject:
+		b = append(b, '{')
+		for i, m := range v.members {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = append(append(b, ':'), m.key...)
+			b = m.value.appendNotation(append(b, ' '))
+		}
+		return append(b, '}')
+	case kindNumber:
+		return append(b, v.text...)
+	case kindString:
+		return appendString(b, v.text)
+	default:
+		return strconv.AppendBool(b, v.truth)
+	}
+}
+
+// plain writes a value inside a sentence: strings bare, the rest in notation.
+func (v *value) plain() string {
+	if v.isText() {
+		return clip(v.text)
+	}
+	if v.kind == kindNull {
+		return "null"
+	}
+	return v.notation()
+}
+
+func clip(s string) string {
+	if len(s) <= quotedMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:quotedMax], "") + "..."
+}

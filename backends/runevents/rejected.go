@@ -1,0 +1,134 @@
+package runevents
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Bounds of the list of rejected commands.
+const (
+	maxRejected        = 1000
+	maxRejectedPayload = 4 << 20 // compressed; a larger one is not kept
+)
+
+// Rejected is a command that was accepted but could not be stored.
+type Rejected struct {
+	ID       int64     `json:"id"`
+	At       time.Time `json:"at"` // when it failed last
+	Command  string    `json:"command"`
+	Version  int       `json:"version"`
+	Certname string    `json:"certname"`
+	Reason   string    `json:"reason"`
+	Attempts int       `json:"attempts"`
+}
+
+// ErrNotFound means that there is no such row.
+var ErrNotFound = errors.New("there is no such command")
+
+// reject keeps a command with the reason of its failure.
+func (s *Service) reject(ctx context.Context, c Command, reason error) (id int64, err error) {
+	payload := deflate(c.Payload)
+	if len(payload) > maxRejectedPayload {
+		payload = []byte{}
+	}
+	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, s.db.Rebind(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
+			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`), s.o.Now().UnixMilli(), c.Name, c.Version, c.Certname, reason.Error(), payload).Scan(&id)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id <= ?`), id-maxRejected)
+		return err
+	})
+	return id, err
+}
+
+// Rejected lists the rejected commands, youngest first.
+func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		list = nil
+		rows, err := r.QueryContext(ctx, `SELECT id, at, command, version, certname, reason, attempts FROM run_rejected ORDER BY id DESC`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var row Rejected
+			var at int64
+			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts); err != nil {
+				return err
+			}
+			row.At = time.UnixMilli(at).UTC()
+			list = append(list, row)
+		}
+		return rows.Err()
+	})
+	return list, err
+}
+
+// RejectedCommand is one of them with its payload.
+func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, c Command, err error) {
+	var at int64
+	var payload []byte
+	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		return r.QueryRowContext(ctx, s.db.Rebind(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`), id).
+			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, c, ErrNotFound
+	}
+	if err != nil {
+		return row, c, err
+	}
+	row.At = time.UnixMilli(at).UTC()
+	c = Command{Name: row.Command, Version: row.Version, Certname: row.Certname}
+	if len(payload) == 0 {
+		return row, c, errors.New("the payload was too large to be kept")
+	}
+	c.Payload, err = inflate(payload)
+	return row, c, err
+}
+
+// Retry carries a rejected command out again. It leaves the list when that
+// works.
+func (s *Service) Retry(ctx context.Context, id int64) error {
+	_, c, err := s.RejectedCommand(ctx, id)
+	if err != nil {
+		return err
+	}
+	failed := s.carryOut(ctx, c)
+	if _, bad := errors.AsType[*payloadError](failed); failed != nil && !bad {
+		return failed
+	}
+	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if failed == nil {
+			_, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id = ?`), id)
+			return err
+		}
+		_, err := tx.ExecContext(ctx, s.db.Rebind(`UPDATE run_rejected SET at = ?, reason = ?, attempts = attempts + 1 WHERE id = ?`),
+			s.o.Now().UnixMilli(), failed.Error(), id)
+		return err
+	})
+	return errors.Join(failed, err)
+}
+
+// inflate is the reverse of deflate.
+func inflate(data []byte) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxInflated+1))
+	if err == nil && len(text) > maxInflated {
+		err = errors.New("too large")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return text, nil
+}
+
+// maxInflated is above every body that a configuration can allow.
+const maxInflated = 1 << 30

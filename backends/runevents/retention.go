@@ -1,0 +1,239 @@
+package runevents
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// purgePause lies between two purges.
+	purgePause = 10 * time.Minute
+	// purgeRows bounds what one transaction deletes, so that others get in
+	// between.
+	purgeRows = 2000
+	// sweepMargin, in days, is how much longer than the events that name it a
+	// row is kept, for writers that are about to name it again.
+	sweepMargin = 2
+)
+
+// Purged is what a purge has deleted.
+type Purged struct {
+	Events, Reports, Nodes, Expired, Resources, Changes int64
+	Partitions                                          int
+}
+
+// Run purges now and then, until ctx or the service ends.
+func (s *Service) Run(ctx context.Context) {
+	ticker := time.NewTicker(purgePause)
+	defer ticker.Stop()
+	for {
+		if s.db.WaitReady(ctx) == nil {
+			switch purged, err := s.Purge(ctx); {
+			case ctx.Err() != nil:
+			case err != nil:
+				s.logger.Error("purging run events", zap.Error(err))
+			case purged != Purged{}:
+				s.logger.Info("purged run events", zap.Int64("events", purged.Events), zap.Int("partitions", purged.Partitions),
+					zap.Int64("reports", purged.Reports), zap.Int64("nodes", purged.Nodes), zap.Int64("expired", purged.Expired))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Purge deletes what is older than the settings keep, in small transactions.
+func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
+	now := s.o.Now()
+	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
+	steps := []func() error{
+		func() error { return s.expire(ctx, now, &p) },
+		func() error { return s.purgeNodes(ctx, now, &p) },
+		func() error { return s.purgeReports(ctx, reports, &p) },
+		func() error { return s.purgeTable(ctx, "run_events", events, &p.Events, &p.Partitions) },
+		func() error {
+			var details int64
+			return s.purgeTable(ctx, "run_report_details", reports, &details, &p.Partitions)
+		},
+		func() error {
+			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, dayOf(events)-sweepMargin)
+		},
+		func() error {
+			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, dayOf(events)-sweepMargin)
+		},
+	}
+	defer func() {
+		if p.Resources+p.Changes > 0 {
+			s.swept.Store(true)
+		}
+	}()
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// delete runs a statement until it deletes less than purgeRows. Its last
+// parameter is the bound.
+func (s *Service) delete(ctx context.Context, total *int64, statement string, args ...any) error {
+	args = append(args, purgeRows)
+	for {
+		var n int64
+		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			result, err := tx.ExecContext(ctx, s.db.Rebind(statement), args...)
+			if err != nil {
+				return err
+			}
+			n, err = result.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("deleting in batches: %w", err)
+		}
+		*total += n
+		if n < purgeRows {
+			return nil
+		}
+	}
+}
+
+// expire marks the nodes that were silent for too long.
+func (s *Service) expire(ctx context.Context, now time.Time, p *Purged) error {
+	if s.o.NodeTTL <= 0 {
+		return nil
+	}
+	return s.delete(ctx, &p.Expired, `UPDATE run_nodes SET expired_at = ? WHERE id IN (SELECT id FROM run_nodes
+		WHERE latest_timestamp < ? AND expired_at IS NULL AND deactivated_at IS NULL LIMIT ?)`, now.UnixMilli(), now.Add(-s.o.NodeTTL).UnixMilli())
+}
+
+// purgeNodes deletes nodes that were inactive for long, with their reports.
+func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) error {
+	if s.o.NodePurgeTTL <= 0 {
+		return nil
+	}
+	before := now.Add(-s.o.NodePurgeTTL).UnixMilli()
+	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
+	if err := s.delete(ctx, &p.Reports, `DELETE FROM run_reports WHERE id IN (SELECT id FROM run_reports WHERE node IN (`+gone+`) LIMIT ?)`, before, before); err != nil {
+		return err
+	}
+	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
+		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, before, before)
+}
+
+// purgeReports deletes old reports. Their events are out of sight from then on,
+// and are deleted by their own age.
+func (s *Service) purgeReports(ctx context.Context, before int64, p *Purged) error {
+	if err := s.delete(ctx, &p.Reports, `DELETE FROM run_reports WHERE id IN (SELECT id FROM run_reports WHERE producer_timestamp < ? LIMIT ?)`, before); err != nil {
+		return err
+	}
+	var cleared int64
+	return s.delete(ctx, &cleared, `UPDATE run_nodes SET latest_report = NULL WHERE id IN (SELECT id FROM run_nodes
+		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, before)
+}
+
+// purgeTable deletes the old rows of a table in the order of time: partitions as
+// a whole where there are any.
+func (s *Service) purgeTable(ctx context.Context, table string, before int64, rows *int64, partitions *int) error {
+	if s.db.Dialect() == store.Postgres {
+		return s.dropPartitions(ctx, table, dayOf(before), partitions)
+	}
+	key := "at, report"
+	if table == "run_events" {
+		key = "at, report, seq"
+	}
+	return s.delete(ctx, rows, `DELETE FROM `+table+` WHERE (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE at < ? ORDER BY at LIMIT ?)`, before)
+}
+
+// purgeLock is the advisory lock of the process that drops partitions, the bytes
+// "tollold" behind a zero.
+const purgeLock = 0x00746f6c6c6f6c64
+
+// dropPartitions drops the partitions of the days before one. One process does
+// so at a time, on a connection of its own, which holds the lock.
+func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) error {
+	return s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		conn, err := r.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("dropping partitions: %w", err)
+		}
+		defer conn.Close()
+		var locked bool
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil || !locked {
+			return err
+		}
+		defer func() {
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
+		}()
+		old, err := listPartitions(ctx, conn, table, before)
+		if err != nil {
+			return fmt.Errorf("listing partitions: %w", err)
+		}
+		for _, p := range old {
+			if err := p.drop(ctx, conn, table); err != nil {
+				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
+			}
+			*dropped++
+		}
+		return nil
+	})
+}
+
+// partition is a table that is, or was, part of another.
+type partition struct {
+	name              string
+	attached, pending bool // pending: a detachment was begun and cut short
+}
+
+// listPartitions finds the partitions of the days before one.
+func listPartitions(ctx context.Context, conn *sql.Conn, table string, before int64) (old []partition, err error) {
+	rows, err := conn.QueryContext(ctx, `SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
+		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, $1)`, table+"_d")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p partition
+		if err := rows.Scan(&p.name, &p.attached, &p.pending); err != nil {
+			return nil, err
+		}
+		day, err := strconv.ParseInt(strings.TrimPrefix(p.name, table+"_d"), 10, 64)
+		if err == nil && day < before {
+			old = append(old, p)
+		}
+	}
+	return old, rows.Err()
+}
+
+// drop detaches a partition concurrently, which waits for readers without
+// keeping others out, and drops what is then a table of its own. What was cut
+// short before is finished.
+func (p partition) drop(ctx context.Context, conn *sql.Conn, table string) error {
+	how := " CONCURRENTLY"
+	if p.pending {
+		how = " FINALIZE"
+	}
+	if p.attached {
+		// Outside of a transaction, as the server demands. The names are made of
+		// constants and a number.
+		if _, err := conn.ExecContext(ctx, "ALTER TABLE "+table+" DETACH PARTITION "+p.name+how); err != nil {
+			return err
+		}
+	}
+	_, err := conn.ExecContext(ctx, "DROP TABLE IF EXISTS "+p.name)
+	return err
+}

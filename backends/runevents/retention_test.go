@@ -1,0 +1,112 @@
+package runevents
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestPurge: what is too old goes, what is not stays, and nothing dangles.
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		clock := now
+		s := p.start(t, func(o *Options) {
+			o.Now = func() time.Time { return clock }
+			o.EventTTL, o.ReportTTL, o.NodePurgeTTL = 100*day, 100*day, 50*day
+		})
+		s.load(t)
+		if purged, err := s.Purge(t.Context()); err != nil || purged != (Purged{}) {
+			t.Fatalf("young ones: %+v, %v", purged, err)
+		}
+		cutoff := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
+		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", cutoff.UnixMilli())
+		events := s.number(t, "SELECT count(*) FROM run_events WHERE at >= ?", cutoff.UnixMilli())
+		old := s.number(t, "SELECT count(*) FROM run_events") - events
+		if reports == 0 || old == 0 {
+			t.Fatal("the set does not cross the bound")
+		}
+		clock = cutoff.Add(100 * day)
+		purged, err := s.Purge(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if purged.Events != old && purged.Partitions == 0 {
+			t.Errorf("purged %+v, there were %d old events", purged, old)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != reports {
+			t.Errorf("%d reports are left, want %d", n, reports)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_events"); n != events {
+			t.Errorf("%d events are left, want %d", n, events)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE latest_report IS NOT NULL AND latest_report NOT IN (SELECT id FROM run_reports)"); n != 0 {
+			t.Errorf("%d nodes have a latest report that is gone", n)
+		}
+		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_resources r ON r.id = e.resource JOIN run_changes c ON c.id = e.change`); n != events {
+			t.Errorf("%d of %d events have their texts", n, events)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_resources WHERE used_day < ?", dayOf(cutoff.UnixMilli())-sweepMargin); n != 0 || purged.Resources == 0 || purged.Changes == 0 {
+			t.Errorf("%d resources that nothing names; purged %+v", n, purged)
+		}
+
+		// Resources that were swept come back with those who name them.
+		clock = now
+		s.load(t)
+		all := s.number(t, "SELECT count(*) FROM run_events")
+		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report JOIN run_resources s ON s.id = e.resource
+			JOIN run_changes c ON c.id = e.change`); n != old+events {
+			t.Errorf("%d of %d events have their texts again, want %d", n, all, old+events)
+		}
+
+		// A node that was deactivated goes with its reports.
+		if _, err := s.Process(t.Context(), Command{deactivateNode, 3, "x", fmt.Appendf(nil, `{"certname":"app01.example.com","producer_timestamp":%q}`, now.Format(time.RFC3339))}); err != nil {
+			t.Fatal(err)
+		}
+		clock = now.Add(49 * day)
+		if purged, err := s.Purge(t.Context()); err != nil || purged.Nodes != 0 {
+			t.Errorf("%+v %v", purged, err)
+		}
+		clock = now.Add(51 * day)
+		if purged, err := s.Purge(t.Context()); err != nil || purged.Nodes != 1 || purged.Reports != 3 {
+			t.Errorf("%+v %v", purged, err)
+		}
+	})
+}
+
+// TestExpire: nodes that are silent become inactive, until they report again.
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		clock := now
+		s := p.start(t, func(o *Options) { o.Now, o.NodeTTL = func() time.Time { return clock }, 3*day })
+		if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+			t.Fatal(err)
+		}
+		clock = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
+		if purged, err := s.Purge(t.Context()); err != nil || purged.Expired != 1 {
+			t.Fatalf("%+v %v", purged, err)
+		}
+		if purged, err := s.Purge(t.Context()); err != nil || purged.Expired != 0 {
+			t.Fatalf("again: %+v %v", purged, err)
+		}
+		if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least("2026-03-02T10:00:10", "2026-03-06T10:00:10")}); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE expired_at IS NULL"); n != 1 {
+			t.Error("the node is not active again")
+		}
+	})
+}
+
+// TestOldEvents: events older than the retention are left out, the report stays.
+func TestOldEvents(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.EventTTL = day })
+	if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+		t.Fatal(err)
+	}
+	if n, m := s.number(t, "SELECT count(*) FROM run_events"), s.number(t, "SELECT count(*) FROM run_reports"); n != 0 || m != 1 {
+		t.Errorf("%d events, %d reports", n, m)
+	}
+}

@@ -1,0 +1,178 @@
+package runevents
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// statementRows bounds the rows of one statement; a value is a parameter.
+const statementRows = 64
+
+// Statements of many rows.
+var (
+	// A violation is ignored rather than undone on SQLite, which then keeps no
+	// journal for the statement. There is none.
+	eventColumns = " INTO run_events (at, report, seq, node, resource, change, status, corrective_change) VALUES "
+	insertEvents = map[store.Dialect][]string{
+		store.SQLite:   manyRows("INSERT OR IGNORE"+eventColumns, 8, ""),
+		store.Postgres: manyRows("INSERT"+eventColumns, 8, ""),
+	}
+	resourceColumns = "INSERT INTO run_resources (hash, type, title, file, line, containing_class, containment_path, used_day) VALUES "
+	insertResources = map[store.Dialect][]string{
+		store.SQLite:   manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(resourceColumns, 8, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_resources.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+	}
+	changeColumns = "INSERT INTO run_changes (hash, property, name, old_value, new_value, message, used_day) VALUES "
+	insertChanges = map[store.Dialect][]string{
+		store.SQLite:   manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = max(used_day, excluded.used_day) RETURNING hash, id, used_day"),
+		store.Postgres: manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
+	}
+)
+
+// manyRows are statements of 1, 2 … rows at their index.
+func manyRows(before string, columns int, after string) []string {
+	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
+	texts := make([]string, statementRows+1)
+	for n := 1; n <= statementRows; n++ {
+		texts[n] = before + strings.Repeat(row+", ", n-1) + row + after
+	}
+	return texts
+}
+
+// wanted is a row that the events of a batch name.
+type wanted[T any] struct {
+	digest digest
+	day    int64
+	row    *T
+}
+
+// want collects the rows that are not known to be there as of the day they are
+// used.
+type want[T any] struct {
+	known overlay[digest]
+	rows  map[digest]wanted[T]
+}
+
+func (w *want[T]) add(d digest, day int64, row *T) {
+	if known, ok := w.known.get(d); ok && known.day >= day {
+		return
+	}
+	if before, ok := w.rows[d]; ok {
+		day = max(day, before.day)
+	}
+	w.rows[d] = wanted[T]{d, day, row}
+}
+
+// sorted orders the rows, so that two servers take their locks in one order.
+func (w *want[T]) sorted() []wanted[T] {
+	list := make([]wanted[T], 0, len(w.rows))
+	for _, row := range w.rows {
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b wanted[T]) int { return bytes.Compare(a.digest[:], b.digest[:]) })
+	return list
+}
+
+func (b *batch) internResources(ctx context.Context, reports []stored) error {
+	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
+	for _, r := range reports {
+		for i := range r.events {
+			res := &r.resources[r.events[i].resource]
+			w.add(res.digest, dayOf(r.events[i].at), res)
+		}
+	}
+	return upsert(ctx, b, b.resources, insertResources[b.db.Dialect()], w.sorted(), func(args []any, res *resource) []any {
+		var line any
+		if res.line.Valid {
+			line = res.line.Int64
+		}
+		return append(args, res.kind, res.title, text(res.file), line, text(res.containingClass), text(res.containmentPath))
+	})
+}
+
+func (b *batch) internChanges(ctx context.Context, reports []stored) error {
+	w := want[change]{b.changes, make(map[digest]wanted[change])}
+	for _, r := range reports {
+		for i := range r.events {
+			c := &r.changes[r.events[i].change]
+			w.add(c.digest, dayOf(r.events[i].at), c)
+		}
+	}
+	return upsert(ctx, b, b.changes, insertChanges[b.db.Dialect()], w.sorted(), func(args []any, c *change) []any {
+		return append(args, text(c.property), text(c.name), text(c.oldValue), text(c.newValue), text(c.message))
+	})
+}
+
+// upsert writes the rows that are wanted and notes their numbers.
+func upsert[T any](ctx context.Context, b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
+	var args []any
+	for chunk := range slices.Chunk(rows, statementRows) {
+		args = args[:0]
+		for i := range chunk {
+			args = append(columns(append(args, chunk[i].digest[:]), chunk[i].row), chunk[i].day)
+		}
+		if err := b.numbers(ctx, known, statements[len(chunk)], args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) numbers(ctx context.Context, known overlay[digest], statement string, args []any) error {
+	result, err := b.tx.QueryContext(ctx, b.db.Rebind(statement), args...)
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	var hash sql.RawBytes
+	for result.Next() {
+		var row interned
+		if err := result.Scan(&hash, &row.id, &row.day); err != nil {
+			return err
+		}
+		known.known[digest(hash)] = row
+	}
+	return result.Err()
+}
+
+// insertEvents writes the events of the reports, whose resources and changes
+// are known.
+func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
+	statements := insertEvents[b.db.Dialect()]
+	full, err := b.tx.PrepareContext(ctx, b.db.Rebind(statements[statementRows]))
+	if err != nil {
+		return err
+	}
+	defer full.Close()
+	var args []any
+	rows := 0
+	for _, r := range reports {
+		for i := range r.events {
+			e := &r.events[i]
+			status, err := b.word(ctx, words, e.status)
+			if err != nil {
+				return err
+			}
+			res, _ := b.resources.get(r.resources[e.resource].digest)
+			chg, _ := b.changes.get(r.changes[e.change].digest)
+			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status, bit(e.corrective))
+			if rows++; rows < statementRows {
+				continue
+			}
+			if _, err := full.ExecContext(ctx, args...); err != nil {
+				return err
+			}
+			args, rows = args[:0], 0
+		}
+	}
+	if rows == 0 {
+		return nil
+	}
+	_, err = b.tx.ExecContext(ctx, b.db.Rebind(statements[rows]), args...)
+	return err
+}

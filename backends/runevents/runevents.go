@@ -1,0 +1,139 @@
+// Package runevents keeps the reports of a configuration agent's runs and
+// answers queries about them and their events. Reports come in by commands
+// (submit.go), queries are answered by the package query.
+package runevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options are the settings of a Service.
+type Options struct {
+	DB *store.DB
+	// Prefix is the path before "/query" and "/cmd". Default: "/store".
+	Prefix string
+	// EventTTL is the age at which events are dropped, at submission and later.
+	// Default: 14 days.
+	EventTTL time.Duration
+	// ReportTTL is the age at which reports are deleted. Default: 14 days.
+	ReportTTL time.Duration
+	// NodeTTL is how long a node may be silent before it is expired; zero: for
+	// ever.
+	NodeTTL time.Duration
+	// NodePurgeTTL is how long a deactivated or expired node is kept. Default:
+	// 14 days.
+	NodePurgeTTL time.Duration
+	// MaxBody bounds a command, before and after it is decompressed, in bytes.
+	// Default: 32 MiB.
+	MaxBody int64
+	// MaxQueued bounds the bytes of the commands that are worked on at a time;
+	// above it a submission is refused with 503. Default: 256 MiB.
+	MaxQueued int64
+	// CorrectiveChange shows corrective_change as sent. Default: null, as the
+	// open-source reference does.
+	CorrectiveChange bool
+	Logger           *zap.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+const day = 24 * time.Hour
+
+func (o Options) withDefaults() Options {
+	if o.Prefix == "" {
+		o.Prefix = "/store"
+	}
+	if o.EventTTL == 0 {
+		o.EventTTL = 14 * day
+	}
+	if o.ReportTTL == 0 {
+		o.ReportTTL = 14 * day
+	}
+	if o.NodePurgeTTL == 0 {
+		o.NodePurgeTTL = 14 * day
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 32 << 20
+	}
+	if o.MaxQueued == 0 {
+		o.MaxQueued = 256 << 20
+	}
+	o.MaxQueued = max(o.MaxQueued, o.MaxBody)
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Service keeps run events.
+type Service struct {
+	o       Options
+	db      *store.DB
+	logger  *zap.Logger
+	queries *query.Service
+	mux     *http.ServeMux
+	room    *semaphore.Weighted // bytes of commands
+	queue   chan *job
+	swept   atomic.Bool // rows are gone that the writer may remember
+
+	ctx     context.Context //nolint:containedctx // ends with Close, bounds the work in the background
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	closing sync.RWMutex // held for reading while something is put into the queue
+	closed  bool
+}
+
+// New returns a service that writes what is submitted. It does no I/O itself;
+// Close ends it.
+func New(o Options) (*Service, error) {
+	o = o.withDefaults()
+	queries, err := query.New(query.Options{DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("preparing queries: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Service{
+		o: o, db: o.DB, logger: o.Logger, queries: queries, room: semaphore.NewWeighted(o.MaxQueued),
+		queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel,
+	}
+	s.mux = s.routes()
+	s.work.Go(s.write)
+	return s, nil
+}
+
+// Close finishes what was submitted and ends the service. Later submissions are
+// refused.
+func (s *Service) Close() {
+	s.closing.Lock()
+	if s.closed {
+		s.closing.Unlock()
+		return
+	}
+	s.closed = true
+	close(s.queue)
+	s.closing.Unlock()
+	s.cancel()
+	s.work.Wait()
+}
+
+var (
+	// ErrBusy means that too much is being written; the client is to try again.
+	ErrBusy = errors.New("too many commands are waiting")
+	// errClosed is what a submission meets at the end.
+	errClosed = errors.New("the service ends")
+)

@@ -1,0 +1,242 @@
+package runevents
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Answers of the commands.
+const (
+	mediaJSON = "application/json;charset=utf-8"
+	mediaText = "text/plain;charset=utf-8"
+)
+
+// retryAfter is what a client that was turned away is told, in seconds.
+const retryAfter = "2"
+
+// submit answers POST /cmd/v1. The answer follows the commit, so that what was
+// accepted is never lost.
+func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
+	if status, message := admissible(r); status != 0 {
+		plain(w, status, message)
+		return
+	}
+	size := max(r.ContentLength, 0)
+	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil {
+		size = max(size, n)
+	}
+	if size > s.o.MaxBody {
+		plain(w, http.StatusRequestEntityTooLarge, "Command size exceeds max-command-size")
+		return
+	}
+	// A body of unknown length takes the place of the largest. What is read is
+	// kept once, and parsed into less.
+	if size == 0 || r.Header.Get("Content-Encoding") != "" && r.Header.Get("X-Uncompressed-Length") == "" {
+		size = s.o.MaxBody
+	}
+	if !s.room.TryAcquire(size) {
+		busy(w)
+		return
+	}
+	release := func() { s.room.Release(size) }
+	body, err := s.body(w, r, size)
+	if err != nil {
+		release()
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large), errors.Is(err, errTooLarge):
+			plain(w, http.StatusRequestEntityTooLarge, "Command size exceeds max-command-size")
+		default:
+			refuse(w, http.StatusBadRequest, "The body could not be read: "+err.Error())
+		}
+		return
+	}
+	command, err := parse(r, body)
+	if err != nil {
+		release()
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.answer(w, r, command, release)
+}
+
+// parse reads the command of a request.
+func parse(r *http.Request, body []byte) (submission, error) {
+	parameters := r.URL.Query()
+	if len(parameters) == 0 {
+		return fromBody(body)
+	}
+	return fromParameters(parameters, body)
+}
+
+// answer carries the command out and tells how that went. It goes on when the
+// client does not wait for it.
+func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) {
+	var (
+		id   = uuid()
+		done = make(chan error, 1)
+		ctx  = context.WithoutCancel(r.Context())
+	)
+	s.closing.RLock()
+	if s.closed {
+		s.closing.RUnlock()
+		release()
+		busy(w)
+		return
+	}
+	s.work.Go(func() {
+		defer release()
+		_, err := s.Process(ctx, c.Command)
+		done <- err
+	})
+	s.closing.RUnlock()
+
+	var timeout <-chan time.Time
+	if c.waiting {
+		timer := time.NewTimer(c.wait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	var err error
+	select {
+	case err = <-done:
+	case <-timeout:
+		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
+		return
+	case <-r.Context().Done():
+		return
+	}
+	_, rejected := errors.AsType[*payloadError](err)
+	switch {
+	case rejected && c.waiting:
+		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, appendText(nil, []byte(err.Error())))
+	case err != nil && !rejected:
+		s.failed(w, err)
+	case c.waiting:
+		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
+	default: // accepted, though it may be on the list of the rejected
+		write(w, http.StatusOK, "{\n  \"uuid\" : %q\n}", id)
+	}
+}
+
+// failed tells of a command that was not kept.
+func (s *Service) failed(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, ErrBusy), errors.Is(err, errClosed):
+		busy(w)
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		w.Header().Set("Retry-After", retryAfter)
+		refuse(w, http.StatusServiceUnavailable, "The database is not available right now, try again shortly")
+	default:
+		s.logger.Error("carrying out a command", zap.Error(err))
+		refuse(w, http.StatusInternalServerError, "The command could not be carried out")
+	}
+}
+
+// admissible checks the headers of a submission.
+func admissible(r *http.Request) (status int, message string) {
+	if !accepts(r) {
+		return http.StatusNotAcceptable, "must accept application/json"
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return http.StatusUnsupportedMediaType, "content type " + short([]byte(r.Header.Get("Content-Type"))) + " not supported"
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "gzip" {
+		return http.StatusUnsupportedMediaType, "content encoding " + short([]byte(coding)) + " not supported"
+	}
+	return 0, ""
+}
+
+// accepts reports whether the client takes JSON.
+func accepts(r *http.Request) bool {
+	values := r.Header.Values("Accept")
+	if len(values) == 0 {
+		return true
+	}
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		kind, parameters, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(kind)) {
+		case "application/json", "application/*", "*/*":
+			q := strings.ReplaceAll(strings.ToLower(parameters), " ", "")
+			if q != "q=0" && q != "q=0.0" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errTooLarge = errors.New("too large")
+
+// body reads the payload, of at most size bytes when it is decompressed.
+func (s *Service) body(w http.ResponseWriter, r *http.Request, size int64) ([]byte, error) {
+	var from io.Reader = http.MaxBytesReader(w, r.Body, size)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unzip, err := gzip.NewReader(from)
+		if err != nil {
+			return nil, errors.New("it is not gzip")
+		}
+		from = unzip
+	}
+	var out bytes.Buffer
+	if size < s.o.MaxBody {
+		out.Grow(int(size) + bytes.MinRead) // bounded by what the process has room for
+	}
+	n, err := io.Copy(&out, io.LimitReader(from, size+1))
+	var large *http.MaxBytesError
+	switch {
+	case n > size && size < s.o.MaxBody:
+		return nil, errors.New("it is longer than X-Uncompressed-Length says")
+	case n > size:
+		return nil, errTooLarge
+	case errors.As(err, &large):
+		return nil, large
+	case err != nil:
+		return nil, errors.New("it ends too early or is damaged")
+	}
+	return out.Bytes(), nil
+}
+
+func plain(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", mediaText)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, message) // a client that left is no failure of ours
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	write(w, status, `{"error":%s}`, appendText(nil, []byte(message)))
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", retryAfter)
+	refuse(w, http.StatusServiceUnavailable, "Too many commands are waiting, try again shortly")
+}
+
+func write(w http.ResponseWriter, status int, format string, args ...any) {
+	w.Header().Set("Content-Type", mediaJSON)
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, format, args...)
+}
+
+// uuid is a random UUID.
+func uuid() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,405 @@
+package runevents
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha1"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// least is the smallest report that is stored, with some of its text replaced.
+func least(replace ...string) []byte {
+	const text = `{"certname":"a.example.com","puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-02T10:00:00.000+00:00",` +
+		`"end_time":"2026-03-02T10:00:09.000+00:00","producer_timestamp":"2026-03-02T10:00:10.000+00:00","producer":null,"environment":"production",` +
+		`"transaction_uuid":null,"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,` +
+		`"corrective_change":null,"resources":[{"skipped":false,"timestamp":"2026-03-02T10:00:01.000Z","resource_type":"File","resource_title":"/a","file":null,` +
+		`"line":null,"containment_path":["Stage[main]","A"],"corrective_change":null,"events":[{"status":"success","timestamp":"2026-03-02T10:00:02.000Z",` +
+		`"property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created","corrective_change":null}]}],"metrics":[],"logs":[]}`
+	return []byte(strings.NewReplacer(replace...).Replace(text))
+}
+
+const leastURL = "/store/cmd/v1?command=store_report&version=8&certname=a.example.com"
+
+func (s *Service) post(url string, body []byte, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, url, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func zip(tb testing.TB, text []byte) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(text); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func sum(text string) string {
+	s := sha1.Sum([]byte(text)) //nolint:gosec // the wire format
+	return hex.EncodeToString(s[:])
+}
+
+// TestSubmit: what is accepted, and how.
+func TestSubmit(t *testing.T) {
+	t.Parallel()
+	body := least()
+	envelope := `{"command":"store report","version":8,"certname":"a.example.com","payload":` + string(body) + `}`
+	for name, c := range map[string]struct {
+		url    string
+		body   []byte
+		header []string
+		want   string
+	}{
+		"plain":             {leastURL, body, nil, ""},
+		"charset":           {leastURL, body, []string{"Content-Type", "application/json; charset=utf-8"}, ""},
+		"spaces":            {strings.Replace(leastURL, "store_report", "store%20report", 1), body, nil, ""},
+		"gzip":              {leastURL, zip(t, body), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", fmt.Sprint(len(body))}, ""},
+		"gzip, length open": {leastURL, zip(t, body), []string{"Content-Encoding", "gzip"}, ""},
+		"checksum":          {leastURL + "&checksum=" + sum(envelope), body, nil, ""},
+		"checksum of body":  {leastURL + "&checksum=" + strings.ToUpper(sum(string(body))), body, nil, ""},
+		"producer time":     {leastURL + "&producer-timestamp=2026-03-02T10:00:10.000Z", body, nil, ""},
+		"waiting":           {leastURL + "&secondsToWaitForCompletion=30", body, nil, `"processed" : true,\s+"timed_out" : false`},
+		"older form":        {"/store/cmd/v1", []byte(envelope), nil, ""},
+		"other certname":    {strings.Replace(leastURL, "a.example", "z.example", 1), body, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := place{location: t.TempDir() + "/test.db"}.start(t)
+			w := s.post(c.url, c.body, c.header...)
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json;charset=utf-8" || !json.Valid(w.Body.Bytes()) {
+				t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
+			}
+			if !regexp.MustCompile(`"uuid" : "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`).Match(w.Body.Bytes()) || !regexp.MustCompile(c.want).Match(w.Body.Bytes()) {
+				t.Errorf("body %s", w.Body)
+			}
+			if n := s.number(t, "SELECT count(*) FROM run_events e JOIN run_nodes n ON n.id = e.node WHERE n.certname = 'a.example.com'"); n != 1 {
+				t.Errorf("%d events are stored, want 1", n)
+			}
+		})
+	}
+}
+
+// TestRefused: bad submissions get the right status and text, and leave nothing.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.MaxBody = 64 << 10 })
+	invalid := func(certname, detail string) string {
+		return `{"error":"Command \"store report\" for certname \"` + certname + `\" is invalid. ` + detail + `"}`
+	}
+	bomb := zip(t, bytes.Repeat([]byte(" "), 10<<20))
+	for _, c := range []struct {
+		name   string
+		method string
+		url    string
+		body   string
+		header []string
+		status int
+		want   string
+	}{
+		{"no certname", "", "/store/cmd/v1?command=store_report&version=8", "{}", nil, 400, invalid("", "Command is missing required parameters: certname.")},
+		{"only checksum", "", "/store/cmd/v1?checksum=x", "{}", nil, 400, "missing required parameters: certname, command, version."},
+		{"unknown parameter", "", leastURL + "&foo=1", "{}", nil, 400, invalid("a.example.com", "Command has invalid parameters: foo.")},
+		{"parameter twice", "", leastURL + "&version=8", "{}", nil, 400, "Parameter version is given more than once."},
+		{"empty certname", "", "/store/cmd/v1?command=store_report&version=8&certname=", "{}", nil, 400, invalid("", "Certname must be a non-empty string.")},
+		{"long certname", "", leastURL + strings.Repeat("x", 1000), "{}", nil, 400, "Certname must be text of at most 1000 bytes."},
+		{"unknown command", "", "/store/cmd/v1?command=reboot&version=8&certname=a", "{}", nil, 400, "Command must be one of: configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report."},
+		{"foreign command", "", "/store/cmd/v1?command=replace_facts&version=5&certname=a", "{}", nil, 400, `this service keeps reports.`},
+		{"version word", "", "/store/cmd/v1?command=store_report&version=x&certname=a", "{}", nil, 400, invalid("a", "Version must be a valid integer.")},
+		{"version old", "", "/store/cmd/v1?command=store_report&version=4&certname=x", "{}", nil, 400, invalid("x", `Version 4 of command \"store report\" is retired. The minimum supported version is 5.`)},
+		{"version new", "", "/store/cmd/v1?command=store_report&version=9&certname=x", "{}", nil, 400, "The maximum supported version is 8."},
+		{"wait word", "", leastURL + "&secondsToWaitForCompletion=soon", "{}", nil, 400, "secondsToWaitForCompletion must be a number"},
+		{"wait NaN", "", leastURL + "&secondsToWaitForCompletion=NaN", "{}", nil, 400, "secondsToWaitForCompletion must be a number"},
+		{"producer time", "", leastURL + "&producer-timestamp=now", "{}", nil, 400, "producer-timestamp must be a time"},
+		{"checksum", "", leastURL + "&checksum=" + sum("x"), string(least()), nil, 400, "The checksum is not that of the body."},
+		{"text", "", leastURL, "{}", []string{"Content-Type", "text/plain"}, 415, "content type text/plain not supported"},
+		{"no type", "", leastURL, "{}", []string{"Content-Type", ""}, 415, "content type  not supported"},
+		{"brotli", "", leastURL, "{}", []string{"Content-Encoding", "br"}, 415, "content encoding br not supported"},
+		{"accept", "", leastURL, "{}", []string{"Accept", "text/html"}, 406, "must accept application/json"},
+		{"accept not", "", leastURL, "{}", []string{"Accept", "application/json;q=0"}, 406, "must accept application/json"},
+		{"not gzip", "", leastURL, "{}", []string{"Content-Encoding", "gzip"}, 400, "it is not gzip"},
+		{"cut gzip", "", leastURL, string(zip(t, least())[:300]), []string{"Content-Encoding", "gzip"}, 400, "it ends too early or is damaged"},
+		{"gzip longer than said", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", "20000"}, 400, "longer than X-Uncompressed-Length says"},
+		{"bomb", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip"}, 413, "Command size exceeds max-command-size"},
+		{"too large", "", leastURL, strings.Repeat(" ", 64<<10+1), nil, 413, "Command size exceeds max-command-size"},
+		{"too large as said", "", leastURL, "{}", []string{"X-Uncompressed-Length", "99999999"}, 413, "Command size exceeds max-command-size"},
+		{"older form, no JSON", "", "/store/cmd/v1", "hello", nil, 400, "the command cannot be read: an object is expected at byte 0"},
+		{"older form, no payload", "", "/store/cmd/v1", `{"command":"store report","version":8}`, nil, 400, "Command is missing required parameters: payload."},
+		{"older form, more", "", "/store/cmd/v1", `{"command":"store report","version":8,"payload":{},"x":1}`, nil, 400, "a command has no member"},
+		{"method", "GET", leastURL, "", nil, 405, "commands are submitted by POST"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", c.url, strings.NewReader(c.body))
+			if c.method != "" {
+				r.Method = c.method
+			}
+			r.Header.Set("Content-Type", "application/json")
+			for i := 0; i+1 < len(c.header); i += 2 {
+				r.Header.Set(c.header[i], c.header[i+1])
+			}
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("%d %s\nwant %d %s", w.Code, w.Body, c.status, c.want)
+			}
+			kind := "text/plain;charset=utf-8"
+			if c.status == 400 {
+				kind = "application/json;charset=utf-8"
+			}
+			if w.Header().Get("Content-Type") != kind || c.status == 400 && !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%v %s", w.Header(), w.Body)
+			}
+		})
+	}
+	for _, table := range []string{"run_reports", "run_events", "run_nodes", "run_rejected"} {
+		if n := s.number(t, "SELECT count(*) FROM "+table); n != 0 {
+			t.Errorf("%s has %d rows", table, n)
+		}
+	}
+	if !s.room.TryAcquire(s.o.MaxQueued) {
+		t.Error("refused commands still take room")
+	}
+}
+
+// TestBadPayloads: payloads that no retry helps are taken in, and go to the list
+// of rejected ones with a reason; nothing else is stored.
+func TestBadPayloads(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	for _, c := range []struct{ name, payload, want string }{
+		{"empty", "", "an object is expected at byte 0"},
+		{"list", "[]", "an object is expected at byte 0"},
+		{"cut", string(least()[:200]), "a string has no end"},
+		{"behind", string(least()) + "x", "there is more behind the value"},
+		{"no UTF-8", string(least("a.example", "a\xff")), "not UTF-8"},
+		{"unknown", string(least(`"noop":`, `"noob":`)), `there is no member "noob" in version 8`},
+		{"twice", string(least(`"noop":false`, `"noop":false,"noop":false`)), "noop is given twice"},
+		{"missing", string(least(`"certname":"a.example.com",`, ``)), "certname is missing"},
+		{"certname empty", string(least("a.example.com", "")), "certname is empty"},
+		{"certname null", string(least(`"a.example.com"`, "null")), "certname: a string is expected"},
+		{"certname long", string(least("a.example.com", strings.Repeat("x", 1001))), "certname is longer than 1000 bytes"},
+		{"time", string(least("2026-03-02T10:00:10.000+00:00", "yesterday")), "producer_timestamp"},
+		{"impossible day", string(least("2026-03-02T10:00:10.000+00:00", "2026-02-30T10:00:10.000+00:00")), "is not a time"},
+		{"no offset", string(least("2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:10.000")), "is not a time"},
+		{"format", string(least(`"report_format":12`, `"report_format":1.5`)), "a whole number is expected"},
+		{"format large", string(least(`"report_format":12`, `"report_format":99999999999999999999`)), "a whole number is expected"},
+		{"noop", string(least(`"noop":false`, `"noop":"no"`)), "true or false is expected"},
+		{"type", string(least(`"logs"`, `"type":"task","logs"`)), "type must be agent or plan"},
+		{"resources", string(least(`"resources":[`, `"resources":{"a":[`)), "a list is expected"},
+		{"resource member", string(least(`"skipped":false`, `"skippd":false`)), `a resource has no member "skippd"`},
+		{"resource title", string(least(`"resource_title":"/a",`, ``)), "a resource lacks"},
+		{"event member", string(least(`"property":"ensure"`, `"prop":"ensure"`)), `an event has no member "prop"`},
+		{"event status", string(least(`"status":"success",`, ``)), "an event lacks its status"},
+		{"metric", string(least(`"metrics":[]`, `"metrics":[{"value":"1"}]`)), "a number is expected"},
+		{"log", string(least(`"logs":[]`, `"logs":[{"who":1}]`)), `a log line has no member "who"`},
+		{"deep", string(least(`"file","old_value"`, strings.Repeat("[", 100)+strings.Repeat("]", 100)+`,"old_value"`)), "nests deeper than 64 levels"},
+		{"old lists", string(least(`"resources"`, `"resource_events"`)), `there is no member "resource_events" in version 8`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url := leastURL
+			w := s.post(url, []byte(c.payload))
+			if w.Code != http.StatusOK {
+				t.Errorf("not waiting: %d %s", w.Code, w.Body)
+			}
+			w = s.post(url+"&secondsToWaitForCompletion=60", []byte(c.payload))
+			var answer struct {
+				Processed bool
+				Error     string
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+				t.Fatal(err, w.Body)
+			}
+			if w.Code != http.StatusServiceUnavailable || !answer.Processed || !strings.Contains(answer.Error, c.want) {
+				t.Errorf("waiting: %d %s\nwant 503 %s", w.Code, w.Body, c.want)
+			}
+			list, err := s.Rejected(t.Context())
+			if err != nil || len(list) < 2 || list[0].Reason != answer.Error || list[0].Certname != "a.example.com" || list[0].Command != storeReport {
+				t.Errorf("rejected: %+v, %v", list, err)
+			}
+		})
+	}
+	for _, table := range []string{"run_reports", "run_events", "run_nodes", "run_resources"} {
+		if n := s.number(t, "SELECT count(*) FROM "+table); n != 0 {
+			t.Errorf("%s has %d rows", table, n)
+		}
+	}
+}
+
+// TestRetry: a rejected command leaves the list when it can be carried out.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t)
+		id, err := s.Process(t.Context(), Command{storeReport, 8, "a", least(`"noop":false`, `"noop":7`)})
+		if err == nil || id == 0 {
+			t.Fatal(id, err)
+		}
+		if err := s.Retry(t.Context(), id); err == nil {
+			t.Fatal("a bad report was stored")
+		}
+		row, c, err := s.RejectedCommand(t.Context(), id)
+		if err != nil || row.Attempts != 2 || !bytes.Equal(c.Payload, least(`"noop":false`, `"noop":7`)) {
+			t.Fatalf("%+v %s %v", row, c.Payload, err)
+		}
+		err = s.db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, s.db.Rebind("UPDATE run_rejected SET payload = ?"), deflate(least()))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.Rejected(t.Context()); err != nil || len(list) != 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 1 {
+			t.Errorf("%d reports", n)
+		}
+	})
+}
+
+// TestBusy: when too much waits, clients are told to come back.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	if !s.room.TryAcquire(s.o.MaxQueued) {
+		t.Fatal("no room")
+	}
+	w := s.post(leastURL, least())
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	s.room.Release(s.o.MaxQueued)
+	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.Close()
+	if w := s.post(leastURL, least()); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("closed: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestWaitingEnds: a client that waits for less than it takes gets its timeout,
+// and the report is stored all the same.
+func TestWaitingEnds(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.db.Write(context.Background(), func(context.Context, *sql.Tx) error {
+			close(entered)
+			<-leave
+			return nil
+		})
+	}()
+	<-entered
+	w := s.post(leastURL+"&secondsToWaitForCompletion=0.01", least())
+	close(leave)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"timed_out" : true`) || !strings.Contains(w.Body.String(), `"processed" : false`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.Close() // waits for what was taken in
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 1 {
+		t.Errorf("%d reports", n)
+	}
+}
+
+// TestUnavailable: without a database nothing is taken in.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	if err := s.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []string{"", "&secondsToWaitForCompletion=30"} {
+		w := s.post(leastURL+wait, least())
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `{"error":"The database is not available`) {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+	r := httptest.NewRecorder()
+	s.ServeHTTP(r, httptest.NewRequest("GET", "/store/status/v1/simple", nil))
+	if r.Code != http.StatusServiceUnavailable {
+		t.Errorf("status: %d", r.Code)
+	}
+}
+
+// TestNodes: which report is the latest, and which nodes are active.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	at := func(second string) []string {
+		return []string{"2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:" + second + ".000+00:00"}
+	}
+	deactivation := func(second string) Command {
+		return Command{deactivateNode, 3, "a", []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-02T10:00:` + second + `.000Z"}`)}
+	}
+	stored := func(replace ...string) Command { return Command{storeReport, 8, "a", least(replace...)} }
+	const inactive, active = 1, 0
+	for name, c := range map[string]struct {
+		commands []Command
+		latest   int64 // second of the latest report; -1: none
+		inactive int64
+	}{
+		"newer later":       {[]Command{stored(at("10")...), stored(at("20")...)}, 20, active},
+		"older later":       {[]Command{stored(at("20")...), stored(at("10")...)}, 20, active},
+		"equal later":       {[]Command{stored(at("10")...), stored(append(at("10"), "v1", "v2")...)}, 10, active},
+		"plan":              {[]Command{stored(at("10")...), stored(append(at("20"), `"logs"`, `"type":"plan","logs"`)...)}, 10, active},
+		"only a plan":       {[]Command{stored(append(at("20"), `"logs"`, `"type":"plan","logs"`)...)}, -1, active},
+		"deactivated":       {[]Command{stored(at("10")...), deactivation("20")}, 10, inactive},
+		"active again":      {[]Command{stored(at("10")...), deactivation("20"), stored(at("30")...)}, 30, active},
+		"older report":      {[]Command{deactivation("20"), stored(at("10")...)}, 10, inactive},
+		"late deactivation": {[]Command{stored(at("30")...), deactivation("20")}, 30, active},
+		"earlier again":     {[]Command{deactivation("20"), deactivation("10")}, -1, inactive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, p place) {
+				s := p.start(t)
+				for _, command := range c.commands {
+					if _, err := s.Process(t.Context(), command); err != nil {
+						t.Fatal(err)
+					}
+				}
+				base := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC).UnixMilli()
+				got := s.number(t, `SELECT coalesce(max(r.producer_timestamp), ?) FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report`, base-1000)
+				if got = (got - base) / 1000; got != c.latest {
+					t.Errorf("latest report of second %d, want %d", got, c.latest)
+				}
+				if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != c.inactive {
+					t.Errorf("%d nodes are inactive, want %d", n, c.inactive)
+				}
+				if got := s.number(t, "SELECT coalesce(max(deactivated_at), 0) FROM run_nodes"); name == "earlier again" && got != base+20000 {
+					t.Errorf("deactivated at %d", got)
+				}
+			})
+		})
+	}
+}

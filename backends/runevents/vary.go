@@ -1,0 +1,57 @@
+package runevents
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Vary makes another node's run of a real one: the payload of a report with the
+// certname replaced wherever it stands, all times shifted, and a transaction of
+// its own. The same input gives the same output.
+func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) {
+	if !gjson.ValidBytes(payload) {
+		return nil, errors.New("the report is not JSON")
+	}
+	found := gjson.GetManyBytes(payload, "certname", "transaction_uuid")
+	old := found[0].String()
+	if old == "" || certname == "" {
+		return nil, errors.New("the report has no certname")
+	}
+	// The name is put in between quotes and into other texts.
+	quoted := appendText(nil, []byte(certname))
+	out := bytes.ReplaceAll(payload, []byte(old), quoted[1:len(quoted)-1])
+	out = shiftTimes(out, shift.Milliseconds())
+	if id := found[1].String(); id != "" {
+		sum := sha256.Sum256(fmt.Append(nil, certname, "\x00", id, "\x00", shift))
+		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
+		out = bytes.ReplaceAll(out, []byte(id), fmt.Appendf(nil, "%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
+	}
+	return out, nil
+}
+
+// shiftTimes moves every string that is a time as agents write it.
+func shiftTimes(payload []byte, ms int64) []byte {
+	const longest = len("2026-03-02T10:27:54.123456789+00:00")
+	out := make([]byte, 0, len(payload))
+	for {
+		i := bytes.IndexByte(payload, '"')
+		if i < 0 {
+			return append(out, payload...)
+		}
+		out = append(out, payload[:i+1]...)
+		payload = payload[i+1:]
+		end := bytes.IndexByte(payload[:min(len(payload), longest+1)], '"')
+		if end < 0 {
+			continue
+		}
+		if at, ok := millis(payload[:end]); ok {
+			out = time.UnixMilli(at+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
+			payload = payload[end:]
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// Package board serves the discussion board, checks its tokens, and has the
+// commands that manage it.
+package board
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+const (
+	// serviceName is the board among the services that a database can be given to.
+	serviceName = "board"
+	// actorVar is the request variable that holds the *board.Actor.
+	actorVar = "tollgate.board.actor"
+)
+
+// Handler serves the JSON API of a discussion board under /api/v1; the routes
+// are in /api/v1/openapi.json. Every other path goes to the next handler.
+//
+// `api_auth board_token` before it says who asks; without it all are guests.
+// The groups, a category and a forum are made on an empty database; the
+// administrator by `tollgate board init`.
+type Handler struct {
+	// The address of the site, such as https://forum.example.com, for Location
+	// headers. Default: none, which makes them paths.
+	BaseURL string `json:"base_url,omitempty"`
+
+	// Offline answers 503 to all but those who may see the board nevertheless.
+	Offline bool `json:"offline,omitempty"`
+
+	// How many of a member's first posts are held for approval. Default: 0.
+	HoldFirst int64 `json:"hold_first,omitempty"`
+
+	// NoFlood switches the flood control off.
+	NoFlood bool `json:"no_flood,omitempty"`
+
+	app     *tollgate.App
+	service *board.Service
+	api     *board.API
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.board",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision gets the database and makes the board on it.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.BaseURL = strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
+	var err error
+	h.app, h.service, err = open(ctx, board.Options{BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood})
+	if err == nil {
+		h.api = h.service.API()
+	}
+	return err
+}
+
+// open makes a board on the database of the configuration.
+func open(ctx caddy.Context, options board.Options) (*tollgate.App, *board.Service, error) {
+	app, err := tollgate.From(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("loading the app tollgate: %w", err)
+	}
+	db, err := app.ServiceDatabase(serviceName, board.Schema())
+	if err != nil {
+		return nil, nil, err
+	}
+	service := board.New(db, options, ctx.Logger(), time.Now)
+	// Before the modules are cleaned up, and with them the database is closed.
+	ctx.OnCancel(service.Close)
+	return app, service, nil
+}
+
+// Validate checks the options.
+func (h *Handler) Validate() error {
+	if h.BaseURL != "" {
+		u, err := url.Parse(h.BaseURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
+		}
+	}
+	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
+		return fmt.Errorf("hold_first is %d, must be from 0 to 1000", h.HoldFirst)
+	}
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if !h.api.Owns(r.URL.Path) {
+		return next.ServeHTTP(w, r)
+	}
+	defer h.app.Acquire()()
+	actor, err := h.actor(r)
+	if err == nil {
+		err = h.api.Serve(w, r, actor)
+	}
+	return httpError(err)
+}
+
+// actor is who asks.
+func (h *Handler) actor(r *http.Request) (*board.Actor, error) {
+	if err := h.service.Ready(r.Context()); err != nil {
+		return nil, err
+	}
+	if actor, ok := caddyhttp.GetVar(r.Context(), actorVar).(*board.Actor); ok {
+		return actor, nil
+	}
+	return h.service.Guest(r.Context())
+}
+
+// httpError gives an error its status.
+func httpError(err error) error {
+	if e, ok := apierror.From(err); ok {
+		return caddyhttp.Error(e.Status, err)
+	}
+	return err
+}
+
+// Actor is who sent a request that passed api_auth board_token; a guest's User is nil.
+func Actor(ctx context.Context) (*board.Actor, bool) {
+	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*board.Actor)
+	return actor, ok
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

@@ -1,0 +1,120 @@
+package board
+
+import (
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("board", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+// UnmarshalCaddyfile reads the directive. Syntax:
+//
+//	board [<matcher>] {
+//		base_url   <url>
+//		hold_first <n>
+//		offline
+//		no_flood
+//	}
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // board
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		args := d.RemainingArgs()
+		flag := option == "offline" || option == "no_flood"
+		switch {
+		case flag && len(args) != 0, !flag && len(args) != 1 && (option == "base_url" || option == "hold_first"):
+			return d.ArgErr()
+		case option == "base_url":
+			h.BaseURL = args[0]
+		case option == "hold_first":
+			n, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return d.Errf("hold_first: %q is not a whole number", args[0])
+			}
+			h.HoldFirst = n
+		case option == "offline":
+			h.Offline = true
+		case option == "no_flood":
+			h.NoFlood = true
+		default:
+			return d.Errf("board has no option %q", option)
+		}
+	}
+	return nil
+}
+
+// UnmarshalCaddyfile reads the provider. Syntax:
+//
+//	board_token {
+//		guest
+//		bad_token <budget> <units> <limit> <window>
+//	}
+func (t *Token) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // board_token
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		option, args := d.Val(), d.RemainingArgs()
+		switch {
+		case option == "guest" && len(args) == 0:
+			if t.Guest {
+				return d.Err("guest is given twice")
+			}
+			t.Guest = true
+		case option == "bad_token" && len(args) == 4:
+			if t.BadToken != nil {
+				return d.Err("bad_token is given twice")
+			}
+			charge, err := parseCharge(d, args)
+			if err != nil {
+				return err
+			}
+			t.BadToken = charge
+		case option == "guest" || option == "bad_token":
+			return d.ArgErr()
+		default:
+			return d.Errf("board_token has no option %q", option)
+		}
+	}
+	return nil
+}
+
+func parseCharge(d *caddyfile.Dispenser, args []string) (*Charge, error) {
+	units, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return nil, d.Errf("bad_token: %q is not a whole number", args[1])
+	}
+	limit, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		return nil, d.Errf("bad_token: %q is not a whole number", args[2])
+	}
+	window, err := caddy.ParseDuration(args[3])
+	if err != nil {
+		return nil, d.Errf("bad_token: window: %v", err)
+	}
+	return &Charge{Name: args[0], Units: units, Limit: limit, Window: caddy.Duration(window)}, nil
+}
+
+// Interface guards
+var (
+	_ caddyfile.Unmarshaler = (*Handler)(nil)
+	_ caddyfile.Unmarshaler = (*Token)(nil)
+)

@@ -1,0 +1,160 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/budget"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(Token{})
+}
+
+// Token checks the tokens (brd_pat_…) that the board issues, sent as
+// `Authorization: Bearer brd_pat_…`. A revoked one is refused from the next
+// request on. A bad one is refused also where guests may come.
+//
+// Placeholders, beside {http.auth.user.id}, which is empty for guests:
+//
+//	{http.auth.user.name}      the member's name
+//	{http.auth.user.token_id}  id of the token, not secret
+//
+// Errors: 401 unauthenticated with WWW-Authenticate: Bearer realm="board"; 429
+// once the budget of bad tokens is spent.
+type Token struct {
+	// Guest lets requests without a token pass, where the operation is one that
+	// guests can ask for.
+	Guest bool `json:"guest,omitempty"`
+
+	// BadToken is what a bad token spends of a budget of the client's address,
+	// which bounds guessing. Default: nothing.
+	BadToken *Charge `json:"bad_token,omitempty"`
+
+	app     *tollgate.App
+	service *board.Service
+	api     *board.API
+}
+
+// Charge is units of a budget.
+type Charge struct {
+	// Name of the budget, as in the directive budget, whose counts it shares.
+	Name string `json:"name,omitempty"`
+
+	// Units to spend.
+	Units int64 `json:"units,omitempty"`
+
+	// Limit and window of the budget.
+	Limit  int64          `json:"limit,omitempty"`
+	Window caddy.Duration `json:"window,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (Token) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.authentication.providers.board_token",
+		New: func() caddy.Module { return new(Token) },
+	}
+}
+
+// Provision gets the database and makes the board on it.
+func (t *Token) Provision(ctx caddy.Context) error {
+	var err error
+	t.app, t.service, err = open(ctx, board.Options{})
+	if err == nil {
+		t.api = t.service.API()
+	}
+	return err
+}
+
+// Validate checks the charge.
+func (t *Token) Validate() error {
+	c := t.BadToken
+	switch {
+	case c == nil:
+	case c.Name == "":
+		return errors.New("bad_token: the name of the budget is missing")
+	case c.Units < 1 || c.Limit < c.Units:
+		return fmt.Errorf("bad_token: %d of %d units is not possible", c.Units, c.Limit)
+	case time.Duration(c.Window) < time.Second || time.Duration(c.Window) > 31*24*time.Hour:
+		return fmt.Errorf("bad_token: window %s is not within 1s..31d", time.Duration(c.Window))
+	}
+	return nil
+}
+
+// Authenticate implements caddyauth.Authenticator.
+func (t *Token) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	defer t.app.Acquire()()
+	actor, err := t.identify(w, r)
+	if err != nil {
+		return caddyauth.User{}, false, err
+	}
+	caddyhttp.SetVar(r.Context(), actorVar, actor)
+	if actor.User == nil {
+		return caddyauth.User{}, true, nil
+	}
+	return caddyauth.User{ID: strconv.FormatInt(actor.User.ID, 10), Metadata: map[string]string{
+		"name": actor.User.Name, "token_id": strconv.FormatInt(actor.Token.ID, 10),
+	}}, true, nil
+}
+
+func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*board.Actor, error) {
+	if err := t.service.Ready(r.Context()); err != nil {
+		return nil, err
+	}
+	values := r.Header["Authorization"]
+	if len(values) == 0 {
+		if !t.Guest || t.api.NeedsToken(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="board"`)
+			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token: send it as Authorization: Bearer brd_pat_…")
+		}
+		return t.service.Guest(r.Context())
+	}
+	scheme, text, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(values) > 1 {
+		text = ""
+	}
+	actor, err := t.service.Authenticate(r.Context(), strings.TrimSpace(text))
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="board", error="invalid_token"`)
+		return nil, t.charge(w, r, err)
+	}
+	return actor, err
+}
+
+// charge spends what a bad token costs; cause is the refusal while there is
+// budget left.
+func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) error {
+	c := t.BadToken
+	store := t.app.Counters()
+	if c == nil || store == nil {
+		return cause
+	}
+	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units, c.Limit, time.Duration(c.Window))
+	if err != nil || result.Allowed {
+		return cause // a token that is bad stays refused while nothing can be counted
+	}
+	w.Header().Del("WWW-Authenticate")
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: result.RetryAfter,
+		Message: "too many requests with tokens that are not valid",
+	}
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner       = (*Token)(nil)
+	_ caddy.Validator         = (*Token)(nil)
+	_ caddyauth.Authenticator = (*Token)(nil)
+)

@@ -1,0 +1,124 @@
+package runevents
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/dustin/go-humanize"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("run_events", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+// UnmarshalCaddyfile sets up the handler; see Handler for the syntax. The lines
+// read and submit may be repeated.
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // run_events
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] && option != "read" && option != "submit" {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		var err error
+		switch option {
+		case "prefix":
+			if !d.AllArgs(&h.Prefix) {
+				return d.ArgErr()
+			}
+		case "read":
+			h.Read, err = unmarshalAccess(d, h.Read)
+		case "submit":
+			h.Submit, err = unmarshalAccess(d, h.Submit)
+		case "resource_events_ttl":
+			h.ResourceEventsTTL, err = unmarshalDuration(d)
+		case "report_ttl":
+			h.ReportTTL, err = unmarshalDuration(d)
+		case "node_ttl":
+			h.NodeTTL, err = unmarshalDuration(d)
+		case "node_purge_ttl":
+			h.NodePurgeTTL, err = unmarshalDuration(d)
+		case "max_body":
+			var size string
+			if !d.AllArgs(&size) {
+				return d.ArgErr()
+			}
+			n, err := humanize.ParseBytes(size)
+			if err != nil || n == 0 || n > 256<<20 {
+				return d.Errf("max_body: %q is not a size such as 32MB, at most 256MiB", size)
+			}
+			h.MaxBody = int64(n) //nolint:gosec // checked to be small
+		case "corrective_change":
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			h.CorrectiveChange = true
+		default:
+			return d.Errf("run_events has no option %q; there are: prefix, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, max_body, corrective_change", option)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
+	option := d.Val()
+	var text string
+	if !d.AllArgs(&text) {
+		return 0, d.ArgErr()
+	}
+	length, err := caddy.ParseDuration(text)
+	if err != nil || length <= 0 {
+		return 0, d.Errf("%s: %q is not a time such as 14d", option, text)
+	}
+	return caddy.Duration(length), nil
+}
+
+// unmarshalAccess adds a rule to those before it.
+func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
+	if a == nil {
+		a = new(Access)
+	}
+	option := d.Val()
+	words := d.RemainingArgs()
+	if len(words) == 0 {
+		return nil, d.ArgErr()
+	}
+	rule, names := words[0], words[1:]
+	switch rule {
+	case "loopback":
+		a.Loopback = true
+	case "any":
+		a.Any = true
+	case "user":
+		a.AnyUser = a.AnyUser || len(names) == 0
+		a.Users = append(a.Users, names...)
+		return a, nil
+	case "certname":
+		if len(names) == 0 {
+			return nil, d.Errf("%s certname: name the certificates", option)
+		}
+		a.Certnames = append(a.Certnames, names...)
+		return a, nil
+	default:
+		return nil, d.Errf("%s: there is no rule %q; there are: loopback, any, user, certname", option, rule)
+	}
+	if len(names) > 0 {
+		return nil, d.ArgErr()
+	}
+	return a, nil
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

@@ -1,0 +1,167 @@
+package runevents
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+)
+
+// maxFile bounds a report in a file, unpacked.
+const maxFile = 256 << 20
+
+// loaded is what an import or a generation did.
+type loaded struct {
+	Stored   int64   `json:"stored"` // or there already
+	Rejected int64   `json:"rejected"`
+	Bytes    int64   `json:"bytes"`
+	Seconds  float64 `json:"seconds"`
+}
+
+func importCommand(o *options) *cobra.Command {
+	var version int
+	cmd := &cobra.Command{
+		Use:   "import <folder or file>...",
+		Short: "Stores reports from files",
+		Long: `
+Stores reports of agents' runs: files that end in .json or .json.gz, each the
+payload of one "store report" command. Reports that are there already change
+nothing. Those that cannot be read go to the list of rejected ones.
+
+Nothing is too old to be imported, but the server deletes what is older than its
+own settings keep.
+`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: o.run(func(s *session, args []string) error {
+			return s.load(func(ctx context.Context, add func(name string, payload []byte)) error {
+				for _, arg := range args {
+					if err := readFiles(ctx, arg, add); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, version)
+		}),
+	}
+	cmd.Flags().IntVar(&version, "version", 8, "Version of the payloads, 5 to 8")
+	return cmd
+}
+
+// readFiles hands on the reports below a folder, or that of a file.
+func readFiles(ctx context.Context, root string, add func(string, []byte)) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if path != root && !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".json.gz") {
+			return nil
+		}
+		payload, err := readReport(path)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		add(path, payload)
+		return nil
+	})
+}
+
+func readReport(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	var from io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if from, err = gzip.NewReader(f); err != nil {
+			return nil, err
+		}
+	}
+	payload, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	if err == nil && len(payload) > maxFile {
+		err = errors.New("it is larger than 256 MiB")
+	}
+	return payload, err
+}
+
+// load stores what produce makes, several reports at a time, and tells how far
+// it is.
+func (s *session) load(produce func(ctx context.Context, add func(name string, payload []byte)) error, version int) error {
+	type item struct {
+		name    string
+		payload []byte
+	}
+	var (
+		ctx, cancel = context.WithCancelCause(s.ctx)
+		items       = make(chan item, 64)
+		work        sync.WaitGroup
+		done        loaded
+		begin       = time.Now()
+		told        atomic.Int64 // when, in seconds since begin
+	)
+	defer cancel(nil)
+	for range 8 * runtime.NumCPU() { // those that wait share a commit
+		work.Go(func() {
+			for i := range items {
+				if ctx.Err() != nil {
+					continue
+				}
+				rejected, err := s.Process(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name), Payload: i.payload})
+				switch {
+				case rejected != 0:
+					atomic.AddInt64(&done.Rejected, 1)
+					s.note("%s is rejected as number %d: %s", cell(i.name), rejected, cell(err.Error()))
+				case err != nil:
+					cancel(fmt.Errorf("storing %s: %w", i.name, err))
+				default:
+					n := atomic.AddInt64(&done.Stored, 1)
+					atomic.AddInt64(&done.Bytes, int64(len(i.payload)))
+					if second := int64(time.Since(begin).Seconds()); second > told.Load() && told.Swap(second) != second {
+						s.note("%d reports, %d a second", n, n/second)
+					}
+				}
+			}
+		})
+	}
+	err := produce(ctx, func(name string, payload []byte) {
+		select {
+		case items <- item{name, payload}:
+		case <-ctx.Done():
+		}
+	})
+	close(items)
+	work.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return err
+	}
+	done.Seconds = time.Since(begin).Seconds()
+	if done.Stored == 0 && done.Rejected == 0 {
+		return errors.New("there is no report: files end in .json or .json.gz")
+	}
+	if err := s.answer(done, "stored %d reports (%d MB) in %.1f s, rejected %d\n", done.Stored, done.Bytes>>20, done.Seconds, done.Rejected); err != nil {
+		return err
+	}
+	if done.Rejected > 0 {
+		return errors.New("some reports were rejected; see: tollgate events rejected list")
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package runevents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+)
+
+func rejectedCommands(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rejected",
+		Short: "Shows and retries commands that could not be stored",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var all bool
+	retry := &cobra.Command{
+		Use:   "retry <id>... | --all",
+		Short: "Carries rejected commands out again; those that work leave the list",
+		RunE: o.run(func(s *session, args []string) error {
+			return s.retry(args, all)
+		}),
+	}
+	retry.Flags().BoolVar(&all, "all", false, "All of the list")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.run(func(s *session, _ []string) error { return s.listRejected() })},
+		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.run((*session).showRejected)},
+		retry,
+	)
+	return cmd
+}
+
+func (s *session) listRejected() error {
+	list, err := s.Rejected(s.ctx)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		if list == nil {
+			list = []runevents.Rejected{}
+		}
+		return s.answer(list, "")
+	}
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "ID\tAT\tCOMMAND\tVERSION\tCERTNAME\tATTEMPTS\tREASON")
+	for _, r := range list {
+		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cell(r.Command), r.Version, cell(r.Certname), r.Attempts, cell(r.Reason))
+	}
+	return w.Flush()
+}
+
+func number(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not the number of a rejected command; see: tollgate events rejected list", text)
+	}
+	return id, nil
+}
+
+func (s *session) showRejected(args []string) error {
+	id, err := number(args[0])
+	if err != nil {
+		return err
+	}
+	r, c, err := s.RejectedCommand(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	if !s.json {
+		s.note("%s version %d for %s, %d attempts: %s", cell(r.Command), r.Version, cell(r.Certname), r.Attempts, cell(r.Reason))
+		_, err := fmt.Fprintf(s.out, "%s\n", c.Payload)
+		return err
+	}
+	shown := struct {
+		runevents.Rejected
+		Payload any `json:"payload"` // JSON, or text where it is none
+	}{r, string(c.Payload)}
+	if json.Valid(c.Payload) {
+		shown.Payload = json.RawMessage(c.Payload)
+	}
+	return s.answer(shown, "")
+}
+
+func (s *session) retry(args []string, all bool) error {
+	if all == (len(args) > 0) {
+		return errors.New("name the numbers of commands, or --all")
+	}
+	var ids []int64
+	for _, arg := range args {
+		id, err := number(arg)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	if all {
+		list, err := s.Rejected(s.ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			ids = append(ids, r.ID)
+		}
+	}
+	failed := 0
+	for _, id := range ids {
+		if err := s.Retry(s.ctx, id); err != nil {
+			failed++
+			s.note("%d: %s", id, cell(err.Error()))
+		}
+	}
+	result := struct {
+		Stored   int `json:"stored"`
+		Rejected int `json:"rejected"`
+	}{len(ids) - failed, failed}
+	if err := s.answer(result, "stored %d, rejected again %d\n", result.Stored, result.Rejected); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return errors.New("some commands were rejected again")
+	}
+	return nil
+}
