@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what the tests run and this machine lacks: a PostgreSQL server, a
-# Redis or Valkey server, a C compiler for the race detector, curl, and Node.js
-# with npm. It only looks for programs, so that what was installed by other means
-# counts too, and it calls apt-get only when something is missing.
+# Redis or Valkey server, a C compiler for the race detector, curl, Node.js with
+# npm, and the browser Chromium. It only looks for programs, so that what was
+# installed by other means counts too, and it calls apt-get only when something
+# is missing.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -18,6 +19,7 @@ missing() {
 	has_redis || printf 'redis-server '
 	has node || printf 'nodejs '
 	has npm || printf 'npm '
+	has chromium || has chromium-browser || has google-chrome || printf 'chromium '
 }
 
 packages=$(missing)

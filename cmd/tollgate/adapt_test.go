@@ -112,6 +112,10 @@ func TestServiceForms(t *testing.T) {
 			"tollgate gateway {\n\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n}",
 			swap(t, long, "\tcascade\n", "\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n"),
 		},
+		"console": {
+			"tollgate gateway {\n\tconsole {\n\t\toidc https://id.example.com console\n\t\ttoken id\n\t}\n}",
+			swap(t, long, "\tkeychain\n", "\tkeychain {\n\t\tconsole {\n\t\t\toidc https://id.example.com console\n\t\t\ttoken id\n\t\t}\n\t}\n"),
+		},
 		"matcher": {
 			"@ours host a.test\ntollgate @ours gateway", "@ours host a.test\n" + swap(t, long, "route {", "route @ours {"),
 		},

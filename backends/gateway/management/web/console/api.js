@@ -12,8 +12,9 @@ export const events = { signedOut() {} };
 const retryAfter = [400, 1500]; // what is tried again when the network fails, in ms
 
 // call sends a request and returns the JSON of the answer, null without content,
-// or its text when asked.
-export async function call(method, path, { body, query, signal, text = false, guest = false } = {}) {
+// or its text when asked. A guest needs no token; at the door a token that is
+// refused ends no session, since there is none yet.
+export async function call(method, path, { body, query, signal, text = false, guest = false, door = false } = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value != null && value !== '') url.searchParams.set(name, value);
@@ -25,10 +26,12 @@ export async function call(method, path, { body, query, signal, text = false, gu
     return text ? response.text() : response.json();
   }
   const error = await refusal(response);
-  if (response.status === 401 && !guest) {
+  if (response.status === 401 && !guest && !door) {
     error.signedOut = true;
-    forget();
-    events.signedOut(`You are signed out: ${error.message}`);
+    if (session.token) { // the first of several that are refused at once
+      forget();
+      events.signedOut(`You are signed out: ${error.message}`);
+    }
   }
   throw error;
 }

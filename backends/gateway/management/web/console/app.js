@@ -72,9 +72,11 @@ function signIn(text) {
 
 // enter makes the signed-in user known to the gateway and shows the console.
 async function enter() {
-  const result = await call('POST', 'users/init', { body: {} }).catch((error) => {
-    // At the door it is no end of a session: the token has never worked.
-    if (error.status === 401) Object.assign(error, { signedOut: false, param: 'token' });
+  const result = await call('POST', 'users/init', { door: true }).catch((error) => {
+    if (error.status === 401) {
+      forget();
+      error.param = 'token';
+    }
     throw error;
   });
   keep({ user: result.user_id });

@@ -1,14 +1,16 @@
 // Charts over time, as SVG made by hand: bars that stack, or lines. Colours are
 // classes (series-1 …), texts stay texts, and a table says the same.
-import { h, s, table, uid } from './dom.js';
+import { h, s, scroller, table, uid } from './dom.js';
 
-const width = 640;
-const height = 180;
+const height = 190;
 const margin = { top: 10, right: 8, bottom: 24, left: 52 };
 
 // chart draws rows, which have a label and a value for each series:
 // chart(title, rows, [{name, value, tone}], {write, lines}).
-export function chart(title, rows, series, { write, lines = false }) {
+export function chart(title, rows, series, { write, lines = false, wide = false }) {
+  // Texts keep their size: a narrow window gets a narrow drawing.
+  const narrow = innerWidth <= 640;
+  const width = narrow ? 320 : wide ? 1000 : 480;
   const sums = rows.map((row) => (lines ? Math.max(0, ...series.map((x) => x.value(row) ?? 0)) : series.reduce((sum, x) => sum + (x.value(row) ?? 0), 0)));
   const top = ceiling(Math.max(0, ...sums));
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
@@ -22,7 +24,7 @@ export function chart(title, rows, series, { write, lines = false }) {
       s('text.axis', { x: margin.left - 8, y: y(top * part) + 4, 'text-anchor': 'end' }, write(top * part)),
     );
   }
-  const every = Math.ceil(rows.length / 7);
+  const every = Math.ceil(rows.length / (narrow ? 4 : 7));
   rows.forEach((row, i) => {
     if (i % every === 0) svg.append(s('text.axis', { x: margin.left + step * (i + 0.5), y: height - 6, 'text-anchor': 'middle' }, row.label));
   });
@@ -30,11 +32,11 @@ export function chart(title, rows, series, { write, lines = false }) {
   else rows.forEach((row, i) => svg.append(...bars(row, i, series, step, y)));
   rows.forEach((row, i) => svg.append(s('rect.hover', { x: margin.left + step * i, y: margin.top, width: step, height: inner.height },
     s('title', null, `${row.title ?? row.label}\n${series.map((x) => `${x.name}: ${write(x.value(row))}`).join('\n')}`))));
-  return h('figure.chart', null,
+  return h(wide ? 'figure.chart.wide' : 'figure.chart', null,
     h('figcaption', null, h('h3', null, title),
       series.length > 1 && h('ul.legend', null, series.map((x, n) => h('li', null, h(`span.swatch.series-${x.tone ?? n + 1}`), x.name)))),
     svg,
-    h('details', null, h('summary', null, 'As a table'), h('div.scroll', null, table(title,
+    h('details', null, h('summary', null, 'As a table'), scroller(`${title}, all times`, table(title,
       [{ title: 'Time', cell: (row) => row.title ?? row.label }, ...series.map((x) => ({ title: x.name, number: true, cell: (row) => write(x.value(row)) }))],
       rows.filter((row) => series.some((x) => x.value(row)))))));
 }

@@ -70,7 +70,12 @@ export function table(caption, columns, rows, empty = 'Nothing here yet.') {
     h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' },
       columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) || null }, c.title || h('span.unseen', null, 'Actions'))))),
     h('tbody', { role: 'rowgroup' }, rows.map((row) => h('tr', { role: 'row', class: row.rowClass },
-      columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) || null }, c.cell(row)))))));
+      columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) || null }, h('div', null, c.cell(row))))))));
+}
+
+// scroller lets wide content scroll in itself, with the keyboard too.
+export function scroller(label, content) {
+  return h('div.scroll', { role: 'region', tabindex: '0', 'aria-label': label }, content);
 }
 
 // copyButton copies a text, and says so.

@@ -3,7 +3,7 @@
 const whole = new Intl.NumberFormat('en-US');
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const dayOnly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 export const number = (n) => (n == null ? '–' : whole.format(n));
@@ -17,6 +17,7 @@ export function usd(n) {
 
 export function duration(ms) {
   if (ms == null) return '–';
+  if (ms < 1) return '<1 ms';
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
   return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
@@ -27,7 +28,19 @@ export function percent(part) {
 }
 
 export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
-export const day = (text) => (text ? dayOnly.format(new Date(text)) : '–');
+// when leaves the year away where it is the present one.
+export function when(text) {
+  const at = new Date(text);
+  return (at.getFullYear() === new Date().getFullYear() ? thisYear : dayAndTime).format(at);
+}
+
+// model is the name of who answered; a user's own model is named whole.
+export function model(r) {
+  return r.provider === 'custom' ? r.model : [r.provider, r.model].filter(Boolean).join('/');
+}
+
+// count is a number of things: count(1, 'request') is "1 request".
+export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? '' : 's'}`;
 
 // ago says how long ago a time was, or how far it is ahead.
 export function ago(text, now = Date.now()) {

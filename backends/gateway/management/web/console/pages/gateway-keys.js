@@ -20,7 +20,7 @@ export function show({ body, actions, signal }) {
     return draw();
   });
   const draw = () => table('Gateway keys', [
-    { title: 'Label', class: 'strong', cell: (k) => [k.label || '(no label)', k.is_primary && [' ', badge('plain', 'primary')]] },
+    { title: 'Label', class: 'strong', cell: (k) => [k.label || '(no label)', k.is_primary && k.label !== 'primary' && [' ', badge('plain', 'primary')]] },
     { title: 'Key', cell: (k) => code(k.masked) },
     { title: 'State', cell: (k) => badge(tones[k.status], k.status) },
     { title: 'Limits', cell: limits },
@@ -89,7 +89,7 @@ function keyForm(key, close, save) {
   const label = h('input', { value: key?.label ?? '', maxlength: 100, autocomplete: 'off', autofocus: true });
   const rate = amount(key?.rate_limit_per_minute, '1');
   const expires = h('input', { type: 'datetime-local', value: localTime(key?.expires_at) });
-  const allowed = h('textarea', { rows: 3, spellcheck: 'false', value: (key?.allowed_models ?? []).join('\n') });
+  const allowed = h('textarea', { rows: 2, spellcheck: 'false', value: (key?.allowed_models ?? []).join('\n') });
   const budgets = {
     tokens_per_day: amount(key?.budgets.tokens_per_day, '1'),
     tokens_per_month: amount(key?.budgets.tokens_per_month, '1'),
@@ -97,7 +97,7 @@ function keyForm(key, close, save) {
     usd_per_month: amount(key?.budgets.usd_per_month, 'any'),
   };
   const effort = select([
-    ['override', 'The effort of the request decides'],
+    ['override', 'The request decides'],
     ['model_wins', 'The model name decides'],
     ['max_of_both', 'The higher of both'],
   ], key?.effort_mode ?? 'override');

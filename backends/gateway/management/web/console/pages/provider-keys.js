@@ -1,7 +1,7 @@
 import { call, own } from '../api.js';
 import { announce, badge, busy, code, h, load, outside } from '../dom.js';
 import { confirm, dialog, field, form, mistake, select } from '../form.js';
-import { ago, countdown, duration, number, time, words } from '../format.js';
+import { ago, count, countdown, duration, number, time, words } from '../format.js';
 
 export const title = 'Provider keys';
 export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
@@ -32,8 +32,8 @@ export function show({ body, actions, signal, every }) {
   });
 
   const card = (p, custom) => h('section.card', { 'aria-label': p.name },
-    h('div.cardhead', null, h('h2', null, p.name), p.status && state(p),
-      p.requests_last_day != null && h('span.muted.small', null, `${number(p.requests_last_minute)} requests in the last minute, ${number(p.requests_last_day)} in the last day`)),
+    h('div.cardhead', null, h('h2', null, p.name), p.status && (p.keys.length > 1 || p.status !== p.keys[0].status) && state(p),
+      p.requests_last_day != null && h('span.muted.small', null, `${count(p.requests_last_minute, 'request')} in the last minute, ${number(p.requests_last_day)} in the last day`)),
     h('ul.rows', null, p.keys.map((k) => row(p, k, custom.has(k.key_id)))));
 
   const row = (p, k, isModel) => {

@@ -1,0 +1,134 @@
+import { own } from '../api.js';
+import { chart } from '../chart.js';
+import { announce, busy, download, errorBox, h, load, scroller, table } from '../dom.js';
+import { field, form, mistake, select } from '../form.js';
+import { duration, model, number, percent, short, usd } from '../format.js';
+
+export const title = 'Usage';
+export const about = 'What your requests have used. Days and hours are UTC.';
+
+const hour = 3600000;
+const dayLength = 24 * hour;
+const spans = [['1', 'Last 24 hours'], ['7', 'Last 7 days'], ['30', 'Last 30 days'], ['90', 'Last 90 days'], ['', 'From … to …']];
+
+export function show({ body, actions, signal }) {
+  const date = (at) => new Date(at).toISOString().slice(0, 10);
+  const span = select(spans, '30', { onchange: () => mode() });
+  const from = h('input', { type: 'date', value: date(Date.now() - 29 * dayLength) });
+  const to = h('input', { type: 'date', value: date(Date.now()) });
+  const by = select([['day', 'Days'], ['hour', 'Hours']], 'day');
+  const dates = [field('From', from, { name: 'from' }), field('To', to, { name: 'to', hint: 'This day included.' })];
+  const result = h('div.stack');
+  let range = null;
+
+  const mode = () => {
+    dates.forEach((d) => { d.hidden = span.value !== ''; });
+    if (span.value === '1') by.value = 'hour';
+  };
+  const choose = () => {
+    if (span.value) {
+      const end = Math.ceil(Date.now() / hour) * hour;
+      range = { from: new Date(by.value === 'hour' ? end - span.value * dayLength : Math.floor(end / dayLength) * dayLength - (span.value - 1) * dayLength), to: new Date(end), by: by.value };
+    } else {
+      if (!from.value) throw mistake('from', 'Give a day.');
+      if (!to.value) throw mistake('to', 'Give a day.');
+      range = { from: new Date(from.value), to: new Date(Date.parse(to.value) + dayLength), by: by.value };
+    }
+    if (range.to <= range.from) throw mistake('to', 'The end must be behind the begin.');
+    if (range.by === 'hour' && range.to - range.from > 14 * dayLength) throw mistake('by', 'Hours are shown for 14 days at most.');
+  };
+  const query = () => ({ from: range.from.toISOString(), to: range.to.toISOString() });
+  const refresh = () => load(result, async () => {
+    const [report, keys] = await Promise.all([
+      own('GET', 'usage', { signal, query: { ...query(), group: `provider,model,key,${range.by}` } }),
+      own('GET', 'keychain-keys', { signal }),
+    ]);
+    announce(`${report.totals.requests} requests`);
+    return draw(report, range, new Map(keys.keys.map((k) => [k.id, k.label || k.masked])), csv);
+  });
+
+  // csv gets one group as a file; with the token, so that it is no mere link.
+  const csv = (group) => {
+    const button = h('button.quiet', { type: 'button', 'aria-label': `Download usage by ${group} as CSV` }, 'CSV');
+    const wrong = h('div.csvfailed');
+    button.addEventListener('click', () => busy(button, async () => {
+      wrong.replaceChildren();
+      try {
+        download(`usage-by-${group}.csv`, await own('GET', 'usage', { signal, query: { ...query(), group, format: 'csv' }, text: true }), 'text/csv');
+      } catch (error) {
+        if (error.name !== 'AbortError') wrong.append(errorBox(error));
+      }
+    }));
+    return [button, wrong];
+  };
+
+  mode();
+  body.append(h('div.filters', null, form([field('Time', span), ...dates, field('By', by, { name: 'by' })],
+    [h('button.primary', { type: 'submit' }, 'Show')], async () => { choose(); await refresh(); })), result);
+  span.addEventListener('change', () => { if (span.value) body.querySelector('form').requestSubmit(); });
+  by.addEventListener('change', () => body.querySelector('form').requestSubmit());
+  choose();
+  return refresh();
+}
+
+function draw(report, range, keys, csv) {
+  const rows = timeline(report, range);
+  const group = (name, lines, columns) => h('section.card', { 'aria-label': `By ${name}` },
+    h('div.cardhead', null, h('h2', null, `By ${name}`), h('span.push'), csv(name)),
+    scroller(`Usage by ${name}, all columns`, table(`Usage by ${name}`, [...columns, ...sums], lines, 'No requests in this time.')));
+  return [
+    tiles(report.totals),
+    h('section.card.charts', { 'aria-label': 'Charts' },
+      h('div.cardhead', null, h('h2', null, 'Over time'), h('span.push'), csv(range.by)),
+      h('div.chartgrid', null,
+        chart('Requests', rows, [
+          { name: 'Succeeded', value: (r) => r.succeeded, tone: 1 }, { name: 'Cancelled', value: (r) => r.cancelled, tone: 3 }, { name: 'Failed', value: (r) => r.failed, tone: 4 },
+        ], { write: short, wide: true }),
+        chart('Tokens', rows, [{ name: 'In', value: (r) => r.input_tokens, tone: 1 }, { name: 'Out', value: (r) => r.output_tokens, tone: 2 }], { write: short }),
+        chart('Cost', rows, [{ name: 'Cost', value: (r) => r.cost_usd, tone: 1 }], { write: usd }),
+        chart('Latency, mean', rows, [{ name: 'Whole answer', value: (r) => r.latency_ms_avg, tone: 1 }, { name: 'First token', value: (r) => r.first_token_ms_avg, tone: 2 }], { write: (ms) => (ms === 0 ? '0' : duration(ms)), lines: true }),
+        chart('Failures', rows, [{ name: 'Failed requests', value: (r) => r.failed, tone: 4 }, { name: 'Failed attempts', value: (r) => r.failed_attempts, tone: 3 }], { write: short, lines: true }))),
+    group('provider', report.by_provider, [{ title: 'Provider', class: 'strong', cell: (r) => r.provider || '(nobody)' }]),
+    group('model', report.by_model, [{ title: 'Model', class: 'strong', cell: (r) => model(r) || '(nobody)' }]),
+    group('key', report.by_key, [{ title: 'Key', class: 'strong', cell: (r) => keys.get(r.key_id) ?? r.key_id }]),
+  ];
+}
+
+const sums = [
+  { title: 'Requests', number: true, cell: (r) => number(r.requests) },
+  { title: 'Success', number: true, cell: (r) => percent(r.success_rate) },
+  { title: 'Failed attempts', number: true, cell: (r) => number(r.failed_attempts) },
+  { title: 'Tokens in', number: true, cell: (r) => short(r.input_tokens) },
+  { title: 'Tokens out', number: true, cell: (r) => short(r.output_tokens) },
+  { title: 'Cost', number: true, cell: (r) => usd(r.cost_usd) },
+  { title: 'Latency', number: true, cell: (r) => duration(r.latency_ms_avg) },
+];
+
+// tiles are the totals.
+export function tiles(t) {
+  const tile = (name, value, note) => h('div.tile', null, h('dt', null, name), h('dd', null, value, note && h('span.small.muted', null, note)));
+  return h('dl.tiles', null,
+    tile('Requests', short(t.requests), t.failed ? `${number(t.failed)} failed` : null),
+    tile('Success', percent(t.success_rate), t.failed_attempts ? `${number(t.failed_attempts)} attempts failed over` : null),
+    tile('Tokens', short(t.total_tokens), `${short(t.input_tokens)} in, ${short(t.output_tokens)} out`),
+    tile('Cost', usd(t.cost_usd), t.unpriced_requests ? `${number(t.unpriced_requests)} without a price` : null),
+    tile('Latency', duration(t.latency_ms_avg), t.first_token_ms_avg == null ? null : `first token ${duration(t.first_token_ms_avg)}`));
+}
+
+const none = { succeeded: 0, failed: 0, cancelled: 0, failed_attempts: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0, latency_ms_avg: null, first_token_ms_avg: null };
+
+// timeline has a row for each day or hour, also those in which nothing was.
+export function timeline(report, range) {
+  const size = range.by === 'hour' ? hour : dayLength;
+  const found = new Map((report[`by_${range.by}`] ?? []).map((r) => [Date.parse(r[range.by]), r]));
+  const rows = [];
+  for (let at = Math.floor(range.from / size) * size; at < range.to && rows.length < 2000; at += size) {
+    const text = new Date(at).toISOString();
+    rows.push({
+      ...none, ...found.get(at),
+      label: range.by === 'hour' ? text.slice(11, 16) : text.slice(5, 10),
+      title: range.by === 'hour' ? `${text.slice(0, 10)} ${text.slice(11, 16)} UTC` : text.slice(0, 10),
+    });
+  }
+  return rows;
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// eventsNode is a node with the shipped Caddyfile for run events.
+type eventsNode struct {
+	*node
+	base, config string
+}
+
+func newEvents(t *testing.T, dsn string, replace ...string) *eventsNode {
+	t.Helper()
+	port := freePort(t)
+	replace = append(replace, "{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:"+port,
+		"\t\tresource_events_ttl 14d\n\t\treport_ttl 14d\n", "\t\tresource_events_ttl 36500d\n\t\treport_ttl 36500d\n")
+	if dsn != "" {
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tdatabase events postgres {env.TOLLGATE_DSN}\n")
+	}
+	config := shipped(t, "events", replace...)
+	n := &eventsNode{node: newNode(t, config, "TOLLGATE_DSN="+dsn), base: "http://127.0.0.1:" + port, config: config}
+	n.start()
+	n.healthy()
+	return n
+}
+
+func (n *eventsNode) healthy() {
+	n.t.Helper()
+	eventually(n.t, startLimit, "the database is there", func() error {
+		status, body, err := n.request(http.MethodGet, "/store/status/v1/simple", nil)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("%d %s", status, body)
+		}
+		return err
+	})
+}
+
+func (n *eventsNode) request(method, path string, body []byte, header ...string) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(backgroundContext, method, n.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+		// The client may repeat it on another connection when the server has just
+		// closed an idle one.
+		request.Header.Set("Idempotency-Key", "report")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	resp, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	read, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(read), err
+}
+
+// rows are the answer to a query.
+func (n *eventsNode) rows(path, query string) []map[string]any {
+	n.t.Helper()
+	status, body, err := n.request(http.MethodGet, path+"?query="+url.QueryEscape(query), nil)
+	var rows []map[string]any
+	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(body), &rows) != nil {
+		n.t.Fatalf("%s: %d %s %v", query, status, body, err)
+	}
+	return rows
+}
+
+const submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
+
+// agentRun is a report of a node with three events.
+func agentRun(certname string) []byte {
+	event := func(second int) string {
+		return fmt.Sprintf(`{"status":"success","timestamp":"2026-03-02T10:00:0%d.000Z","property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created %s","corrective_change":null}`, second, certname)
+	}
+	return fmt.Appendf(nil, `{"certname":%q,"puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-02T10:00:00.000Z",`+
+		`"end_time":"2026-03-02T10:00:09.000Z","producer_timestamp":"2026-03-02T10:00:10.000Z","producer":null,"environment":"production","transaction_uuid":null,`+
+		`"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,"corrective_change":null,`+
+		`"resources":[{"skipped":false,"timestamp":"2026-03-02T10:00:01.000Z","resource_type":"File","resource_title":"/srv/%s","file":null,"line":null,`+
+		`"containment_path":["Stage[main]","A"],"corrective_change":null,"events":[%s,%s,%s]}],"metrics":[],"logs":[]}`, certname, certname, event(1), event(2), event(3))
+}
+
+// submitters send reports of ever new nodes until told to stop. What was
+// acknowledged and what was refused is noted.
+type submitters struct {
+	stop         chan struct{}
+	work         sync.WaitGroup
+	mu           sync.Mutex
+	acknowledged []string
+	failed       []string
+	refusals     []string
+}
+
+func (n *eventsNode) submit(workers int) *submitters {
+	s := &submitters{stop: make(chan struct{})}
+	for w := range workers {
+		s.work.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-s.stop:
+					return
+				default:
+				}
+				certname := fmt.Sprintf("node-%d-%d.example.com", w, i)
+				status, body, err := n.request(http.MethodPost, submission, agentRun(certname))
+				s.mu.Lock()
+				if err == nil && status == http.StatusOK {
+					s.acknowledged = append(s.acknowledged, certname)
+				} else {
+					s.failed = append(s.failed, certname)
+					if err == nil {
+						s.refusals = append(s.refusals, fmt.Sprint(status, " ", body))
+					}
+				}
+				gone := err != nil
+				s.mu.Unlock()
+				if gone {
+					return
+				}
+			}
+		})
+	}
+	return s
+}
+
+func (s *submitters) await(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, waitLimit, "reports are acknowledged", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.acknowledged) < n {
+			return fmt.Errorf("%d of %d, refused %v", len(s.acknowledged), n, s.refusals)
+		}
+		return nil
+	})
+}
+
+// TestEventsKilled: a server that is killed while reports come in has every
+// report that it acknowledged, whole, and takes those again that it has not.
+func TestEventsKilled(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			dsn := ""
+			if engine == "postgres" {
+				dsn = testenv.Postgres(t).DSN()
+			}
+			n := newEvents(t, dsn)
+			s := n.submit(8)
+			s.await(t, 200)
+			n.kill()
+			s.work.Wait()
+			if len(s.refusals) > 0 {
+				t.Errorf("refused: %q", s.refusals[:1])
+			}
+
+			n.start()
+			n.healthy()
+			stored := make(map[string]float64)
+			for _, row := range n.rows("/store/query/v4/events", `["extract",["certname",["function","count"]],["group_by","certname"]]`) {
+				stored[row["certname"].(string)] = row["count"].(float64)
+			}
+			for _, certname := range s.acknowledged {
+				if stored[certname] != 3 {
+					t.Errorf("%s was acknowledged and has %v events", certname, stored[certname])
+				}
+			}
+			for certname, count := range stored {
+				if count != 3 {
+					t.Errorf("%s has %v events", certname, count)
+				}
+			}
+			for _, certname := range append(s.failed, s.acknowledged[:20]...) {
+				if status, body, err := n.request(http.MethodPost, submission, agentRun(certname)); err != nil || status != http.StatusOK {
+					t.Errorf("again: %d %s %v", status, body, err)
+				}
+			}
+			all := len(s.acknowledged) + len(s.failed)
+			if rows := n.rows("/store/query/v4/reports", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(all) {
+				t.Errorf("%v reports, want %d", rows, all)
+			}
+			if rows := n.rows("/store/query/v4/events", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(3*all) {
+				t.Errorf("%v events, want %d", rows, 3*all)
+			}
+			if dsn == "" {
+				if verdict := n.integrity(); verdict != "ok" {
+					t.Errorf("integrity: %s", verdict)
+				}
+			}
+		})
+	}
+}
+
+// TestEventsReload: reloads in the middle of submissions, with the same and with
+// other settings, refuse nothing.
+func TestEventsReload(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	s := n.submit(4)
+	s.await(t, 20)
+	for i := range 6 {
+		config := n.config
+		if i%2 == 0 {
+			config = strings.Replace(config, "report_ttl 36500d", "report_ttl 36400d", 1)
+		}
+		n.load(config)
+		s.await(t, 20*(i+2))
+	}
+	close(s.stop)
+	s.work.Wait()
+	if len(s.failed) > 0 {
+		t.Errorf("%d reports failed: %q", len(s.failed), s.refusals)
+	}
+	if rows := n.rows("/store/query/v4/events", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(3*len(s.acknowledged)) {
+		t.Errorf("%v events of %d reports", rows, len(s.acknowledged))
+	}
+	n.stop()
+}
+
+// TestEventsAccess: who is let in, by default and by the rules of each right.
+func TestEventsAccess(t *testing.T) {
+	t.Parallel()
+	const (
+		events  = "/store/query/v4/events"
+		forward = "X-Forwarded-For"
+	)
+	n := newEvents(t, "")
+	check := func(what string, want int, method, path string, header ...string) {
+		t.Helper()
+		var body []byte
+		if method == http.MethodPost {
+			body = agentRun("a.example.com")
+		}
+		status, text, err := n.request(method, path, body, header...)
+		if err != nil || status != want || want != http.StatusOK && !strings.HasPrefix(text, `{"error":"`) {
+			t.Errorf("%s: %d %s %v, want %d", what, status, text, err, want)
+		}
+	}
+	check("read on this machine", 200, http.MethodGet, events)
+	check("submit on this machine", 200, http.MethodPost, submission)
+	check("read through a proxy", 403, http.MethodGet, events, forward, "192.0.2.1")
+	check("submit through a proxy", 403, http.MethodPost, submission, forward, "192.0.2.1")
+	check("bad token", 401, http.MethodGet, events, "Authorization", "Bearer x")
+	check("unknown path", 404, http.MethodGet, "/store/query/v5/events")
+
+	token := "Bearer " + strings.TrimSpace(n.tool("keychain", "token", "ada"))
+	n.load(strings.Replace(n.config, "\t\t# read user", "\t\tread user ada", 1))
+	check("read as a user", 200, http.MethodGet, events, forward, "192.0.2.1", "Authorization", token)
+	check("submit as that user", 200, http.MethodPost, submission, "Authorization", token)
+	check("submit as that user through a proxy", 403, http.MethodPost, submission, forward, "192.0.2.1", "Authorization", token)
+	check("read without a token", 403, http.MethodGet, events)
+	n.load(strings.Replace(n.config, "\t\t# read user", "\t\tread user bert", 1))
+	check("read as another user", 403, http.MethodGet, events, "Authorization", token)
+	n.load(strings.Replace(n.config, "\t\t# submit certname puppet.example.com", "\t\tsubmit certname puppet.example.com\n\t\tread any", 1))
+	check("submit without a certificate", 403, http.MethodPost, submission)
+	check("read by anybody", 200, http.MethodGet, events, forward, "192.0.2.1")
+}
+
+// TestEventsCommands: reports from files, made-up nodes, and the rejected.
+func TestEventsCommands(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	if err := os.Mkdir(n.path("reports"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(n.path(name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("reports/a.json", agentRun("a.example.com"))
+	write("reports/b.json", agentRun("b.example.com"))
+	write("reports/README.md", []byte("no report"))
+	var done struct{ Stored, Rejected int }
+	answer := func(args ...string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(n.tool(append(args, "--json")...)), &done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("events", "import", "reports")
+	if done.Stored != 2 || done.Rejected != 0 {
+		t.Errorf("import: %+v", done)
+	}
+	if rows := n.rows("/store/query/v4/reports", `["extract","certname"]`); len(rows) != 2 {
+		t.Errorf("%v", rows)
+	}
+	answer("events", "generate", "--nodes", "5", "--runs", "3", "reports")
+	if done.Stored != 15 {
+		t.Errorf("generate: %+v", done)
+	}
+	rows := n.rows("/store/query/v4/nodes", `["~","certname","^node00000[0-4].example.com$"]`)
+	if len(rows) != 5 {
+		t.Errorf("%d nodes, want 5", len(rows))
+	}
+	for _, row := range rows {
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(row["report_timestamp"]))
+		if err != nil || time.Since(at) > 2*time.Hour {
+			t.Errorf("%v %v", row, err)
+		}
+	}
+	if status, _, err := n.request(http.MethodPost, submission, []byte(`{"certname":7}`)); status != http.StatusOK {
+		t.Errorf("%d %v", status, err)
+	}
+	list := n.tool("events", "rejected", "list")
+	if !strings.Contains(list, "certname: a string is expected") {
+		t.Errorf("rejected: %s", list)
+	}
+	if text := n.tool("events", "rejected", "show", "1"); text != "{\"certname\":7}\n" {
+		t.Errorf("show: %q", text)
+	}
+}
+
