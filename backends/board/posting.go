@@ -67,15 +67,16 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err := checkPrefix(access, f, request.Prefix); err != nil {
 			return done, err
 		}
-		w, err := s.author(c, a, f, body, true)
+		w, err := s.author(c, a, f, nil, body)
 		if err != nil {
 			return done, err
 		}
 		if w.visibility == visible && w.holds(title) && !a.may(f.id, ModerationBypass) {
 			w.visibility, w.held = unapproved, "word_filter"
 		}
+		title := w.filter(title)
 		t := &thread{
-			forum: f.id, title: w.filter(title), slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
+			forum: f.id, title: title, slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
 			visibility: w.visibility, lastPoster: a.User.Name, created: w.now, lastAt: w.now, next: 1,
 		}
 		err = c.row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
@@ -111,11 +112,8 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 		if body.err != nil {
 			return done, body.err
 		}
-		w, err := s.author(c, a, f, body, false)
+		w, err := s.author(c, a, f, t, body)
 		if err != nil {
-			return done, err
-		}
-		if err := duplicate(c, a, t, w); err != nil {
 			return done, err
 		}
 		p, err := s.insert(c, a, t, w)
@@ -167,13 +165,16 @@ func checkPrefix(access *access, f *forum, id int64) error {
 
 // composed is the text of a post before it is known who writes where.
 type composed struct {
-	text string
-	err  error
+	text, html string
+	err        error
 }
 
 func (s *Service) compose(message string) composed {
 	text, err := checkMessage(message)
-	return composed{text, err}
+	if err != nil {
+		return composed{err: err}
+	}
+	return composed{text: text, html: Render(text)} // not in the transaction: others wait for it
 }
 
 // writing is a post that the rules let pass.
@@ -187,11 +188,25 @@ type writing struct {
 }
 
 // author passes the actor through the rules of posting, and spends of its flood
-// control.
-func (s *Service) author(c conn, a *Actor, f *forum, body composed, starts bool) (w writing, err error) {
-	w = writing{text: body.text, now: s.micros()}
+// control last. Without a thread it starts one.
+func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
+	w = writing{text: body.text, html: body.html, now: s.micros()}
+	starts := t == nil
 	if err := checkWords(w.text, f.minWords, min(f.maxWords, wordsMost)); err != nil {
 		return w, err
+	}
+	if w.filters, err = wordFilters(c); err != nil {
+		return w, err
+	}
+	bad := w.holds(w.text)
+	if w.text = w.filter(w.text); w.text != body.text {
+		w.html = Render(w.text)
+	}
+	w.hash = bodyHash(w.text)
+	if t != nil {
+		if err := duplicate(c, a, t, w); err != nil {
+			return w, err
+		}
 	}
 	var buckets [3]int64
 	var posts, moderated int64
@@ -212,15 +227,9 @@ func (s *Service) author(c conn, a *Actor, f *forum, body composed, starts bool)
 			return w, err
 		}
 	}
-	if w.filters, err = wordFilters(c); err != nil {
-		return w, err
-	}
-	w.held = s.heldBecause(a, f, w, posts, moderated != 0, starts)
-	if w.held != "" {
+	if w.held = s.heldBecause(a, f, w, posts, moderated != 0, starts, bad); w.held != "" {
 		w.visibility = unapproved
 	}
-	w.text = w.filter(w.text)
-	w.html, w.hash = Render(w.text), bodyHash(w.text)
 	return w, nil
 }
 
@@ -264,7 +273,7 @@ func withinDay(c conn, a *Actor, now int64) error {
 }
 
 // heldBecause is why a post goes to the queue; empty: it does not.
-func (s *Service) heldBecause(a *Actor, f *forum, w writing, posts int64, moderated, starts bool) string {
+func (s *Service) heldBecause(a *Actor, f *forum, w writing, posts int64, moderated, starts, bad bool) string {
 	r := a.in(f.id)
 	restricted := ReplyNeedsApproval
 	if starts {
@@ -283,7 +292,7 @@ func (s *Service) heldBecause(a *Actor, f *forum, w writing, posts int64, modera
 		return "first_posts"
 	case posts < newMemberPosts && links(w.text) > newMemberLinks:
 		return "links"
-	case w.holds(w.text):
+	case bad:
 		return "word_filter"
 	}
 	return ""

@@ -193,7 +193,7 @@ func fromBody(body []byte) (c submission, err error) {
 
 // check refuses a command that cannot be carried out whatever its payload is.
 func (c *Command) check(certname bool) error {
-	detail := ""
+	var detail string
 	known, ok := commands[c.Name]
 	switch {
 	case certname && strings.TrimSpace(c.Certname) == "":

@@ -13,11 +13,8 @@ import (
 // "tollrun" behind a zero.
 const partitionLock = 0x00746f6c6c72756e
 
-// partitioned are the tables that PostgreSQL keeps in one partition a day, by
-// their column "at".
-var partitioned = []string{"run_events", "run_report_details"}
-
-// partitions knows which of them are there. SQLite has none.
+// partitions knows which partitions are there: on PostgreSQL events and details
+// are kept in one a day, by their column "at". SQLite has none.
 type partitions struct {
 	db    *store.DB
 	known map[string]struct{}

@@ -86,10 +86,11 @@ func (s *Service) Find(r *http.Request) (need Right, ok, ours bool) {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Queries refuse other methods in their own words.
-	if e.route.Right == Submit && r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		plain(w, http.StatusMethodNotAllowed, "commands are submitted by POST")
+	// Queries, which have two, refuse other methods in their own words.
+	methods := e.route.Methods
+	if len(methods) == 1 && r.Method != methods[0] && (r.Method != http.MethodHead || methods[0] != http.MethodGet) {
+		w.Header().Set("Allow", methods[0])
+		plain(w, http.StatusMethodNotAllowed, "this path takes "+methods[0]+" only")
 		return
 	}
 	e.route.serve(e.service, w, r)

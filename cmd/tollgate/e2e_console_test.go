@@ -34,7 +34,9 @@ func TestConsole(t *testing.T) {
 	signIn := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n"+
 		"\t\tuser_jwt {\n\t\t\tissuer "+id.url+"\n\t\t\taudience gateway\n\t\t}\n"+
 		"\t\tconsole {\n\t\t\toidc "+id.url+" console\n\t\t\tscopes openid profile offline_access\n\t\t}\n\t}\n")
-	token := func(g *gateway, user string) string { return strings.TrimSpace(g.tool("keychain", "token", user, "--json")) }
+	token := func(g *gateway, user string) string {
+		return strings.TrimSpace(g.tool("keychain", "token", user, "--json"))
+	}
 	runNode(t, program, "console.mjs",
 		"CHROMIUM="+browser, "TOLLGATE_URL="+g.base, "TOLLGATE_UPSTREAM="+up.url, "TOLLGATE_TOKENS="+fmt.Sprintf("[%s,%s]", token(g, "ada"), token(g, "berta")),
 		"TOLLGATE_OIDC_URL="+signIn.base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
@@ -178,7 +180,7 @@ func (p *identityProvider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.codes[code] = q
 	p.mu.Unlock()
 	back := url.Values{"state": {q.Get("state")}, "code": {code}, "iss": {p.url}}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound) //nolint:gosec // what the client asks for, in a test
 }
 
 func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {

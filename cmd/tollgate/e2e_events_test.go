@@ -22,11 +22,13 @@ type eventsNode struct {
 	base, config string
 }
 
-func newEvents(t *testing.T, dsn string, replace ...string) *eventsNode {
+func newEvents(t *testing.T, dsn string) *eventsNode {
 	t.Helper()
 	port := freePort(t)
-	replace = append(replace, "{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:"+port,
-		"\t\tresource_events_ttl 14d\n\t\treport_ttl 14d\n", "\t\tresource_events_ttl 36500d\n\t\treport_ttl 36500d\n")
+	replace := []string{
+		"{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:" + port,
+		"\t\tresource_events_ttl 14d\n\t\treport_ttl 14d\n", "\t\tresource_events_ttl 36500d\n\t\treport_ttl 36500d\n",
+	}
 	if dsn != "" {
 		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tdatabase events postgres {env.TOLLGATE_DSN}\n")
 	}
@@ -328,4 +330,3 @@ func TestEventsCommands(t *testing.T) {
 		t.Errorf("show: %q", text)
 	}
 }
-

@@ -38,7 +38,9 @@ func table() []Route {
 		{Method: "DELETE", Path: "/things/{id}", Tag: "Things", Summary: "Remove", Serve: func(*Call) (any, error) { return nil, nil }},
 		{
 			Method: "GET", Path: "/files/{name...}", Tag: "Files", Summary: "Fetch", Guest: true, Hidden: true, Status: 200,
-			Serve: func(c *Call) (any, error) { return Raw{Type: "text/plain", Name: "a b.txt", Data: []byte(c.Path("name"))}, nil },
+			Serve: func(c *Call) (any, error) {
+				return Raw{Type: "text/plain", Name: "a b.txt", Data: []byte(c.Path("name"))}, nil
+			},
 		},
 	}
 }

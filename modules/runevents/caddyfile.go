@@ -56,7 +56,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if err != nil || n == 0 || n > 256<<20 {
 				return d.Errf("max_body: %q is not a size such as 32MB, at most 256MiB", size)
 			}
-			h.MaxBody = int64(n) //nolint:gosec // checked to be small
+			h.MaxBody = int64(n)
 		case "corrective_change":
 			if d.NextArg() {
 				return d.ArgErr()

@@ -55,8 +55,8 @@ var serviceOptions = map[string][]option{
 // inBlock are options that a directive of the long form takes as they are.
 func inBlock(directive string, repeated []string, names ...string) []option {
 	line := "\t" + directive + " {\n"
-	var options []option
-	for _, name := range append(repeated, names...) {
+	options := make([]option, 0, len(repeated)+len(names))
+	for _, name := range slices.Concat(repeated, names) {
 		options = append(options, option{name: name, line: line, with: line + "…\n", repeated: slices.Contains(repeated, name)})
 	}
 	return options
@@ -172,7 +172,7 @@ func withOptions(h httpcaddyfile.Helper, long string, options []option) (string,
 			return "", h.Errf("%s is given twice", name)
 		}
 		seen[name] = true
-		value := ""
+		var value string
 		if o.value == nil {
 			value = write(h.NextSegment())
 		} else {

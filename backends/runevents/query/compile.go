@@ -217,7 +217,8 @@ func (s *scope) joins() string {
 // window is the youngest event of each resource's property within a time, in
 // the place of all events.
 func (c *compiler) window() string {
-	bounds := []string{"a.at BETWEEN " + c.arg(c.distinct.start) + " AND " + c.arg(c.distinct.end)}
+	bounds := make([]string, 0, 1+len(c.distinct.latest))
+	bounds = append(bounds, "a.at BETWEEN "+c.arg(c.distinct.start)+" AND "+c.arg(c.distinct.end))
 	for _, l := range c.distinct.latest {
 		bounds = append(bounds, latest("a.report", l.truth))
 	}

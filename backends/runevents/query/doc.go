@@ -10,9 +10,10 @@
 // # Bounds
 //
 // A query has up to 1 MiB, 64 levels, 20,000 values, 2,000 clauses, 16 regular
-// expressions of 1,000 bytes and 16 inner queries. The first row has to come
-// within Options.Timeout and the last within Options.MaxTime. Queries that
-// nothing bounds in time, to a node or to a report share Options.Wide places.
+// expressions of 1,000 bytes and 16 inner queries. Each piece of the answer has
+// to come within Options.Timeout and the last within Options.MaxTime. Queries
+// that nothing bounds in time, to a node or to a report share Options.Wide
+// places.
 //
 // # Regular expressions
 //

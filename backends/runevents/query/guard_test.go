@@ -99,11 +99,30 @@ func TestBrokenAnswer(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite).load(t)
 	defer func() {
-		if r := recover(); r != http.ErrAbortHandler {
+		r := recover()
+		if err, _ := r.(error); !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("recovered %v, want %v", r, http.ErrAbortHandler)
 		}
 		wantEqual(t, "the next", b.get("/events", "limit", "1").status, http.StatusOK)
 	}()
 	b.Serve(&leaver{ResponseRecorder: httptest.NewRecorder()}, request("/events"), "events", query.Scope{})
 	t.Error("the answer came to an end")
+}
+
+// TestPatternsAreReleased runs beside no other test, since the patterns are
+// those of the whole process.
+func TestPatternsAreReleased(t *testing.T) {
+	b := open(t, store.SQLite)
+	b.submit(t, "store report", 8, []byte(specialReport))
+	for _, pairs := range [][]string{
+		{"query", `["~","certname","."]`, "include_total", "true"},
+		{"query", `["and",["~","certname","."],["in","certname",["extract","certname",["select_reports",["~","certname","^s"]]]]]`},
+		{"query", `["and",["~","certname","(a{255}){200}"],["~","file","x"]]`},
+	} {
+		b.get("/events", pairs...)
+		b.get("/aggregate-event-counts", append(pairs[:2:2], "summarize_by", "certname,resource")...)
+	}
+	if n := query.HeldPatterns(); n != 0 {
+		t.Errorf("%d patterns are still known to SQL", n)
+	}
 }

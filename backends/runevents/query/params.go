@@ -97,6 +97,9 @@ func (p params) readBody(r *http.Request, names []string) error {
 		return refuse("the body must be a JSON object with the parameters as its keys")
 	}
 	for _, m := range body.members {
+		if m.key == "order_by" && m.value.isText() {
+			return refuse("Illegal value '%s' for :order_by; expected an array of maps.", m.value.plain())
+		}
 		if err := p.add(names, m.key, m.value); err != nil {
 			return err
 		}
@@ -216,7 +219,6 @@ type page struct {
 }
 
 func (p params) page() (pg page, err error) {
-	// A JSON array is what a body has to give.
 	if pg.order, err = p.order(); err != nil {
 		return pg, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
@@ -22,8 +23,8 @@ type Options struct {
 	DB *store.DB
 	// Prefix is the path before "/query/v4" in links. Default: "/store".
 	Prefix string
-	// Timeout bounds the wait for the first row of a query, and for a client
-	// that does not read. Default: 30s.
+	// Timeout bounds the wait for each piece of an answer, 32 KiB or the end,
+	// and for a client that does not read it. Default: 30s.
 	Timeout time.Duration
 	// MaxTime bounds a query as a whole. Default: 10m.
 	MaxTime time.Duration
@@ -386,10 +387,13 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			return missing("report", scope.Report)
 		}
 	}
-	if scope.Environment != "" && !strings.ContainsRune(scope.Environment, 0) {
-		ok, err := found("SELECT 1 FROM run_environments WHERE name = $1", scope.Environment)
-		if err != nil {
-			return err
+	if scope.Environment != "" {
+		ok := utf8.ValidString(scope.Environment) && !strings.ContainsRune(scope.Environment, 0)
+		if ok {
+			var err error
+			if ok, err = found("SELECT 1 FROM run_environments WHERE name = $1", scope.Environment); err != nil {
+				return err
+			}
 		}
 		if !ok {
 			return missing("environment", scope.Environment)

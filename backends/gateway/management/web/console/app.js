@@ -161,7 +161,7 @@ async function start() {
     if (!session.token) return signIn();
     await enter();
   } catch (error) {
-    if (error.network && session.token) {
+    if (session.token && (error.network || error.status === 429 || error.status >= 500)) { // the token may be good
       app.replaceChildren(h('main.door', { id: 'main' }, brand(), errorBox(error, start)));
       return;
     }

@@ -99,7 +99,7 @@ export function show({ body, actions, signal, every }) {
     const label = h('input', { maxlength: 100, autocomplete: 'off' });
     const where = () => {
       const p = on.find((one) => one.code === provider.value);
-      link.replaceChildren(...(p?.key_url ? ['Keys are made at ', outside(p.key_url, new URL(p.key_url).host), '.'] : []));
+      link.replaceChildren(...(URL.canParse(p?.key_url) ? ['Keys are made at ', outside(p.key_url, new URL(p.key_url).host), '.'] : []));
     };
     where();
     return form([

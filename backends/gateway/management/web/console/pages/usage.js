@@ -11,7 +11,7 @@ const hour = 3600000;
 const dayLength = 24 * hour;
 const spans = [['1', 'Last 24 hours'], ['7', 'Last 7 days'], ['30', 'Last 30 days'], ['90', 'Last 90 days'], ['', 'From … to …']];
 
-export function show({ body, actions, signal }) {
+export function show({ body, signal }) {
   const date = (at) => new Date(at).toISOString().slice(0, 10);
   const span = select(spans, '30', { onchange: () => mode() });
   const from = h('input', { type: 'date', value: date(Date.now() - 29 * dayLength) });
@@ -118,7 +118,7 @@ export function tiles(t) {
 const none = { succeeded: 0, failed: 0, cancelled: 0, failed_attempts: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0, latency_ms_avg: null, first_token_ms_avg: null };
 
 // timeline has a row for each day or hour, also those in which nothing was.
-export function timeline(report, range) {
+function timeline(report, range) {
   const size = range.by === 'hour' ? hour : dayLength;
   const found = new Map((report[`by_${range.by}`] ?? []).map((r) => [Date.parse(r[range.by]), r]));
   const rows = [];

@@ -1,0 +1,77 @@
+package runevents
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// TestAccess: a client is let in by any rule that names it, and by no other.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	request := func(peer, client, user string, header ...string) *http.Request {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = peer
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		repl := caddy.NewReplacer()
+		if user != "" {
+			repl.Set("http.auth.user.id", user)
+		}
+		ctx := context.WithValue(r.Context(), caddy.ReplacerCtxKey, repl)
+		return r.WithContext(context.WithValue(ctx, caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: client}))
+	}
+	certificate := func(name string, verified bool) *http.Request {
+		r := request("192.0.2.1:1", "192.0.2.1", "")
+		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: name}}
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}
+		if verified {
+			r.TLS.VerifiedChains = [][]*x509.Certificate{{leaf}}
+		}
+		return r
+	}
+	var (
+		loopback = Access{Loopback: true}
+		users    = Access{AnyUser: true}
+		ada      = Access{Users: []string{"ada"}}
+		puppet   = Access{Certnames: []string{"puppet.example.com"}}
+	)
+	for name, c := range map[string]struct {
+		access  Access
+		request *http.Request
+		want    bool
+	}{
+		"nobody":                     {Access{}, request("127.0.0.1:1", "127.0.0.1", "ada"), false},
+		"anybody":                    {Access{Any: true}, request("192.0.2.1:1", "192.0.2.1", ""), true},
+		"this machine":               {loopback, request("127.0.0.1:1", "127.0.0.1", ""), true},
+		"this machine, IPv6":         {loopback, request("[::1]:1", "::1", ""), true},
+		"another machine":            {loopback, request("192.0.2.1:1", "192.0.2.1", ""), false},
+		"behind a trusted proxy":     {loopback, request("127.0.0.1:1", "192.0.2.1", ""), false},
+		"a client that claims to be": {loopback, request("192.0.2.1:1", "127.0.0.1", ""), false},
+		"behind a proxy":             {loopback, request("127.0.0.1:1", "127.0.0.1", "", "X-Forwarded-For", "192.0.2.1"), false},
+		"behind a standard proxy":    {loopback, request("127.0.0.1:1", "127.0.0.1", "", "Forwarded", "for=192.0.2.1"), false},
+		"a user":                     {users, request("192.0.2.1:1", "192.0.2.1", "bert"), true},
+		"no user":                    {users, request("127.0.0.1:1", "127.0.0.1", ""), false},
+		"this user":                  {ada, request("192.0.2.1:1", "192.0.2.1", "ada"), true},
+		"another user":               {ada, request("192.0.2.1:1", "192.0.2.1", "bert"), false},
+		"certificate":                {puppet, certificate("puppet.example.com", true), true},
+		"certificate of another":     {puppet, certificate("web01.example.com", true), false},
+		"certificate not verified":   {puppet, certificate("puppet.example.com", false), false},
+		"no certificate":             {puppet, request("127.0.0.1:1", "127.0.0.1", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.access.allows(c.request); got != c.want {
+				t.Errorf("let in: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
