@@ -91,11 +91,14 @@ type Service struct {
 	queue   chan *job
 	swept   atomic.Bool // rows are gone that the writer may remember
 
-	ctx     context.Context //nolint:containedctx // ends with Close, bounds the work in the background
-	cancel  context.CancelFunc
-	work    sync.WaitGroup
-	closing sync.RWMutex // held for reading while something is put into the queue
-	closed  bool
+	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
+	cancel context.CancelFunc
+	work   sync.WaitGroup // the writer
+
+	submissions sync.WaitGroup // those under way, whether or not their client waits
+	closing     sync.RWMutex   // held for reading while a submission begins, and while one is put into the queue
+	ending      bool           // no submission begins any more
+	closed      bool           // nothing is put into the queue any more
 }
 
 // New returns a service that writes what is submitted. It does no I/O itself;
@@ -120,10 +123,14 @@ func New(o Options) (*Service, error) {
 // refused.
 func (s *Service) Close() {
 	s.closing.Lock()
-	if s.closed {
+	if s.ending {
 		s.closing.Unlock()
 		return
 	}
+	s.ending = true
+	s.closing.Unlock()
+	s.submissions.Wait()
+	s.closing.Lock()
 	s.closed = true
 	close(s.queue)
 	s.closing.Unlock()

@@ -92,13 +92,13 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		ctx  = context.WithoutCancel(r.Context())
 	)
 	s.closing.RLock()
-	if s.closed {
+	if s.ending {
 		s.closing.RUnlock()
 		release()
 		busy(w)
 		return
 	}
-	s.work.Go(func() {
+	s.submissions.Go(func() {
 		defer release()
 		_, err := s.Process(ctx, c.Command)
 		done <- err

@@ -120,7 +120,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return r.refused(ctx, resp, x)
+		return r.refused(ctx, resp, x, c.Model.ID)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -225,7 +225,7 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 }
 
 // refused judges an answer whose status is not 200.
-func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange) *failure {
+func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, model string) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
 		return r.broken(ctx, err)
@@ -238,7 +238,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange) *fa
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
-	if x.format != hub.Chat && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !strings.Contains(strings.ToLower(e.Message), "model") {
+	if x.format != hub.Chat && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !aboutModel(e, model) {
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}
 	return f

@@ -151,6 +151,14 @@ func overlong(code, said string) bool {
 			"reduce the length of the messages", "maximum number of tokens")
 }
 
+// aboutModel: a 404 is of the model, not of the address. When in doubt it is of
+// the address: asking once more by chat will tell.
+func aboutModel(e *wire.UpstreamError, model string) bool {
+	said := strings.ToLower(e.Message)
+	return strings.Contains(strings.ToLower(e.Code), "model") || strings.Contains(said, strings.ToLower(model)) ||
+		(strings.Contains(said, "model") && contains(said, "not exist", "not found", "unknown model", "no such model", "invalid model", "not available"))
+}
+
 // badRequest judges a 400: most are the client's mistake, some are the
 // gateway's choice of candidate or parameter.
 func badRequest(f *failure, code, said string, has func(string) bool) {

@@ -434,10 +434,11 @@ func TestNativeBreaksAfterProof(t *testing.T) {
 func TestNativeFallsBackToChat(t *testing.T) {
 	t.Parallel()
 	for name, missing := range map[string]step{
-		"404":            reply(404, `{"detail":"Not Found"}`),
-		"404, a page":    reply(404, "<html>404", "Content-Type", "text/html"),
-		"405":            reply(405, `{"detail":"Method Not Allowed"}`),
-		"404, no answer": reply(404, ""),
+		"404":                 reply(404, `{"detail":"Not Found"}`),
+		"404, a model server": reply(404, `{"error":{"message":"there is no /v1/messages here; this model server has /v1/chat/completions","code":"not_found"}}`),
+		"404, a page":         reply(404, "<html>404", "Content-Type", "text/html"),
+		"405":                 reply(405, `{"detail":"Method Not Allowed"}`),
+		"404, no answer":      reply(404, ""),
 	} {
 		for _, format := range []hub.Format{hub.Messages, hub.Responses} {
 			t.Run(name+", "+string(format), func(t *testing.T) {
