@@ -124,7 +124,7 @@ func TestAllFail(t *testing.T) {
 				t.Errorf("x-gateway-attempts %s", got)
 			}
 			for i, attempt := range f.Error.Attempts {
-				if attempt.Provider != "custom" || attempt.Model != test.models[i] || attempt.Code == "" || attempt.Latency == nil {
+				if attempt.Provider != "custom" || attempt.Model != fmt.Sprintf("own/%d", i+1) || attempt.Code == "" || attempt.Latency == nil {
 					t.Errorf("attempt %d: %+v", i, attempt)
 				}
 			}

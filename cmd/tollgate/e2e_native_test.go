@@ -134,7 +134,7 @@ func (w wrong) check(t *testing.T, s surface, a *answer) {
 func TestErrorsOnSurfaces(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tmax_body 4MB\n\t\tcascade {\n\t\t\tfirst_content 300ms\n\t\t}\n\t}\n")
+	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tmax_body 4MB\n\t}\n")
 	good := g.user("good", up, script("text", "ok"))
 	bare := g.user("bare", up)
 	excluded := g.user("excluded", up, script("text", "ok"))
@@ -280,6 +280,7 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	}
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
+		g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 300ms\n\t\t}\n\t}\n")
 		for _, s := range surfaces { // whole answers have ten times as long
 			key := addUser(t, g.Service, "slow-"+s.name, up, script("status", "500"), script("fault", "hang"))
 			w := wrong{status: 504, kind: "api_error", code: "upstream_timeout", messages: "timeout_error", retry: true}
