@@ -81,6 +81,16 @@ type Router struct {
 	Admit func(c *Call, route *Route) error
 
 	mux *http.ServeMux
+	// heads are the first segments of all paths, so that a request for something
+	// else is passed on at no cost.
+	heads map[string]struct{}
+	wild  bool // one of them is a wildcard
+}
+
+// head is the first segment of a path.
+func head(path string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return name
 }
 
 // node holds the routes of one path.
@@ -94,6 +104,7 @@ type node struct {
 func NewRouter(tables ...[]Route) *Router {
 	nodes := make(map[string]*node)
 	mux := http.NewServeMux()
+	heads := make(map[string]struct{})
 	for _, table := range tables {
 		for i := range table {
 			route := &table[i]
@@ -102,6 +113,7 @@ func NewRouter(tables ...[]Route) *Router {
 				n = &node{methods: make(map[string]*Route)}
 				nodes[route.Path] = n
 				mux.Handle(route.Path, n)
+				heads[head(route.Path)] = struct{}{}
 			}
 			if n.methods[route.Method] != nil {
 				panic(fmt.Sprintf("two routes for %s %s", route.Method, route.Path))
@@ -121,7 +133,11 @@ func NewRouter(tables ...[]Route) *Router {
 		slices.Sort(allow)
 		n.allow = strings.Join(allow, ", ")
 	}
-	return &Router{mux: mux}
+	rt := &Router{mux: mux, heads: heads}
+	for name := range heads {
+		rt.wild = rt.wild || strings.HasPrefix(name, "{")
+	}
+	return rt
 }
 
 // Find reports whether the path is of a route, whatever the method.
@@ -131,6 +147,9 @@ func (rt *Router) Find(r *http.Request) bool {
 }
 
 func (rt *Router) node(r *http.Request) (*node, bool) {
+	if _, ok := rt.heads[head(r.URL.Path)]; !ok && !rt.wild {
+		return nil, false
+	}
 	h, _ := rt.mux.Handler(r) // a redirect to a cleaner path is no match
 	n, ok := h.(*node)
 	return n, ok
@@ -144,16 +163,6 @@ func (rt *Router) Needs(r *http.Request) bool {
 	}
 	route := n.methods[r.Method]
 	return route != nil && !route.Guest
-}
-
-// Guest reports whether the request may come without a credential.
-func (rt *Router) Guest(r *http.Request) bool {
-	n, ok := rt.node(r)
-	if !ok {
-		return false
-	}
-	route := n.methods[r.Method]
-	return route != nil && route.Guest
 }
 
 // Serve answers a request for a path that Find knows. user is the id of who
