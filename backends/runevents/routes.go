@@ -43,6 +43,9 @@ var Routes = []Route{
 	{queryMethods, "/query/v4/environments/{environment}/reports", Read, entity("reports")},
 	{getMethods, "/meta/v1/version", Read, (*Service).version},
 	{getMethods, "/status/v1/simple", Read, (*Service).status},
+	{getMethods, "", Read, (*Service).toPage},
+	{getMethods, "/{$}", Read, (*Service).page},
+	{getMethods, "/dashboard/{file...}", Read, (*Service).pageFile},
 }
 
 var (

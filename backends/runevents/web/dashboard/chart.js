@@ -1,0 +1,68 @@
+// Charts over time, as SVG made by hand: bars that stack. Colours are classes
+// (series-1 …), texts stay texts, and a table says the same.
+import { h, s, scroller, table, uid } from './dom.js';
+
+const height = 190;
+const margin = { top: 10, right: 8, bottom: 24, left: 52 };
+
+// chart draws rows, which have a label and a value for each series:
+// chart(title, rows, [{name, value, tone}], write).
+export function chart(title, rows, series, write) {
+  // Texts keep their size: a narrow window gets a narrow drawing.
+  const narrow = innerWidth <= 640;
+  const width = narrow ? 320 : 1000;
+  const sums = rows.map((row) => series.reduce((sum, x) => sum + x.value(row), 0));
+  const top = ceiling(Math.max(0, ...sums));
+  const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
+  const y = (value) => margin.top + inner.height * (1 - value / top);
+  const step = inner.width / Math.max(1, rows.length);
+  const id = uid('chart');
+  const svg = s('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-labelledby': id, preserveAspectRatio: 'none' }, s('title', { id }, `${title}: ${summary(rows, sums, write)}`));
+  for (const part of [0, 0.5, 1]) {
+    svg.append(
+      s('line.grid', { x1: margin.left, x2: width - margin.right, y1: y(top * part), y2: y(top * part) }),
+      s('text.axis', { x: margin.left - 8, y: y(top * part) + 4, 'text-anchor': 'end' }, write(top * part)),
+    );
+  }
+  const every = Math.ceil(rows.length / (narrow ? 4 : 7));
+  rows.forEach((row, i) => {
+    if (i % every === 0) svg.append(s('text.axis', { x: margin.left + step * (i + 0.5), y: height - 6, 'text-anchor': 'middle' }, row.label));
+  });
+  rows.forEach((row, i) => svg.append(...bars(row, i, series, step, y)));
+  rows.forEach((row, i) => svg.append(s('rect.hover', { x: margin.left + step * i, y: margin.top, width: step, height: inner.height },
+    s('title', null, `${row.title ?? row.label}\n${series.map((x) => `${x.name}: ${write(x.value(row))}`).join('\n')}`))));
+  return h('figure.chart', null,
+    h('figcaption', null, h('h3', null, title),
+      h('ul.legend', null, series.map((x) => h('li', null, h(`span.swatch.series-${x.tone}`), x.name)))),
+    svg,
+    h('details', null, h('summary', null, 'As a table'), scroller(`${title}, all times`, table(title,
+      [{ title: 'Time', cell: (row) => row.title ?? row.label }, ...series.map((x) => ({ title: x.name, number: true, cell: (row) => write(x.value(row)) }))],
+      rows.filter((row) => series.some((x) => x.value(row)))))));
+}
+
+function bars(row, i, series, step, y) {
+  const gap = Math.min(step * 0.25, 6);
+  let below = 0;
+  return series.flatMap((x) => {
+    const value = x.value(row);
+    if (!value) return [];
+    const from = y(below);
+    below += value;
+    const size = Math.max(from - y(below), 1);
+    return [s(`rect.series-${x.tone}`, { x: margin.left + step * i + gap / 2, y: from - size, width: Math.max(step - gap, 1), height: size, rx: step > 12 ? 2 : 0 })];
+  });
+}
+
+// ceiling is the next of 1, 2, 5 times a power of ten.
+function ceiling(value) {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= value * 0.999);
+}
+
+function summary(rows, sums, write) {
+  const most = Math.max(0, ...sums);
+  if (!most) return 'nothing in this time';
+  const at = rows[sums.indexOf(most)];
+  return `at most ${write(most)}, ${at.title ?? at.label}`;
+}

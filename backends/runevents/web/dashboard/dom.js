@@ -1,0 +1,165 @@
+// Making elements. Every text is a text node: nothing that comes from outside is
+// ever read as markup.
+
+const svgNamespace = 'http://www.w3.org/2000/svg';
+
+// h makes an element: h('a.plain', {href, onclick}, ...children). Children are
+// nodes, texts, lists of these, or null for nothing.
+export function h(kind, attributes, ...children) {
+  return make(document.createElement.bind(document), kind, attributes, children);
+}
+
+// s makes an element of SVG.
+export function s(kind, attributes, ...children) {
+  return make((name) => document.createElementNS(svgNamespace, name), kind, attributes, children);
+}
+
+function make(create, kind, attributes, children) {
+  const [name, ...classes] = kind.split('.');
+  const element = create(name);
+  if (classes.length) element.setAttribute('class', classes.join(' '));
+  for (const [key, value] of Object.entries(attributes ?? {})) set(element, key, value);
+  element.append(...children.flat(Infinity).filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  return element;
+}
+
+function set(element, key, value) {
+  if (value == null || value === false) return;
+  if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+  else if (key === 'value' || key === 'checked') element[key] = value;
+  else if (key === 'href' && !/^(https?:|#|\.{0,2}\/|[a-z]+$)/.test(value)) return; // javascript: and the like
+  else element.setAttribute(key, value === true ? '' : value);
+}
+
+let count = 0;
+
+// uid is an id that no other element has.
+export function uid(prefix = 'x') {
+  return `${prefix}-${++count}`;
+}
+
+// announce tells users of screen readers what others see.
+export function announce(text) {
+  const place = document.getElementById('announcer');
+  place.textContent = '';
+  setTimeout(() => { place.textContent = text; }, 50);
+}
+
+// badge is a state in a word: good, warn, bad or plain.
+export function badge(tone, text, title) {
+  return h(`span.badge.${tone}`, { title }, text);
+}
+
+// code is text of machines.
+export function code(text) {
+  return h('code', null, text);
+}
+
+// table makes one from its columns, [{title, cell, number, class}], and rows. On
+// narrow screens each row becomes a block, so roles are said here explicitly.
+export function table(caption, columns, rows, empty = 'Nothing here.') {
+  if (!rows.length) return h('p.empty', null, empty);
+  return h('table', { role: 'table' },
+    h('caption.unseen', null, caption),
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) }, c.title)))),
+    h('tbody', { role: 'rowgroup' }, rows.map((row) => line(columns, row))));
+}
+
+const kind = (column) => [column.number && 'number', column.class].filter(Boolean).join(' ') || null;
+
+function line(columns, row) {
+  return h('tr', { role: 'row' }, columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) }, h('div', null, c.cell(row)))));
+}
+
+// growing is a table that gets longer on demand. page(offset) gets {rows, total}.
+export async function growing(caption, columns, page, empty) {
+  const first = await page(0);
+  const list = table(caption, columns, first.rows, empty);
+  let shown = first.rows.length;
+  const errors = h('div');
+  const state = h('p.small.muted');
+  const more = h('button', { type: 'button' }, 'Show more');
+  const tell = (total) => {
+    state.textContent = shown < total ? `${shown} of ${total}` : `${total} in all`;
+    more.hidden = shown >= total;
+  };
+  tell(first.total);
+  more.addEventListener('click', () => busy(more, async () => {
+    errors.replaceChildren();
+    try {
+      const next = await page(shown);
+      list.tBodies[0].append(...next.rows.map((row) => line(columns, row)));
+      shown += next.rows.length;
+      tell(next.rows.length ? next.total : shown);
+      announce(`${next.rows.length} more`);
+    } catch (error) {
+      if (error.name !== 'AbortError' && !error.signedOut) errors.append(errorBox(error));
+    }
+  }));
+  return [list, errors, shown > 0 && h('div.more', null, state, more)];
+}
+
+// scroller lets wide content scroll in itself, with the keyboard too.
+export function scroller(label, content) {
+  return h('div.scroll', { role: 'region', tabindex: '0', 'aria-label': label }, content);
+}
+
+// copyButton copies a text, and says so.
+export function copyButton(text, label = 'Copy') {
+  const button = h('button', { type: 'button' }, label);
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'function' ? text() : text);
+      button.textContent = 'Copied';
+      announce('Copied');
+    } catch {
+      button.textContent = 'Select it and copy by hand';
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+  return button;
+}
+
+// errorBox shows why something did not work. again, when given, tries it anew.
+export function errorBox(error, again) {
+  return h('div.notice.bad', { role: 'alert' },
+    h('p', null, h('strong', null, error.title ?? 'That did not work.'), error.advice && ` ${error.advice}`),
+    h('pre.code', null, error.message),
+    again && h('p', null, h('button', { type: 'button', onclick: again }, 'Try again')));
+}
+
+// notice is a remark.
+export function notice(tone, ...content) {
+  return h(`div.notice.${tone}`, null, content);
+}
+
+// load fills place with what show makes; errors appear there too, with a way to
+// try again.
+export async function load(place, show) {
+  place.setAttribute('aria-busy', 'true');
+  if (!place.childNodes.length) place.append(h('p.loading', null, 'Loading …'));
+  try {
+    const content = await show();
+    if (content) place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
+    return true;
+  } catch (error) {
+    if (error.name === 'AbortError' || error.signedOut) return false;
+    place.replaceChildren(errorBox(error, () => load(place, show)));
+    return false;
+  } finally {
+    place.removeAttribute('aria-busy');
+  }
+}
+
+// busy disables a button while work runs.
+export async function busy(button, work) {
+  if (button.getAttribute('aria-disabled') === 'true') return;
+  button.setAttribute('aria-disabled', 'true');
+  button.classList.add('working');
+  try {
+    await work();
+  } finally {
+    button.removeAttribute('aria-disabled');
+    button.classList.remove('working');
+  }
+}

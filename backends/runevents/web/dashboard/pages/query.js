@@ -1,0 +1,136 @@
+import { address, ask, hasToken } from '../api.js';
+import { announce, busy, copyButton, errorBox, h, notice, scroller, table, uid } from '../dom.js';
+import { count, number } from '../format.js';
+import { nodeLink, reportLink } from '../marks.js';
+
+export const title = 'Query';
+export const about = 'The query API by hand, in both of its languages.';
+
+const longestCell = 400;
+const entities = ['events', 'reports', 'nodes', 'environments'];
+
+const examples = [
+  ['Failures of the latest runs', 'pql', 'events[certname, resource_type, resource_title, message]{ latest_report? = true and status = \'failure\' order by certname }'],
+  ['Nodes with the most failures', 'pql', 'events[certname, count()]{ status = \'failure\' group by certname }'],
+  ['Failed runs', 'pql', 'reports[hash, certname, start_time, puppet_version]{ status = \'failed\' order by start_time desc }'],
+  ['Changes of files below /etc', 'ast', ['and', ['=', 'resource_type', 'File'], ['~', 'resource_title', '/etc/'], ['=', 'status', 'success']], 'events'],
+  ['Events by type and status', 'ast', ['extract', ['resource_type', 'status', ['function', 'count']], ['null?', 'certname', false], ['group_by', 'resource_type', 'status']], 'events'],
+  ['Nodes that are in noop', 'ast', ['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]], 'nodes'],
+];
+
+export function show({ body, signal, parameters }) {
+  const option = (value, text = value) => h('option', { value }, text);
+  const language = h('select', { id: uid('f') }, option('pql', 'PQL'), option('ast', 'JSON (AST)'));
+  const entity = h('select', { id: uid('f') }, entities.map((e) => option(e)));
+  const limit = h('input', { id: uid('f'), type: 'number', min: 1, max: 10000, required: true, value: parameters.get('limit') ?? '100' });
+  const text = h('textarea.code', { id: uid('f'), rows: 5, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off' });
+  const hint = h('p.hint', { id: `${text.id}-hint` });
+  text.setAttribute('aria-describedby', hint.id);
+  language.value = parameters.get('language') === 'ast' ? 'ast' : 'pql';
+  entity.value = entities.includes(parameters.get('entity')) ? parameters.get('entity') : 'events';
+  text.value = parameters.get('query') ?? '';
+
+  const line = h('pre.code', { tabindex: '0', 'aria-label': 'The same as a curl command' });
+  const result = h('div.stack');
+  const run = h('button.primary', { type: 'submit' }, 'Run');
+  const entityField = h('div.field', null, h('label', { for: entity.id }, 'Entity'), entity);
+
+  // What is asked: its path and parameters.
+  const asked = () => {
+    const query = text.value.trim();
+    if (language.value === 'pql') return ['query/v4', { ...limited(query, limit.value), include_total: true }];
+    return [`query/v4/${entity.value}`, { query, limit: limit.value, include_total: true }];
+  };
+  const tell = () => {
+    const pql = language.value === 'pql';
+    entityField.hidden = pql;
+    hint.textContent = pql
+      ? 'PQL names the entity: events[certname, status]{ status = \'failure\' }'
+      : 'An array such as ["=", "status", "failure"]; empty for all rows.';
+    line.textContent = curl(...asked());
+  };
+  for (const input of [language, entity, limit, text]) input.addEventListener('input', tell);
+
+  const send = () => busy(run, async () => {
+    const [path, values] = asked();
+    history.replaceState(null, '', `#/query?${new URLSearchParams({ language: language.value, entity: entity.value, limit: limit.value, query: text.value })}`);
+    try {
+      const started = performance.now();
+      const answer = await ask(path, values, { signal });
+      result.replaceChildren(...shown(answer, performance.now() - started));
+      announce(count(answer.rows.length, 'row'));
+    } catch (error) {
+      if (error.name !== 'AbortError' && !error.signedOut) result.replaceChildren(errorBox(error));
+    }
+  });
+
+  const form = h('form.card', {
+    onsubmit(event) {
+      event.preventDefault();
+      send();
+    },
+  },
+  h('div.fields', null, h('div.field', null, h('label', { for: language.id }, 'Language'), language), entityField,
+    h('div.field', null, h('label', { for: limit.id }, 'Limit'), limit)),
+  h('div.field', null, h('label', { for: text.id }, 'Query'), text, hint),
+  h('div.buttons', null, run));
+  text.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+
+  body.append(
+    h('section', { 'aria-label': 'Examples' }, h('ul.chips', null, examples.map(([name, kind, query, of]) => h('li', null, h('button.quiet', {
+      type: 'button',
+      onclick() {
+        language.value = kind;
+        text.value = typeof query === 'string' ? query : JSON.stringify(query);
+        if (of) entity.value = of;
+        tell();
+        send();
+      },
+    }, name))))),
+    form, result,
+    h('section.card', { 'aria-label': 'As a curl command' },
+      h('div.cardhead', null, h('h2', null, 'As a curl command'), h('span.push'), copyButton(() => line.textContent)), line),
+  );
+  tell();
+  if (parameters.has('query')) return send();
+  return null;
+}
+
+// limited bounds a query in PQL. One that orders or skips rows must have its limit
+// inside, since the API takes paging in one place only.
+function limited(query, limit) {
+  const bare = query.replace(/'[^']*'|"[^"]*"/g, (text) => ' '.repeat(text.length));
+  if (/\blimit\s+\d/.test(bare)) return { query };
+  const end = bare.lastIndexOf('}');
+  if (end < 0 || !/\b(order\s+by|offset)\b/.test(bare)) return { query, limit };
+  return { query: `${query.slice(0, end).trimEnd()} limit ${limit} ${query.slice(end)}` };
+}
+
+// curl is the command that asks the same. The token is not written out.
+function curl(path, { query, ...others }) {
+  const quote = (text) => `'${text.replaceAll('\'', '\'\\\'\'')}'`;
+  const plain = Object.entries(others).filter(([, value]) => value !== '').map(([name, value]) => `-d ${name}=${value}`);
+  return ['curl -G', hasToken() && '-H "Authorization: Bearer $TOKEN"', ...plain, query && `--data-urlencode ${quote(`query=${query}`)}`, quote(address(path).href)].filter(Boolean).join(' ');
+}
+
+function shown({ rows, total }, ms) {
+  const all = total == null || total === rows.length ? '' : ` of ${number(total)}`;
+  const head = h('div.cardhead', null, h('h2', null, `${number(rows.length)}${all} ${total === 1 ? 'row' : 'rows'}`),
+    h('span.muted.small', null, `${Math.round(ms)} ms`), h('span.push'), copyButton(() => JSON.stringify(rows, null, 2), 'Copy as JSON'));
+  if (!rows.length) return [h('section.card', { 'aria-label': 'Answer' }, head, h('p.empty', null, 'Nothing is like that.'))];
+  const names = [...new Set(rows.flatMap((row) => (row && typeof row === 'object' ? Object.keys(row) : [])))];
+  if (!names.length) return [notice('warn', h('p', null, 'The answer has no columns.')), h('pre.code', null, JSON.stringify(rows).slice(0, 10000))];
+  return [h('section.card', { 'aria-label': 'Answer' }, head,
+    scroller('Answer, all columns', table('Answer', names.map((name) => ({ title: name, number: typeof rows[0][name] === 'number', cell: (row) => cell(name, row) })), rows)))];
+}
+
+function cell(name, row) {
+  const v = row[name];
+  if (v == null) return h('span.muted', null, 'null');
+  if (name === 'certname') return nodeLink(v);
+  if ((name === 'report' || name === 'hash' || name === 'latest_report_hash') && typeof v === 'string') return reportLink(v, `${v.slice(0, 10)}…`);
+  const text = typeof v === 'string' ? v : JSON.stringify(v);
+  return text.length > longestCell ? `${text.slice(0, longestCell)}…` : text;
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEventsPage is the dashboard as people see it: the cases of
+// testdata/npm/events.mjs run in a headless Chromium on real reports, on a node
+// that this machine may read and on one whose queries need a token.
+func TestEventsPage(t *testing.T) {
+	t.Parallel()
+	program, browser := nodeProgram(t), chromium(t)
+	n := newEvents(t, "")
+	n.unpack("../../backends/runevents/testdata/reports.tar.gz", "reports")
+	n.tool("events", "import", "reports")
+
+	// The pages are for this machine, queries through a proxy for a user.
+	closed := newEvents(t, "")
+	closed.load(strings.Replace(closed.config, "\t\t# read user", "\t\tread loopback\n\t\tread user ada", 1))
+	token := strings.TrimSpace(closed.tool("keychain", "token", "ada"))
+	runNode(t, program, "events.mjs", "CHROMIUM="+browser, "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token)
+}
+
+// unpack writes the files of an archive into a folder of the node.
+func (n *eventsNode) unpack(archive, folder string) {
+	n.t.Helper()
+	fail := func(err error) {
+		if err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	f, err := os.Open(archive)
+	fail(err)
+	defer func() { _ = f.Close() }()
+	unzip, err := gzip.NewReader(f)
+	fail(err)
+	fail(os.Mkdir(n.path(folder), 0o700))
+	for r := tar.NewReader(unzip); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		fail(err)
+		body, err := io.ReadAll(r)
+		fail(err)
+		fail(os.WriteFile(n.path(folder, filepath.Base(header.Name)), body, 0o600))
+	}
+}
+
+// TestEventsPageFiles is the dashboard as a browser without script sees it, and
+// that it stands in the way of no path of the API.
+func TestEventsPageFiles(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	page := get(t, client, n.base+"/store/", "")
+	policy := page.header.Get("Content-Security-Policy")
+	for _, part := range []string{
+		"default-src 'none';", "script-src 'self';", "style-src 'self';", "connect-src 'self';", "frame-ancestors 'none';",
+		"base-uri 'none';", "form-action 'none';", "require-trusted-types-for 'script'; trusted-types 'none'",
+	} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy lacks %s: %s", part, policy)
+		}
+	}
+	tag := page.header.Get("ETag")
+	if page.status != http.StatusOK || tag == "" || page.header.Get("X-Content-Type-Options") != "nosniff" ||
+		page.header.Get("Referrer-Policy") != "no-referrer" || page.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("status %d, headers %v", page.status, page.header)
+	}
+	if strings.Contains(page.body, "<style") || strings.Contains(page.body, "style=") || strings.Contains(page.body, "onclick") {
+		t.Errorf("something inline in %s", page.body)
+	}
+	if a := get(t, client, n.base+"/store/", "", "If-None-Match", tag); a.status != http.StatusNotModified || a.body != "" {
+		t.Errorf("unchanged: status %d, %q", a.status, a.body)
+	}
+	for path, kind := range map[string]string{
+		"app.js": "text/javascript; charset=utf-8", "pages/query.js": "text/javascript; charset=utf-8",
+		"dashboard.css": "text/css; charset=utf-8", "favicon.svg": "image/svg+xml",
+	} {
+		if a := get(t, client, n.base+"/store/dashboard/"+path, ""); a.status != http.StatusOK || a.header.Get("Content-Type") != kind {
+			t.Errorf("%s: status %d, %s", path, a.status, a.header.Get("Content-Type"))
+		}
+	}
+	for _, path := range []string{"/store/nothing", "/store/query", "/store/query/v5/events", "/store/dashboard", "/store/dashboard/nothing", "/store/dashboard/pages/..%2fapp.js"} {
+		if a := get(t, client, n.base+path, ""); a.status != http.StatusNotFound {
+			t.Errorf("%s: status %d, %s", path, a.status, a.body)
+		}
+	}
+	if a := get(t, client, n.base+"/store/query/v5/events", ""); a.body != `{"error":"there is nothing at this path"}` {
+		t.Errorf("404 of the API: %s", a.body)
+	}
+	if a := do(t, client, http.MethodPost, n.base+"/store/", "", ""); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "GET" {
+		t.Errorf("POST: status %d, %v", a.status, a.header)
+	}
+	still := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if a := get(t, still, n.base+"/store", ""); a.status != http.StatusPermanentRedirect || a.header.Get("Location") != "store/" {
+		t.Errorf("redirect: status %d, %v", a.status, a.header)
+	}
+	for _, path := range []string{"/store", "/store/", "/store/dashboard/app.js"} {
+		if a := get(t, still, n.base+path, "", "X-Forwarded-For", "192.0.2.1"); a.status != http.StatusForbidden {
+			t.Errorf("%s without the right to read: status %d", path, a.status)
+		}
+	}
+}
