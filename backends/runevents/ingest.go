@@ -11,11 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of the writer. A batch is what waits when the writer gets to it.
+// Bounds of the writer. A batch is what waits when the writer gets to it, and
+// what is about to come.
 const (
 	queueLength  = 1024
 	batchReports = 256
 	batchEvents  = 16384
+	// batchWait bounds the wait for reports that are being read. One commit of
+	// many writes fewer pages, and flushes the disk less often, than many of few.
+	batchWait = 10 * time.Millisecond
 )
 
 // job is a report on its way into the database.
@@ -46,24 +50,41 @@ func (s *Service) write() {
 	w := &writer{Service: s, partitions: newPartitions(s.db)}
 	jobs := make([]*job, 0, batchReports)
 	for j := range s.queue {
-		jobs = append(jobs[:0], j)
-		events := len(j.report.events)
-	gather:
-		for len(jobs) < batchReports && events < batchEvents {
-			select {
-			case more, ok := <-s.queue:
-				if !ok {
-					break gather
-				}
-				jobs = append(jobs, more)
-				events += len(more.report.events)
-			default:
-				break gather
-			}
-		}
+		jobs = s.gather(append(jobs[:0], j))
 		w.settle(jobs)
 		clear(jobs)
 	}
+}
+
+// gather adds the reports that wait, and those that are being read by now.
+func (s *Service) gather(jobs []*job) []*job {
+	var timeout <-chan time.Time
+	for events := len(jobs[0].report.events); len(jobs) < batchReports && events < batchEvents; {
+		var more *job
+		select {
+		case more = <-s.queue:
+		default:
+			if s.reading.Load() == 0 {
+				return jobs
+			}
+			if timeout == nil {
+				timer := time.NewTimer(batchWait)
+				defer timer.Stop()
+				timeout = timer.C
+			}
+			select {
+			case more = <-s.queue:
+			case <-timeout:
+				return jobs
+			}
+		}
+		if more == nil { // the queue is closed
+			return jobs
+		}
+		jobs = append(jobs, more)
+		events += len(more.report.events)
+	}
+	return jobs
 }
 
 // writer is what only that goroutine touches.

@@ -42,13 +42,7 @@ func (s *Service) carryOut(ctx context.Context, c Command) error {
 	if c.Name == deactivateNode {
 		return s.deactivate(ctx, c.Payload)
 	}
-	now := s.o.Now()
-	r, err := parseReport(c.Version, c.Payload, now.Add(-s.o.EventTTL).UnixMilli())
-	if err != nil {
-		return &payloadError{err}
-	}
-	r.receiveTime = now.UnixMilli()
-	done, err := s.enqueue(r)
+	r, done, err := s.take(c)
 	if err != nil {
 		return err
 	}
@@ -63,6 +57,21 @@ func (s *Service) carryOut(ctx context.Context, c Command) error {
 		return &payloadError{errors.New("report: the database refused it")}
 	}
 	return err
+}
+
+// take reads a report and hands it to the writer. The count ends before that,
+// so that the writer never waits for what it already has.
+func (s *Service) take(c Command) (*report, <-chan error, error) {
+	now := s.o.Now()
+	s.reading.Add(1)
+	r, err := parseReport(c.Version, c.Payload, now.Add(-s.o.EventTTL).UnixMilli())
+	s.reading.Add(-1)
+	if err != nil {
+		return nil, nil, &payloadError{err}
+	}
+	r.receiveTime = now.UnixMilli()
+	done, err := s.enqueue(r)
+	return r, done, err
 }
 
 // deactivate takes a node out of the active ones, unless it has reported since.

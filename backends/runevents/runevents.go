@@ -89,7 +89,8 @@ type Service struct {
 	mux     *http.ServeMux
 	room    *semaphore.Weighted // bytes of commands
 	queue   chan *job
-	swept   atomic.Bool // rows are gone that the writer may remember
+	reading atomic.Int64 // reports that are about to come into the queue
+	swept   atomic.Bool  // rows are gone that the writer may remember
 
 	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
 	cancel context.CancelFunc

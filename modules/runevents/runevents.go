@@ -36,6 +36,7 @@ func init() {
 //	GET|POST /query/v4/environments/{name}/events and reports
 //	GET      /meta/v1/version
 //	GET      /status/v1/simple                    running, or 503 while the database is down
+//	GET      /                                    a page for people
 //
 // A path outside of the prefix goes to the next handler. A command is answered when it is
 // durable. Reports and events are deleted in the background when they are old.

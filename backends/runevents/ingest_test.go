@@ -1,0 +1,53 @@
+package runevents
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestGather holds which reports share a transaction, and how long the writer
+// waits for more.
+func TestGather(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reading int64
+		queued  int
+		coming  []time.Duration // after which reports come into the queue
+		closed  bool
+		want    int
+		took    time.Duration
+	}{
+		"alone":           {want: 1},
+		"waiting":         {queued: 3, want: 4},
+		"being read":      {reading: 2, queued: 1, coming: []time.Duration{batchWait / 4, batchWait / 2}, want: 4, took: batchWait / 2},
+		"read for long":   {reading: 2, coming: []time.Duration{batchWait / 2, 2 * batchWait}, want: 2, took: batchWait},
+		"full":            {reading: 1, queued: batchReports + 10, want: batchReports},
+		"the service end": {reading: 1, queued: 1, closed: true, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &Service{queue: make(chan *job, queueLength)}
+				s.reading.Store(c.reading)
+				for range c.queued {
+					s.queue <- &job{report: &report{}}
+				}
+				if c.closed {
+					close(s.queue)
+				}
+				for _, after := range c.coming {
+					time.AfterFunc(after, func() {
+						s.reading.Add(-1)
+						s.queue <- &job{report: &report{}}
+					})
+				}
+				began := time.Now() // of the bubble
+				jobs := s.gather([]*job{{report: &report{}}})
+				if took := time.Since(began); len(jobs) != c.want || took != c.took {
+					t.Errorf("%d reports after %s, want %d after %s", len(jobs), took, c.want, c.took)
+				}
+			})
+		})
+	}
+}

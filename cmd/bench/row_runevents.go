@@ -1,0 +1,309 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// runEventsVariable names how many events the run events are filled with; the
+	// full size is 600,000, which takes a minute.
+	runEventsVariable = "TOLLGATE_BENCH_EVENTS"
+	// reportsFile has the real reports that the runs are made of.
+	reportsFile = "backends/runevents/testdata/reports.tar.gz"
+	// The fleet: its nodes run one after another within an interval.
+	fleetNodes    = 500
+	fleetInterval = 30 * time.Minute
+	// fleetSenders is how many reports are under way at a time.
+	fleetSenders = 64
+)
+
+// fleetStart is when the first node runs, and where the clock stands.
+var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
+
+// runEventsRow stores the runs of a fleet, each durable when it is
+// acknowledged, and looks at how long queries over them take.
+func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
+	events := 60_000
+	if text := os.Getenv(runEventsVariable); text != "" {
+		var err error
+		if events, err = strconv.Atoi(text); err != nil || events < 1 {
+			return nil, fmt.Errorf("%s must be a number of events, not %q", runEventsVariable, text)
+		}
+	}
+	templates, err := readTemplates(reportsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading real reports, from the root of the repository: %w", err)
+	}
+	dir, err := os.MkdirTemp(b.dir, "runevents")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it may be large
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: dir + "/" + database}, zap.NewNop())
+	if err == nil {
+		err = db.Register(runevents.Schema())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	defer func() { _ = db.Close() }() // nothing in it is kept
+	db.Start(ctx)
+	if err := db.WaitReady(ctx); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	f := &fleet{templates: templates}
+	clock := func() time.Time { return fleetStart }
+	if f.service, err = runevents.New(runevents.Options{DB: db, Now: clock}); err != nil {
+		return nil, fmt.Errorf("making the service: %w", err)
+	}
+	defer f.service.Close()
+	if err := f.fill(ctx, events); err != nil {
+		return nil, fmt.Errorf("storing reports: %w", err)
+	}
+	lines, err := f.stored(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("measuring the database: %w", err)
+	}
+	shapes, err := f.ask(ctx)
+	return append(lines, shapes...), err
+}
+
+// template is a real report.
+type template struct {
+	payload []byte
+	ended   time.Time
+	events  int
+}
+
+// readTemplates reads the reports of an archive.
+func readTemplates(file string) (list []template, err error) {
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	unzip, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	for r := tar.NewReader(unzip); ; {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
+		t := template{}
+		if t.payload, err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+		if t.ended, err = time.Parse(time.RFC3339, gjson.GetBytes(t.payload, "producer_timestamp").String()); err != nil {
+			return nil, err
+		}
+		for _, resource := range gjson.GetBytes(t.payload, "resources").Array() {
+			if t.events++; !resource.Get("skipped").Bool() {
+				t.events += len(resource.Get("events").Array()) - 1
+			}
+		}
+		list = append(list, t)
+	}
+}
+
+// fleet is the nodes whose runs are stored.
+type fleet struct {
+	service   *runevents.Service
+	templates []template
+	end       time.Time // of the last run
+
+	reports int
+	took    time.Duration // to store them
+	cpu     time.Duration
+}
+
+// fill stores runs until there are enough events. They are made in between,
+// which is not measured.
+func (f *fleet) fill(ctx context.Context, events int) error {
+	const chunk = 1000 // tens of megabytes
+	bodies := make([][]byte, 0, chunk)
+	for made := 0; made < events; {
+		bodies = bodies[:0]
+		for ; made < events && len(bodies) < chunk; f.reports++ {
+			node, run := f.reports%fleetNodes, f.reports/fleetNodes
+			t := f.templates[(node+7*run)%len(f.templates)]
+			f.end = fleetStart.Add(fleetInterval * time.Duration(f.reports) / fleetNodes)
+			body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node), f.end.Sub(t.ended))
+			if err != nil {
+				return err
+			}
+			bodies = append(bodies, body)
+			made += t.events
+		}
+		if err := f.store(ctx, bodies); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store submits reports, some at a time.
+func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
+	var (
+		senders sync.WaitGroup
+		next    = make(chan []byte, len(bodies))
+		failed  = make(chan error, fleetSenders)
+	)
+	for _, body := range bodies {
+		next <- body
+	}
+	close(next)
+	busy, err := cpuTime(os.Getpid())
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for range fleetSenders {
+		senders.Go(func() {
+			for body := range next {
+				if _, err := f.service.Process(ctx, runevents.Command{Name: "store report", Version: 8, Certname: "node", Payload: body}); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	f.took += time.Since(began)
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	after, err := cpuTime(os.Getpid())
+	f.cpu += after - busy
+	return err
+}
+
+// stored tells how fast the runs came in and how much room they take.
+func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
+	var events, size float64
+	err := db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		return r.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM run_events), page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&events, &size)
+	})
+	if err != nil {
+		return nil, err
+	}
+	const fastest, largest = 30_000, 500
+	rate, room := events/f.took.Seconds(), size/events
+	return []line{
+		{what: fmt.Sprintf("reports/s stored, of %d", f.reports), tollgate: number(float64(f.reports) / f.took.Seconds())},
+		{what: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest), met: rate >= fastest},
+		{what: "µs of CPU an event stored", tollgate: number(float64(f.cpu.Microseconds()) / events)},
+		{what: "bytes an event in the database", tollgate: number(room), aim: fmt.Sprint("<= ", largest), met: room <= largest},
+	}, nil
+}
+
+// ask measures the usual shapes of queries.
+func (f *fleet) ask(ctx context.Context) ([]line, error) {
+	const quick, broad, flow = 30, 80, 120
+	instant := func(ago time.Duration) string { return f.end.Add(-ago).Format(time.RFC3339) }
+	var found fleetAnswer
+	if err := f.get(ctx, &found, "/reports", "query", `["extract","hash",["=","certname","node000007.example.com"]]`, "limit", "1"); err != nil {
+		return nil, err
+	}
+	hash := gjson.GetBytes(found.start, "0.hash").String()
+	var lines []line
+	for _, shape := range []struct {
+		what  string
+		aim   float64
+		pairs []string
+	}{
+		{"ms for the events of a report", quick, []string{"query", `["=","report","` + hash + `"]`}},
+		{"ms for 100 events of 5 minutes", quick, []string{
+			"query", `["and",[">=","timestamp","` + instant(65*time.Minute) + `"],["<","timestamp","` + instant(60*time.Minute) + `"]]`, "limit", "100",
+		}},
+		{"ms for status, certname regex and type", quick, []string{"query", `["and",["=","status","failure"],["~","certname","^node0000[0-4]"],["=","resource_type","Exec"]]`}},
+		{"ms for latest reports and file regex", broad, []string{"query", `["and",["=","latest_report?",true],["~","file","manifests/service\\.pp$"]]`}},
+		{"ms to count by status", broad, []string{"query", `["extract",[["function","count"],"status"],["group_by","status"]]`}},
+		{"ms for distinct resources of an hour", quick, []string{
+			"distinct_resources", "true", "distinct_start_time", instant(2 * time.Hour), "distinct_end_time", instant(time.Hour),
+			"query", `["=","status","failure"]`,
+		}},
+		{"ms for a page of 100 with the total", quick, []string{
+			"query", `["=","status","failure"]`, "order_by", `[{"field":"timestamp","order":"desc"}]`, "limit", "100", "include_total", "true",
+		}},
+	} {
+		ms, err := typical(func() error { return f.get(ctx, new(fleetAnswer), "/events", shape.pairs...) })
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shape.what, err)
+		}
+		lines = append(lines, below(shape.what, ms, shape.aim))
+	}
+	var whole fleetAnswer
+	began := time.Now()
+	if err := f.get(ctx, &whole, "/events"); err != nil {
+		return nil, fmt.Errorf("streaming all events: %w", err)
+	}
+	rate := float64(whole.size) / 1e6 / time.Since(began).Seconds()
+	return append(lines, line{what: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow), met: rate >= flow}), nil
+}
+
+// get asks the service itself, without a network.
+func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...string) error {
+	parameters := make(url.Values)
+	for pair := range slices.Chunk(pairs, 2) {
+		parameters.Set(pair[0], pair[1])
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/store/query/v4"+path+"?"+parameters.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	f.service.ServeHTTP(to, r)
+	switch {
+	case to.status != http.StatusOK:
+		return fmt.Errorf("status %d: %.300s", to.status, to.start)
+	case to.size < 3:
+		return errors.New("nothing was found")
+	}
+	return nil
+}
+
+// fleetAnswer counts an answer and keeps its first bytes.
+type fleetAnswer struct {
+	header http.Header
+	status int
+	start  []byte
+	size   int
+}
+
+func (a *fleetAnswer) Header() http.Header {
+	if a.header == nil {
+		a.header = make(http.Header)
+	}
+	return a.header
+}
+
+func (a *fleetAnswer) WriteHeader(status int) { a.status = status }
+
+func (a *fleetAnswer) Write(b []byte) (int, error) {
+	a.start = append(a.start, b[:min(len(b), 1<<10-len(a.start))]...)
+	a.size += len(b)
+	return len(b), nil
+}
