@@ -25,7 +25,7 @@ type state struct {
 
 func newHealth(logger *zap.Logger) *health {
 	h := &health{logger: logger}
-	h.state.Store(&state{err: errNotOpen, change: make(chan struct{})})
+	h.state.Store(&state{err: ErrOpening, change: make(chan struct{})})
 	return h
 }
 

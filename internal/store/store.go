@@ -26,10 +26,13 @@ import (
 // constraint are none of these.
 var ErrUnavailable = errors.New("database unavailable")
 
+// ErrOpening is the ErrUnavailable of a database whose first attempt to open is
+// not over: it may be migrating, which takes the time that it takes.
+var ErrOpening = fmt.Errorf("%w: not opened yet", ErrUnavailable)
+
 var (
-	errNotOpen = fmt.Errorf("%w: not opened yet", ErrUnavailable)
-	errClosed  = fmt.Errorf("%w: closed", ErrUnavailable)
-	errNested  = errors.New("store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
+	errClosed = fmt.Errorf("%w: closed", ErrUnavailable)
+	errNested = errors.New("store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
 )
 
 // Dialect is the engine a DB speaks to, for the few statements that differ.

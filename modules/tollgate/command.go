@@ -25,6 +25,9 @@ import (
 // databaseWait is how long a command waits for the database.
 const databaseWait = 5 * time.Second
 
+// migrationWait is how long it waits for one that is being migrated.
+const migrationWait = 15 * time.Minute
+
 // maxConfig bounds a configuration file, in bytes.
 const maxConfig = 64 << 20
 
@@ -118,7 +121,14 @@ func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
 	db.Start(wait)
-	if db.WaitReady(wait) != nil {
+	err := db.WaitReady(wait)
+	if err != nil && ctx.Err() == nil && errors.Is(db.Ready(), store.ErrOpening) {
+		// Nothing has failed: it migrates, or the machine is slow.
+		patient, cancel := context.WithTimeout(ctx, migrationWait)
+		defer cancel()
+		err = db.WaitReady(patient)
+	}
+	if err != nil {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
