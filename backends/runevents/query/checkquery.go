@@ -1,0 +1,289 @@
+package query
+
+import (
+	"strings"
+)
+
+func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
+	if len(args) != 2 {
+		return nil, refuse("in requires exactly two arguments")
+	}
+	names, ok := fieldNames(args[0])
+	if !ok {
+		return nil, c.malformed(clause, "'in' takes a field or a list of fields")
+	}
+	of := args[1]
+	op := of.operator()
+	if op == "array" && len(names) == 1 && names[0] == "latest_report?" && e.byName[names[0]] != nil {
+		return nil, refuse("Operator in...array is not supported on field latest_report?")
+	}
+	if err := unknownFields("Can't match on% for 'in'", e, names, comparable); err != nil {
+		return nil, err
+	}
+	fields := make([]*field, len(names))
+	for i, n := range names {
+		fields[i] = e.byName[n]
+	}
+	switch op {
+	case "array":
+		if len(of.items) != 2 || !of.items[1].isList() {
+			return nil, refuse("Operator array requires a vector argument")
+		}
+		if len(fields) != 1 {
+			return nil, c.malformed(clause, "'array' takes one field")
+		}
+		return c.inArray(fields[0], of.items[1].items)
+	case "extract", "from":
+		q, err := c.innerQuery(of)
+		if err != nil {
+			return nil, err
+		}
+		if len(q.columns) == 0 {
+			return nil, c.malformed(clause, "the inner query must extract what is compared")
+		}
+		if len(q.columns) != len(fields) {
+			return nil, c.malformed(clause, "the lists of fields on both sides must have the same length")
+		}
+		for i, f := range fields {
+			if !sameType(f, q.columns[i]) {
+				return nil, c.malformed(clause, "'"+f.name+"' and '"+q.columns[i].key+"' hold values of different types")
+			}
+		}
+		return &inQueryExpr{fields, q}, nil
+	}
+	return nil, c.malformed(clause, "'in' takes an 'array', 'extract' or 'from' clause")
+}
+
+func sameType(f *field, col column) bool {
+	if col.function == "count" {
+		return f.kind == typeNumber
+	}
+	if col.function != "" && col.function != "min" && col.function != "max" {
+		return false
+	}
+	return f.kind == col.field.kind
+}
+
+func (c *checker) inArray(f *field, items []*value) (expr, error) {
+	if f.kind == typePath {
+		return nil, refuse("Operator in...array is not supported on array types")
+	}
+	x := &inExpr{field: f}
+	for _, v := range items {
+		if v.kind == kindNull {
+			if f.kind == typeJSON {
+				return c.inJSON(f, items)
+			}
+			continue // equals nothing
+		}
+		switch f.kind {
+		case typeTime:
+			if ms, err := timeValue(v); err == nil {
+				x.values = append(x.values, ms)
+			}
+		case typeNumber:
+			if v.kind != kindNumber {
+				return nil, incompatible(v, f)
+			}
+			n, err := numeric(v)
+			if err != nil {
+				return nil, err
+			}
+			x.values = append(x.values, n)
+		case typeBool:
+			if v.kind != kindBool {
+				return nil, needs(v, f, "true or false")
+			}
+			x.values = append(x.values, v.truth)
+		case typeJSON:
+			x.values = append(x.values, string(v.appendCanonical(nil)))
+		default:
+			if v.kind == kindNumber {
+				v = textValue(v.text)
+			}
+			s, err := textual(v, f)
+			if err != nil {
+				return nil, err
+			}
+			if f.kind != typeHash {
+				x.values = append(x.values, s)
+			} else if b, ok := hash(s); ok {
+				x.values = append(x.values, b)
+			}
+		}
+	}
+	return x, nil
+}
+
+// inJSON is a list with a null in it, which equals what was sent as null.
+func (c *checker) inJSON(f *field, items []*value) (expr, error) {
+	var rest []*value
+	for _, v := range items {
+		if v.kind != kindNull {
+			rest = append(rest, v)
+		}
+	}
+	x, err := c.inArray(f, rest)
+	return &orExpr{[]expr{x, &nullExpr{field: f, null: true, sent: true}}}, err
+}
+
+// innerQuery checks ["extract", cols, ["select_<entity>", q]] or ["from", ...].
+func (c *checker) innerQuery(v *value) (*query, error) {
+	if c.inner++; c.inner > maxInner {
+		return nil, refuse("the query holds more than %d inner queries", maxInner)
+	}
+	if v.operator() == "from" {
+		return c.from(v, false)
+	}
+	if len(v.items) != 3 || !v.items[2].isList() {
+		return nil, c.malformed(v, "the extract of a subquery takes fields and a select clause")
+	}
+	selected := v.items[2]
+	name, ok := strings.CutPrefix(selected.operator(), "select_")
+	e := c.entities[strings.ReplaceAll(name, "-", "_")]
+	if !ok || e == nil || strings.Contains(name, "-") {
+		if wanted := strings.ReplaceAll(selected.operator(), "-", "_"); wanted != selected.operator() && c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
+			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", clip(selected.operator()), clip(wanted))
+		}
+		if selected.operator() == "" {
+			return nil, c.malformed(v, "a select clause must begin with its name")
+		}
+		return nil, refuse("Unsupported subquery `%s`", clip(selected.operator()))
+	}
+	if len(selected.items) > 2 {
+		return nil, c.malformed(selected, "a select clause takes one query")
+	}
+	clauses := []*value{textValue("extract"), v.items[1]}
+	if len(selected.items) == 2 && (!selected.items[1].isList() || len(selected.items[1].items) > 0) {
+		clauses = append(clauses, selected.items[1])
+	}
+	return c.selection(e, listValue(clauses...), false)
+}
+
+// errNoQuery is a root query of another form.
+var errNoQuery = refuse(`Your initial query must be of the form: ["from",<entity>,(<optional-query>)]. Check your query and try again.`)
+
+// from checks ["from", entity, query?, paging...].
+func (c *checker) from(v *value, outermost bool) (*query, error) {
+	if len(v.items) < 2 || !v.items[1].isText() {
+		if outermost {
+			return nil, errNoQuery
+		}
+		return nil, c.malformed(v, "'from' takes the name of an entity")
+	}
+	e := c.entities[v.items[1].text]
+	if e == nil {
+		return nil, refuse("Invalid entity '%s' in query", clip(v.items[1].text))
+	}
+	rest := v.items[2:]
+	var clause *value
+	if len(rest) > 0 && !isPaging(rest[0]) {
+		clause, rest = rest[0], rest[1:]
+	}
+	q, err := c.selection(e, clause, outermost)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range rest {
+		if !isPaging(p) {
+			return nil, c.malformed(p, "'from' takes a query, then 'order_by', 'limit' and 'offset'")
+		}
+		if err := c.paging(q, p); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+func isPaging(v *value) bool {
+	switch v.operator() {
+	case "order_by", "limit", "offset":
+		return true
+	}
+	return false
+}
+
+func (c *checker) paging(q *query, v *value) error {
+	if len(v.items) != 2 {
+		return refuse("%s requires exactly one argument", v.operator())
+	}
+	arg := v.items[1]
+	switch v.operator() {
+	case "limit":
+		n, err := limitOf(arg.plain())
+		q.limit = n
+		return err
+	case "offset":
+		n, err := offsetOf(arg.plain())
+		q.offset = n
+		return err
+	}
+	if !arg.isList() || len(arg.items) > maxColumns {
+		return c.malformed(v, "order_by takes a list")
+	}
+	for _, item := range arg.items {
+		name, direction := item, ""
+		if item.isList() && len(item.items) > 0 && len(item.items) < 3 {
+			name = item.items[0]
+			if len(item.items) == 2 {
+				direction = strings.ToLower(item.items[1].plain())
+			}
+		}
+		if !name.isText() || direction != "" && direction != "asc" && direction != "desc" {
+			return c.malformed(v, "order_by takes names, or lists of a name and 'asc' or 'desc'")
+		}
+		if err := q.orderBy(name.text, direction == "desc"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderBy adds a field to the order of a checked query.
+func (q *query) orderBy(name string, desc bool) error {
+	f := q.entity.byName[name]
+	if f == nil || !comparable(f) {
+		return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
+			clip(name), quotedList(q.entity.names(comparable)))
+	}
+	if q.aggregates() {
+		found := false
+		for _, g := range q.group {
+			found = found || g.field == f && g.function == ""
+		}
+		if !found {
+			return refuse("order_by of a grouped query takes the columns of group_by, not '%s'", clip(name))
+		}
+	}
+	q.order = append(q.order, ordering{f, desc})
+	return nil
+}
+
+// subquery checks ["subquery", entity, q], which relates rows by themselves.
+func (c *checker) subquery(e *entity, clause *value, args []*value) (expr, error) {
+	if len(args) == 0 || len(args) > 2 || !args[0].isText() {
+		return nil, c.malformed(clause, "'subquery' takes an entity and a query")
+	}
+	if c.inner++; c.inner > maxInner {
+		return nil, refuse("the query holds more than %d inner queries", maxInner)
+	}
+	other := c.entities[args[0].text]
+	r, ok := e.relations[args[0].text]
+	if other == nil || !ok {
+		return nil, refuse("No implicit relationship for entity '%s' with '%s'", clip(args[0].text), e.name)
+	}
+	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.byName[r.foreign]}}}
+	if len(args) == 2 && args[1].kind != kindNull {
+		switch args[1].operator() {
+		case "extract", "from", "group_by":
+			return nil, c.malformed(clause, "'subquery' takes a plain query")
+		}
+		if !args[1].isList() || len(args[1].items) > 0 {
+			var err error
+			if q.where, err = c.clause(other, args[1], false, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &inQueryExpr{[]*field{e.byName[r.local]}, q}, nil
+}

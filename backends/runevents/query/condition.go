@@ -1,0 +1,356 @@
+package query
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+const (
+	sqlTrue  = "1 = 1"
+	sqlFalse = "1 = 0"
+)
+
+func truth(b bool) string {
+	if b {
+		return sqlTrue
+	}
+	return sqlFalse
+}
+
+// expr writes a clause, or its negation: "not" is carried down to what is
+// compared, where null is neither the one nor the other.
+func (s *scope) expr(x expr, negated bool) string {
+	switch x := x.(type) {
+	case *andExpr:
+		return s.list(x.list, negated, negated)
+	case *orExpr:
+		return s.list(x.list, negated, !negated)
+	case *notExpr:
+		return s.expr(x.of, !negated)
+	case *constExpr:
+		return truth(x.truth != negated)
+	case *compareExpr:
+		return s.compare(x, negated)
+	case *inExpr:
+		return s.in(x, negated)
+	case *nullExpr:
+		return s.null(x, negated)
+	case *matchExpr:
+		return s.match(x, negated)
+	case *inQueryExpr:
+		return s.inQuery(x, negated)
+	case *latestExpr:
+		if s.q.entity.name == "events" {
+			return latest(s.column("e", "report"), x.truth != negated)
+		}
+		return latest(s.column("r", "id"), x.truth != negated)
+	case *nodeExpr:
+		return s.node(x, negated)
+	}
+	panic("query: unknown clause")
+}
+
+// list joins clauses in halves: SQLite bounds how deep an expression may be.
+func (s *scope) list(list []expr, negated, or bool) string {
+	if len(list) == 1 {
+		return s.expr(list[0], negated)
+	}
+	word := " AND "
+	if or {
+		word = " OR "
+	}
+	half := len(list) / 2
+	if !or && len(list) < 32 {
+		// Planners read a plain chain of conditions best.
+		parts := make([]string, len(list))
+		for i, x := range list {
+			parts[i] = s.expr(x, negated)
+		}
+		return "(" + strings.Join(parts, word) + ")"
+	}
+	return "(" + s.list(list[:half], negated, or) + word + s.list(list[half:], negated, or) + ")"
+}
+
+func latest(report string, truth bool) string {
+	word := " IN"
+	if !truth {
+		word = " NOT IN"
+	}
+	return report + word + " (SELECT latest_report FROM run_nodes WHERE latest_report IS NOT NULL)"
+}
+
+// opposite is an operator and what is true where it is false.
+var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+func (s *scope) compare(x *compareExpr, negated bool) string {
+	f := x.field
+	if f.unknowable {
+		return sqlFalse
+	}
+	if f.kind == typePath {
+		return s.shared(f, func(col string) string {
+			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated)
+		})
+	}
+	op := x.op
+	if negated {
+		op = opposite[op]
+	}
+	if table, key, ok := s.identity(f); ok {
+		return key + " " + op + " COALESCE((SELECT id FROM " + table + " WHERE " + naming(table) + " = " + s.c.literal(x.value) + "), -1)"
+	}
+	return s.column(f.alias, f.column) + " " + op + " " + s.c.literal(x.value)
+}
+
+// manyValues is the length from which a list is one parameter.
+const manyValues = 50
+
+func (s *scope) in(x *inExpr, negated bool) string {
+	f := x.field
+	if len(x.values) == 0 {
+		return truth(negated)
+	}
+	if f.unknowable {
+		return sqlFalse
+	}
+	word := " IN ("
+	if negated {
+		word = " NOT IN ("
+	}
+	if table, key, ok := s.identity(f); ok {
+		return key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+	}
+	return s.column(f.alias, f.column) + word + s.values(x.values) + ")"
+}
+
+// values writes what stands in the parentheses of IN.
+func (s *scope) values(values []any) string {
+	if len(values) < manyValues {
+		names := make([]string, len(values))
+		for i, v := range values {
+			names[i] = s.c.literal(v)
+		}
+		return strings.Join(names, ", ")
+	}
+	b := []byte{'['}
+	element := "value"
+	if s.c.postgres() {
+		element = "value::bigint"
+	}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch v := v.(type) {
+		case string:
+			b = appendString(b, v)
+			element = "value"
+		case []byte:
+			b = appendString(b, hex.EncodeToString(v))
+			if element = "unhex(value)"; s.c.postgres() {
+				element = "decode(value, 'hex')"
+			}
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		case float64:
+			b = strconv.AppendFloat(b, v, 'f', -1, 64)
+		case bool:
+			n := byte('0')
+			if v {
+				n = '1'
+			}
+			b = append(b, n)
+		}
+	}
+	if s.c.postgres() {
+		for _, v := range values {
+			if _, ok := v.(float64); ok {
+				element = "value::double precision"
+			}
+		}
+		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) + "::json) AS t(value)"
+	}
+	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
+}
+
+func (s *scope) null(x *nullExpr, negated bool) string {
+	f := x.field
+	want := x.null != negated
+	if f.unknowable {
+		return truth(want)
+	}
+	if !f.nullable {
+		return truth(!want)
+	}
+	col := s.column(f.alias, f.column)
+	if x.sent && f.kind == typeJSON {
+		if want {
+			return "(" + col + " IS NULL OR " + col + " = 'null')"
+		}
+		return col + " <> 'null'"
+	}
+	if want {
+		return col + " IS NULL"
+	}
+	return col + " IS NOT NULL"
+}
+
+// shared writes a test of a column of text: once for all rows that share it,
+// or on the rows of a query that is narrow anyway.
+func (s *scope) shared(f *field, test func(column string) string) string {
+	if f.dictionary != "" {
+		return s.column(f.alias, f.column) + " IN (SELECT id FROM " + f.dictionary + " WHERE " + test("name") + ")"
+	}
+	j := s.q.entity.join(f.alias)
+	if j == nil || s.narrow && j.large {
+		return test(s.column(f.alias, f.column))
+	}
+	return s.column(j.keyAlias, j.key) + " IN (SELECT x.id FROM " + j.table + " x WHERE " + test("x."+f.column) + ")"
+}
+
+func (s *scope) match(x *matchExpr, negated bool) string {
+	f := x.field
+	if f.unknowable {
+		return sqlFalse
+	}
+	test := s.regexp(x.pattern)
+	return s.shared(f, func(col string) string {
+		switch f.kind {
+		case typePath:
+			return s.anyElement(col, func(element string) string { return test(element, false) }, negated)
+		case typeHash:
+			return test(s.c.hex(col), negated)
+		case typeJSON:
+			return test(s.c.plainText(col), negated)
+		default:
+			return test(col, negated)
+		}
+	})
+}
+
+// hex writes bytes as text.
+func (c *compiler) hex(col string) string {
+	if c.postgres() {
+		return "encode(" + col + ", 'hex')"
+	}
+	return "lower(hex(" + col + "))"
+}
+
+// plainText is a JSON string without quotes; other values are their own text.
+func (c *compiler) plainText(col string) string {
+	if c.postgres() {
+		return "(" + col + "::json #>> '{}')"
+	}
+	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
+}
+
+// regexp returns the writer of a test.
+func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
+	if s.c.postgres() {
+		name := s.c.arg(p.source) + "::text"
+		return func(text string, negated bool) string {
+			op := " ~ "
+			if negated {
+				op = " !~ "
+			}
+			if s.c.collation != "" {
+				text += " COLLATE " + s.c.collation
+			}
+			return "(" + text + op + name + ")"
+		}
+	}
+	m, err := p.compile()
+	if err != nil {
+		m = broken{err}
+	}
+	id := holdPattern(m)
+	s.c.held = append(s.c.held, id)
+	name := s.c.arg(id)
+	return func(text string, negated bool) string {
+		not := ""
+		if negated {
+			not = "NOT "
+		}
+		return not + "run_match(" + name + ", " + text + ")"
+	}
+}
+
+// broken is a pattern that cannot be had.
+type broken struct{ err error }
+
+func (b broken) MatchString(string) (bool, error) { return false, b.err }
+
+// anyElement tests the elements of an array of text.
+func (s *scope) anyElement(col string, test func(element string) string, negated bool) string {
+	from := "json_each(" + col + ")"
+	element := "value"
+	if s.c.postgres() {
+		from = "json_array_elements_text(" + col + "::json) AS t(value)"
+		element = `(value COLLATE "C")`
+	}
+	exists := "EXISTS (SELECT 1 FROM " + from + " WHERE " + test(element) + ")"
+	if negated {
+		return "(" + col + " IS NOT NULL AND NOT " + exists + ")"
+	}
+	return "(" + col + " IS NOT NULL AND " + exists + ")"
+}
+
+// node writes the state of the node that a row belongs to.
+func (s *scope) node(x *nodeExpr, negated bool) string {
+	test := "deactivated_at IS NULL AND expired_at IS NULL"
+	switch {
+	case x.active && negated:
+		test = "deactivated_at IS NOT NULL OR expired_at IS NOT NULL"
+	case !x.active && !negated:
+		cutoff := s.c.arg(s.c.cutoff)
+		test = "deactivated_at > " + cutoff + " OR expired_at > " + cutoff
+	case !x.active:
+		cutoff := s.c.arg(s.c.cutoff)
+		test = "NOT COALESCE(deactivated_at > " + cutoff + ", 1 = 0) AND NOT COALESCE(expired_at > " + cutoff + ", 1 = 0)"
+	}
+	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
+}
+
+// inQuery writes a row of fields among those of an inner query. Where both
+// sides stand for the same thing their numbers are compared.
+func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
+	if x.query.entity.table == "" {
+		return truth(negated)
+	}
+	inner := s.c.open(x.query)
+	simple := !x.query.aggregates()
+	left := make([]string, len(x.fields))
+	right := make([]string, len(x.fields))
+	for i, f := range x.fields {
+		left[i] = s.value(f)
+		col := x.query.columns[i]
+		if !simple {
+			if f.kind == typeHash {
+				left[i] = s.c.hex(left[i])
+			}
+			continue
+		}
+		right[i] = inner.value(col.field)
+		table, key, ok := s.identity(f)
+		table2, key2, ok2 := inner.identity(col.field)
+		if ok && ok2 && table == table2 {
+			left[i], right[i] = key, key2
+		}
+	}
+	var sql string
+	if simple {
+		sql = inner.plain(right)
+	} else {
+		sql, _ = inner.aggregate()
+	}
+	word := " IN ("
+	if negated {
+		word = " NOT IN ("
+	}
+	row := strings.Join(left, ", ")
+	if len(left) > 1 {
+		row = "(" + row + ")"
+	}
+	return row + word + sql + ")"
+}

@@ -1,0 +1,607 @@
+package runevents
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+)
+
+func members(version int) int {
+	switch {
+	case version >= 8:
+		return since8
+	case version == 7:
+		return since7
+	}
+	return since6
+}
+
+// reader reads a report.
+type reader struct {
+	scanner
+	version int
+	report  *report
+	known   map[eventKey]struct{}
+	buffer  []byte
+	skipped int // place of the change of skipped resources; -1: not made yet
+	oldest  int64
+}
+
+// eventKey tells the events of a report apart.
+type eventKey struct {
+	kind, title, file, status string
+	line, at                  int64
+	hasFile, hasLine          bool
+	change                    digest
+}
+
+// parseReport reads the payload of "store report". Events before oldest are
+// left out.
+func parseReport(version int, payload []byte, oldest int64) (*report, error) {
+	if !utf8.Valid(payload) {
+		return nil, errNotUTF8
+	}
+	r := &reader{
+		scanner: scanner{data: payload}, version: version, oldest: oldest, skipped: -1,
+		report: &report{kind: "agent"},
+	}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	r.report.identify()
+	return r.report, nil
+}
+
+func (r *reader) read() error {
+	var (
+		p       = r.report
+		seen    = 0
+		allowed = members(r.version)
+		logs    []byte
+		metrics []byte
+	)
+	r.open('{')
+	for {
+		name, ok := r.member()
+		if !ok {
+			break
+		}
+		bit := 0
+		switch string(name) {
+		case "certname":
+			bit, p.certname = memberCertname, r.name("certname")
+		case "puppet_version":
+			bit, p.puppetVersion = memberPuppetVersion, r.name("puppet_version")
+		case "report_format":
+			bit, p.format = memberFormat, r.integer()
+		case "configuration_version":
+			bit, p.configurationVersion = memberConfiguration, r.text()
+		case "start_time":
+			bit, p.start = memberStart, r.instant()
+		case "end_time":
+			bit, p.end = memberEnd, r.instant()
+		case "producer_timestamp":
+			bit, p.producerTimestamp = memberProducerTimestamp, r.instant()
+		case "environment":
+			bit, p.environment = memberEnvironment, r.name("environment")
+		case "transaction_uuid":
+			bit, p.transactionUUID = memberTransaction, r.nullText()
+		case "status":
+			bit, p.status = memberStatus, r.nullName("status")
+		case "noop":
+			bit, p.noop = memberNoop, r.nullBool()
+		case "resources":
+			if r.version > 5 {
+				bit = memberResources
+				r.resources()
+			}
+		case "resource_events":
+			if r.version == 5 {
+				bit = memberResources
+				r.resourceEvents()
+			}
+		case "metrics":
+			bit = memberMetrics
+			begin := r.start()
+			r.metrics()
+			metrics = r.since(begin)
+		case "logs":
+			bit = memberLogs
+			logs = r.logs()
+		case "catalog_uuid":
+			bit, p.catalogUUID = memberCatalog, r.nullText()
+		case "code_id":
+			bit, p.codeID = memberCode, r.nullName("code_id")
+		case "cached_catalog_status":
+			bit, p.cachedCatalogStatus = memberCached, r.nullName("cached_catalog_status")
+		case "producer":
+			bit, p.producer = memberProducer, r.nullName("producer")
+		case "noop_pending":
+			bit, p.noopPending = memberNoopPending, r.nullBool()
+		case "corrective_change":
+			bit, p.correctiveChange = memberCorrective, r.nullBool()
+		case "job_id":
+			bit, p.jobID = memberJob, r.nullText()
+		case "type":
+			bit = memberType
+			if !r.null() {
+				p.kind = r.text()
+			}
+		}
+		switch {
+		case r.err != nil:
+			r.err = fmt.Errorf("report: %s: %w", short(name), r.err)
+		case bit&allowed == 0:
+			r.fail("report: there is no member %q in version %d", short(name), r.version)
+		case bit&seen != 0:
+			r.fail("report: %s is given twice", short(name))
+		}
+		seen |= bit
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	if missing := required &^ seen; missing != 0 {
+		return fmt.Errorf("report: %s is missing", memberNames[bits.TrailingZeros(uint(missing))])
+	}
+	if p.certname == "" {
+		return errors.New("report: certname is empty")
+	}
+	if p.kind != "agent" && p.kind != "plan" {
+		return errors.New("report: type must be agent or plan")
+	}
+	if err := p.checkDays(); err != nil {
+		return err
+	}
+	p.logs, p.metrics = deflate(logs), deflate(metrics)
+	return nil
+}
+
+func (r *reader) finish() error { return r.scanner.end() }
+
+// start and since cut out the text of a value that is read in between.
+func (r *reader) start() int {
+	r.peek()
+	return r.pos
+}
+
+func (r *reader) since(begin int) []byte {
+	if r.err != nil {
+		return nil
+	}
+	return r.data[begin:r.pos]
+}
+
+// name reads a text that an index will hold.
+func (r *reader) name(what string) string {
+	text := r.text()
+	if len(text) > maxName {
+		r.fail("%s is longer than %d bytes", what, maxName)
+	}
+	return text
+}
+
+func (r *reader) nullName(what string) sql.NullString {
+	if r.null() {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: r.name(what), Valid: true}
+}
+
+func (r *reader) nullText() sql.NullString {
+	if r.null() {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: r.text(), Valid: true}
+}
+
+func (r *reader) nullBool() sql.NullBool {
+	if r.null() {
+		return sql.NullBool{}
+	}
+	return sql.NullBool{Bool: r.boolean(), Valid: true}
+}
+
+func (r *reader) instant() int64 {
+	text := r.bytes()
+	if r.err != nil {
+		return 0
+	}
+	ms, ok := millis(text)
+	if !ok {
+		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", short(text))
+	}
+	return ms
+}
+
+// value reads a value of a property in its canonical form.
+func (r *reader) value() sql.NullString {
+	raw := r.raw()
+	if r.err != nil {
+		return sql.NullString{}
+	}
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && !bytes.Contains(raw, []byte("\u2028")) && !bytes.Contains(raw, []byte("\u2029")) {
+		return sql.NullString{String: string(raw), Valid: true} // is canonical
+	}
+	text, err := query.CanonicalJSON(raw)
+	if err != nil {
+		r.fail("a value cannot be kept: %w", err)
+	}
+	return sql.NullString{String: text, Valid: true}
+}
+
+// resources reads the list of resources with their events.
+func (r *reader) resources() {
+	for r.open('['); r.element(); {
+		r.resource()
+	}
+}
+
+func (r *reader) resource() {
+	var (
+		res     resource
+		at      int64
+		skipped bool
+		seen    int
+		first   = len(r.report.events)
+		changes = len(r.report.changes)
+		index   = len(r.report.resources)
+	)
+	const (
+		timestamp = 1 << iota
+		kind
+		title
+	)
+	r.open('{')
+	for {
+		name, ok := r.member()
+		if !ok {
+			break
+		}
+		switch string(name) {
+		case "skipped":
+			if !r.null() {
+				skipped = r.boolean()
+			}
+		case "timestamp":
+			at, seen = r.instant(), seen|timestamp
+		case "resource_type":
+			res.kind, seen = r.name("resource_type"), seen|kind
+		case "resource_title":
+			res.title, seen = r.text(), seen|title
+		case "file":
+			res.file = r.nullText()
+		case "line":
+			res.line = r.nullInt()
+		case "containment_path":
+			r.path(&res)
+		case "corrective_change":
+			r.nullBool()
+		case "events":
+			for r.open('['); r.element(); {
+				r.event(index)
+			}
+		default:
+			r.fail("a resource has no member %q", short(name))
+		}
+	}
+	if r.err != nil {
+		return
+	}
+	if seen != timestamp|kind|title {
+		r.fail("a resource lacks its timestamp, resource_type or resource_title")
+		return
+	}
+	if skipped {
+		r.report.events, r.report.changes = r.report.events[:first], r.report.changes[:changes]
+		if at >= r.oldest {
+			r.report.events = append(r.report.events, event{at: at, status: "skipped", resource: index, change: r.skip()})
+		}
+	}
+	r.keep(res, first)
+}
+
+// keep adds the resource of the events behind first, and drops those events that
+// are there already. A resource without events leaves no trace.
+func (r *reader) keep(res resource, first int) {
+	events := r.report.events
+	kept := first
+	for _, e := range events[first:] {
+		if r.known == nil {
+			r.known = make(map[eventKey]struct{}, 16)
+		}
+		key := eventKey{
+			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64, hasLine: res.line.Valid,
+			status: e.status, at: e.at, change: r.report.changes[e.change].digest,
+		}
+		if _, twice := r.known[key]; twice {
+			continue
+		}
+		r.known[key] = struct{}{}
+		events[kept] = e
+		kept++
+	}
+	r.report.events = events[:kept]
+	if kept == first {
+		return
+	}
+	res.digest = r.digest(
+		sql.NullString{String: res.kind, Valid: true}, sql.NullString{String: res.title, Valid: true}, res.file,
+		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass, res.containmentPath)
+	r.report.resources = append(r.report.resources, res)
+}
+
+func (r *reader) nullInt() sql.NullInt64 {
+	if r.null() {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: r.integer(), Valid: true}
+}
+
+// path reads where a resource is contained, and finds the class: the innermost
+// element that names no resource.
+func (r *reader) path(res *resource) {
+	if r.null() {
+		res.containmentPath, res.containingClass = sql.NullString{}, sql.NullString{}
+		return
+	}
+	out := append(r.buffer[:0], '[')
+	res.containingClass = sql.NullString{}
+	for r.open('['); r.element(); {
+		element := r.bytes()
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = appendText(out, element)
+		if len(element) > 0 && bytes.IndexByte(element, '[') < 0 {
+			res.containingClass = sql.NullString{String: string(element), Valid: true}
+		}
+	}
+	r.buffer = append(out, ']')
+	res.containmentPath = sql.NullString{String: string(r.buffer), Valid: true}
+}
+
+// event reads an event of the resource that will be at index.
+func (r *reader) event(index int) {
+	e := event{resource: index}
+	var c change
+	var seen int
+	const (
+		status = 1 << iota
+		timestamp
+	)
+	c.oldValue, c.newValue = sql.NullString{String: "null", Valid: true}, sql.NullString{String: "null", Valid: true}
+	r.open('{')
+	for {
+		name, ok := r.member()
+		if !ok {
+			break
+		}
+		switch string(name) {
+		case "status":
+			e.status, seen = r.name("status"), seen|status
+		case "timestamp":
+			e.at, seen = r.instant(), seen|timestamp
+		case "corrective_change":
+			e.corrective = r.nullBool()
+		default:
+			if !r.changeMember(&c, name) {
+				r.fail("an event has no member %q", short(name))
+			}
+		}
+	}
+	if r.err == nil && seen != status|timestamp {
+		r.fail("an event lacks its status or timestamp")
+	}
+	if r.err == nil && e.at >= r.oldest {
+		e.change = r.change(c)
+		r.report.events = append(r.report.events, e)
+	}
+}
+
+// changeMember reads a member of an event that belongs to its change.
+func (r *reader) changeMember(c *change, name []byte) bool {
+	switch string(name) {
+	case "property":
+		c.property = r.nullText()
+	case "name":
+		c.name = r.nullText()
+	case "old_value":
+		c.oldValue = r.value()
+	case "new_value":
+		c.newValue = r.value()
+	case "message":
+		c.message = r.nullText()
+	default:
+		return false
+	}
+	return true
+}
+
+// change adds a change to the report and returns its place.
+func (r *reader) change(c change) int {
+	c.digest = r.digest(c.property, c.name, c.oldValue, c.newValue, c.message)
+	r.report.changes = append(r.report.changes, c)
+	return len(r.report.changes) - 1
+}
+
+// skip is the place of the change of skipped resources.
+func (r *reader) skip() int {
+	if r.skipped < 0 {
+		r.skipped = r.change(change{})
+	}
+	return r.skipped
+}
+
+// resourceEvents reads what version 5 has instead of resources: events that
+// repeat their resource.
+func (r *reader) resourceEvents() {
+	for r.open('['); r.element(); {
+		r.resourceEvent()
+	}
+}
+
+func (r *reader) resourceEvent() {
+	var (
+		res   resource
+		c     change
+		seen  int
+		first = len(r.report.events)
+		e     = event{resource: len(r.report.resources)}
+	)
+	const (
+		status = 1 << iota
+		timestamp
+		kind
+		title
+	)
+	c.oldValue, c.newValue = sql.NullString{String: "null", Valid: true}, sql.NullString{String: "null", Valid: true}
+	r.open('{')
+	for {
+		name, ok := r.member()
+		if !ok {
+			break
+		}
+		switch string(name) {
+		case "status":
+			e.status, seen = r.name("status"), seen|status
+		case "timestamp":
+			e.at, seen = r.instant(), seen|timestamp
+		case "resource_type":
+			res.kind, seen = r.name("resource_type"), seen|kind
+		case "resource_title":
+			res.title, seen = r.text(), seen|title
+		case "file":
+			res.file = r.nullText()
+		case "line":
+			res.line = r.nullInt()
+		case "containment_path":
+			r.path(&res)
+		default:
+			if !r.changeMember(&c, name) {
+				r.fail("an event has no member %q", short(name))
+			}
+		}
+	}
+	if r.err == nil && seen != status|timestamp|kind|title {
+		r.fail("an event lacks its status, timestamp, resource_type or resource_title")
+	}
+	if r.err != nil || e.at < r.oldest {
+		return
+	}
+	if e.status == "skipped" {
+		e.change = r.skip()
+	} else {
+		e.change = r.change(c)
+	}
+	r.report.events = append(r.report.events, e)
+	r.keep(res, first)
+}
+
+// metrics checks the metrics of a report.
+func (r *reader) metrics() {
+	for r.open('['); r.element(); {
+		r.open('{')
+		for {
+			name, ok := r.member()
+			if !ok {
+				break
+			}
+			switch string(name) {
+			case "category", "name":
+				r.bytes()
+			case "value":
+				r.peek()
+				r.number()
+			default:
+				r.fail("a metric has no member %q", short(name))
+			}
+		}
+	}
+}
+
+// logs checks the log of a report and returns it with its times in UTC.
+func (r *reader) logs() []byte {
+	out := make([]byte, 0, 4096)
+	out = append(out, '[')
+	for r.open('['); r.element(); {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, '{')
+		empty := true
+		r.open('{')
+		for {
+			name, ok := r.member()
+			if !ok {
+				break
+			}
+			if !empty {
+				out = append(out, ',')
+			}
+			empty = false
+			out = append(appendText(out, name), ':')
+			switch string(name) {
+			case "file", "level", "message", "source":
+				if r.null() {
+					out = append(out, "null"...)
+				} else {
+					out = appendText(out, r.bytes())
+				}
+			case "line":
+				if line := r.nullInt(); line.Valid {
+					out = strconv.AppendInt(out, line.Int64, 10)
+				} else {
+					out = append(out, "null"...)
+				}
+			case "tags":
+				out = r.tags(out)
+			case "time":
+				out = append(appendInstant(append(out, '"'), r.instant()), '"')
+			default:
+				r.fail("a log line has no member %q", short(name))
+			}
+		}
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}
+
+func (r *reader) tags(out []byte) []byte {
+	if r.null() {
+		return append(out, "null"...)
+	}
+	out = append(out, '[')
+	comma := false
+	for r.open('['); r.element(); {
+		if comma {
+			out = append(out, ',')
+		}
+		comma = true
+		out = appendText(out, r.bytes())
+	}
+	return append(out, ']')
+}
+
+// digest is over texts that may be NULL, so that no two lists share one.
+func (r *reader) digest(texts ...sql.NullString) digest {
+	b := r.buffer[:0]
+	for _, t := range texts {
+		if !t.Valid {
+			b = append(b, 0)
+			continue
+		}
+		b = append(binary.AppendUvarint(append(b, 1), uint64(len(t.String))), t.String...)
+	}
+	r.buffer = b
+	sum := sha256.Sum256(b)
+	return digest(sum[:16])
+}
