@@ -2,6 +2,8 @@ package board
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -71,13 +73,14 @@ func (s *Service) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := s.write(ctx, func(c conn) error {
-		for thread, n := range views {
-			if _, err := c.exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", n, thread); err != nil {
+		// In order, so that two nodes do not lock each other out.
+		for _, thread := range slices.Sorted(maps.Keys(views)) {
+			if _, err := c.exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", views[thread], thread); err != nil {
 				return err
 			}
 		}
-		for token, at := range uses {
-			if _, err := c.exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", at, token); err != nil {
+		for _, token := range slices.Sorted(maps.Keys(uses)) {
+			if _, err := c.exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", uses[token], token); err != nil {
 				return err
 			}
 		}
