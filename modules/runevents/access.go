@@ -1,9 +1,11 @@
 package runevents
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -14,7 +16,8 @@ type Access struct {
 	// Any lets everybody in.
 	Any bool `json:"any,omitempty"`
 
-	// Loopback lets clients on this machine in, but not what a proxy forwards.
+	// Loopback lets clients on this machine in, but not what a proxy forwards, nor
+	// a web page of another site: the request must be for localhost or an IP address.
 	Loopback bool `json:"loopback,omitempty"`
 
 	// AnyUser lets in whoever an api_auth before this handler has let pass.
@@ -60,5 +63,18 @@ func local(r *http.Request) bool {
 			return false
 		}
 	}
-	return r.Header.Get("Forwarded") == "" && r.Header.Get("X-Forwarded-For") == ""
+	return r.Header.Get("Forwarded") == "" && r.Header.Get("X-Forwarded-For") == "" && ownName(r.Host)
+}
+
+// ownName reports whether a host is none that somebody else's DNS could have led
+// to this machine.
+func ownName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
 }

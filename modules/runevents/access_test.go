@@ -18,7 +18,7 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	request := func(peer, client, user string, header ...string) *http.Request {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.RemoteAddr = peer
+		r.RemoteAddr, r.Host = peer, "localhost:8140"
 		for i := 0; i+1 < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
@@ -28,6 +28,11 @@ func TestAccess(t *testing.T) {
 		}
 		ctx := context.WithValue(r.Context(), caddy.ReplacerCtxKey, repl)
 		return r.WithContext(context.WithValue(ctx, caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: client}))
+	}
+	named := func(host string) *http.Request {
+		r := request("127.0.0.1:1", "127.0.0.1", "")
+		r.Host = host
+		return r
 	}
 	certificate := func(name string, verified bool) *http.Request {
 		r := request("192.0.2.1:1", "192.0.2.1", "")
@@ -53,6 +58,11 @@ func TestAccess(t *testing.T) {
 		"anybody":                    {Access{Any: true}, request("192.0.2.1:1", "192.0.2.1", ""), true},
 		"this machine":               {loopback, request("127.0.0.1:1", "127.0.0.1", ""), true},
 		"this machine, IPv6":         {loopback, request("[::1]:1", "::1", ""), true},
+		"a name of somebody else":    {loopback, named("rebound.example.com:8140"), false},
+		"a name like ours":           {loopback, named("localhost.example.com"), false},
+		"no name":                    {loopback, named(""), false},
+		"an address":                 {loopback, named("127.0.0.1:8140"), true},
+		"an address, IPv6":           {loopback, named("[::1]"), true},
 		"another machine":            {loopback, request("192.0.2.1:1", "192.0.2.1", ""), false},
 		"behind a trusted proxy":     {loopback, request("127.0.0.1:1", "192.0.2.1", ""), false},
 		"a client that claims to be": {loopback, request("192.0.2.1:1", "127.0.0.1", ""), false},
