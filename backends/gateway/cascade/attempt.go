@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
 // Bounds of what is read from an upstream.
@@ -208,8 +209,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	}
 	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors}
 	switch {
-	case errors.Is(err, errBlocked):
-		f.class, f.code, f.message = skip, "address_not_allowed", errBlocked.Error()
+	case errors.Is(err, outbound.ErrNotAllowed):
+		f.class, f.code, f.message = skip, "address_not_allowed", "the base URL leads to an address that is not allowed for custom models"
 	case errors.Is(err, wire.ErrNoFinish):
 		f.code, f.message = "incomplete_answer", wire.ErrNoFinish.Error()
 	case errors.Is(err, wire.ErrNoChoices):

@@ -1,23 +1,18 @@
 package management
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
 
 //go:embed web/console
@@ -46,28 +41,11 @@ type OIDC struct {
 // Console serves the pages in which users do by hand what the management API
 // does. They are a client like any other: whatever they show comes from the API,
 // with the token of the user.
-type Console struct {
-	assets map[string]asset // by the path behind /console/
-	policy string           // Content-Security-Policy
-}
-
-type asset struct {
-	kind, tag string // Content-Type and ETag
-	text      []byte
-}
-
-// consoleTypes are the types of the files, which no system table may change.
-var consoleTypes = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-	".json": "application/json",
-}
+type Console struct{ files *webassets.Files }
 
 // NewConsole checks the options and makes a console.
 func NewConsole(o ConsoleOptions) (*Console, error) {
-	connect := []string{"'self'"}
+	var connect []string
 	if o.OIDC != nil {
 		settings := *o.OIDC
 		origin, err := settings.complete()
@@ -83,51 +61,15 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 		}
 		connect = append(connect, u.Scheme+"://"+u.Host)
 	}
-	c := &Console{
-		assets: make(map[string]asset),
-		policy: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
-			strings.Join(slices.Compact(connect), " ") + "; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
-			"require-trusted-types-for 'script'; trusted-types 'none'",
-	}
-	if err := c.load(); err != nil {
-		return nil, err
-	}
 	settings, err := json.Marshal(struct {
 		OIDC *OIDC `json:"oidc"`
 	}{o.OIDC})
 	if err != nil {
 		return nil, err
 	}
-	c.add("settings.json", settings)
-	c.assets["callback"] = c.assets[""] // where the provider sends users back to
-	return c, nil
-}
-
-func (c *Console) load() error {
-	files, err := fs.Sub(consoleFiles, "web/console")
-	if err != nil {
-		return err
-	}
-	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		c.add(name, text)
-		return nil
-	})
-}
-
-func (c *Console) add(name string, text []byte) {
-	sum := sha256.Sum256(text)
-	a := asset{consoleTypes[path.Ext(name)], `"` + hex.EncodeToString(sum[:12]) + `"`, text}
-	if name == "index.html" {
-		name = ""
-	}
-	c.assets[name] = a
+	files := webassets.New(webassets.Policy(slices.Compact(connect)...)).Load(consoleFiles, "web/console")
+	files.Add("settings.json", settings)
+	return &Console{files}, nil
 }
 
 // complete sets the defaults and returns the issuer's origin.
@@ -191,18 +133,12 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
-	a, ok := c.assets[name]
-	if !ok {
+	if name == "" || name == "callback" { // where the provider sends users back to
+		name = "index.html"
+	}
+	if !c.files.Has(name) {
 		return apierror.New(http.StatusNotFound, "not_found", "the console has no page %q", rest.Quote(name))
 	}
-	header := w.Header()
-	header.Set("Content-Security-Policy", c.policy)
-	header.Set("Content-Type", a.kind)
-	header.Set("Cache-Control", "no-cache")
-	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("ETag", a.tag)
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.text))
+	c.files.Serve(w, r, name)
 	return nil
 }

@@ -1,0 +1,77 @@
+// Package outbound guards connections to addresses that users set: webhooks,
+// base URLs of models. It keeps them from the operator's own network.
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// ErrNotAllowed is the error of a dial that the guard refuses.
+var ErrNotAllowed = errors.New("the address is not public and not among the allowed networks")
+
+// Dialer returns one that refuses addresses that are not Allowed. The check is
+// on the address that is connected to, so a name cannot lead around it. A
+// transport that uses it must have no proxy, which would dial in its place.
+func Dialer(allow []netip.Prefix) *net.Dialer {
+	return &net.Dialer{
+		Timeout: 10 * time.Second, KeepAlive: 30 * time.Second,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrNotAllowed, err)
+			}
+			if !Allowed(at.Addr(), allow) {
+				return ErrNotAllowed
+			}
+			return nil
+		},
+	}
+}
+
+// global is all of IPv6 that is given out as public (IANA, IPv6 global unicast
+// address assignments): what lies outside embeds IPv4 or is of some other use.
+var global = netip.MustParsePrefix("2000::/3")
+
+// special are the ranges beyond those that netip names which do not lead to
+// the public Internet (IANA special-purpose address registries).
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // shared address space, cloud metadata at some
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("2001::/23"), // with Teredo, which embeds IPv4
+	netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("2002::/16"), // 6to4, embeds IPv4
+	netip.MustParsePrefix("3fff::/20"),
+}
+
+// Allowed reports whether an address that a user has set may be connected to: a
+// public one, or one that allow has.
+func Allowed(addr netip.Addr, allow []netip.Prefix) bool {
+	addr = addr.Unmap().WithZone("")
+	for _, p := range allow {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() || (addr.Is6() && !global.Contains(addr)) {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(addr) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+// Package webassets serves the files of pages that are part of the program.
+package webassets
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"time"
+)
+
+// Policy is a Content-Security-Policy that lets pages load what is on their
+// own site and run nothing else. connect are further sources of connect-src.
+func Policy(connect ...string) string {
+	sources := "'self'"
+	for _, source := range connect {
+		sources += " " + source
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " + sources +
+		"; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// types are those of the files, which no system table may change.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".json": "application/json",
+}
+
+// Files are files by name, each with its type and ETag. Clients ask again on
+// every use, and are told in a line that nothing has changed.
+type Files struct {
+	policy string
+	by     map[string]file
+}
+
+type file struct {
+	kind, tag string // Content-Type and ETag
+	text      []byte
+}
+
+// New returns no files, to be served under a Content-Security-Policy.
+func New(policy string) *Files {
+	return &Files{policy: policy, by: make(map[string]file)}
+}
+
+// Load adds all files of a folder, by their paths in it. The folder is embedded,
+// so it panics where it cannot be read.
+func (f *Files) Load(files fs.FS, root string) *Files {
+	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		f.Add(name[len(root)+1:], text)
+		return nil
+	})
+	if err != nil {
+		panic(fmt.Sprintf("embedded files: %v", err))
+	}
+	return f
+}
+
+// Add adds a file, in the place of one with the same name.
+func (f *Files) Add(name string, text []byte) {
+	sum := sha256.Sum256(text)
+	f.by[name] = file{types[path.Ext(name)], `"` + hex.EncodeToString(sum[:12]) + `"`, text}
+}
+
+// Has reports whether there is a file.
+func (f *Files) Has(name string) bool {
+	_, ok := f.by[name]
+	return ok
+}
+
+// Serve answers a GET or HEAD with a file that there is.
+func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
+	a := f.by[name]
+	header := w.Header()
+	header.Set("Content-Security-Policy", f.policy)
+	header.Set("Content-Type", a.kind)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("ETag", a.tag)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.text))
+}
