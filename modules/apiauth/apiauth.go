@@ -68,18 +68,22 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	placeholders, err := h.authenticate(w, r)
 	if err != nil {
-		status := http.StatusUnauthorized
-		if refusal, known := apierror.From(err); known {
-			status = refusal.Status
-		}
-		if status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-		}
-		return caddyhttp.Error(status, err)
+		return refuse(w, err)
 	}
 	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	repl.Map(placeholders)
 	return next.ServeHTTP(w, r)
+}
+
+func refuse(w http.ResponseWriter, err error) error {
+	status := http.StatusUnauthorized
+	if refusal, known := apierror.From(err); known {
+		status = refusal.Status
+	}
+	if status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	return caddyhttp.Error(status, err)
 }
 
 // authenticate returns the placeholders of the user.

@@ -104,9 +104,12 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // beginning, switching protocols (101) is. A request whose client is gone gets
 // status 499, for the access log, and no body. Panics pass through.
 //
-// The handlers may be nested; the innermost one answers. In a Caddyfile, nest
-// them with handle or route blocks: within one block Caddy sorts the directive
-// with a path matcher before the one without, which makes it the outer one.
+// The handlers may be nested; the innermost one answers. Within one handler,
+// other formats can be given to requests that matchers choose:
+//
+//	api_errors chat_completions {
+//		messages /v1/messages*
+//	}
 //
 // # Request ids
 //
@@ -122,9 +125,29 @@ type Handler struct {
 	// board, cms, answer or problem. Required.
 	Format string `json:"format,omitempty"`
 
-	format    format
-	formatVar any // Format, boxed once instead of once a request
-	logger    *zap.Logger
+	// The formats of other requests; the first whose matchers match counts.
+	Others []Other `json:"others,omitempty"`
+
+	chosen choice
+	logger *zap.Logger
+}
+
+// Other is the format of requests that matchers choose.
+type Other struct {
+	// Which requests, as in a route of Caddy's. Required.
+	MatcherSetsRaw caddyhttp.RawMatcherSets `json:"match,omitempty" caddy:"namespace=http.matchers"`
+
+	// As of the handler. Required.
+	Format string `json:"format,omitempty"`
+
+	matchers caddyhttp.MatcherSets
+	chosen   choice
+}
+
+// choice is a format and its name, boxed once instead of once a request.
+type choice struct {
+	format format
+	name   any
 }
 
 // CaddyModule returns the Caddy module information.
@@ -135,34 +158,66 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision looks up the format.
+// Provision looks up the formats and loads the matchers.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	h.format = formats[h.Format]
-	h.formatVar = h.Format
+	h.chosen = choice{formats[h.Format], h.Format}
+	for i := range h.Others {
+		o := &h.Others[i]
+		o.chosen = choice{formats[o.Format], o.Format}
+		matchers, err := ctx.LoadModule(o, "MatcherSetsRaw")
+		if err != nil {
+			return fmt.Errorf("matchers of %s: %w", o.Format, err)
+		}
+		if err := o.matchers.FromInterface(matchers); err != nil {
+			return fmt.Errorf("matchers of %s: %w", o.Format, err)
+		}
+	}
 	return nil
 }
 
-// Validate refuses an absent or unknown format.
+// Validate refuses absent or unknown formats.
 func (h *Handler) Validate() error {
+	for _, o := range h.Others {
+		if err := checkFormat(o.Format); err != nil {
+			return err
+		}
+		if len(o.matchers) == 0 {
+			return fmt.Errorf("the format %s beside %s has no matcher", o.Format, h.Format)
+		}
+	}
 	return checkFormat(h.Format)
+}
+
+// choose is the format of a request.
+func (h *Handler) choose(r *http.Request) (choice, error) {
+	for i := range h.Others {
+		match, err := h.Others[i].matchers.AnyMatchWithError(r)
+		if err != nil || match {
+			return h.Others[i].chosen, err
+		}
+	}
+	return h.chosen, nil
 }
 
 // ServeHTTP runs the next handlers and answers the error they return, unless
 // their response has begun.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	chosen, err := h.choose(r)
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	id := identify(r.Context(), vars)
 	if vars != nil {
-		vars[FormatVar] = h.formatVar
+		vars[FormatVar] = chosen.name
 	}
-	rw := newResponseWriter(w, id, h.format.requestIDHeader)
+	rw := newResponseWriter(w, id, chosen.format.requestIDHeader)
 	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
 
 	// Handlers below may rewrite the request in place.
 	head := r.Method == http.MethodHead
 
-	err := next.ServeHTTP(rw, r)
+	if err == nil {
+		err = next.ServeHTTP(rw, r)
+	}
 	if err == nil {
 		if !rw.began {
 			rw.stamp() // net/http is about to send an empty 200
@@ -177,14 +232,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		rw.WriteHeader(statusClientClosed)
 		return nil
 	}
-	h.answer(rw, head, id, err)
+	h.answer(rw, chosen.format, head, id, err)
 	return nil
 }
 
 // answer renders err as the whole response and logs it.
-func (h *Handler) answer(w *responseWriter, head bool, id string, err error) {
+func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err error) {
 	e := classify(err)
-	rep := h.format.render(e, id)
+	rep := f.render(e, id)
 
 	level, msg := zapcore.DebugLevel, "request refused"
 	if rep.status >= http.StatusInternalServerError {

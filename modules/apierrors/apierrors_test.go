@@ -36,14 +36,19 @@ func newRequest(method string) *http.Request {
 func TestUnmarshalCaddyfile(t *testing.T) {
 	t.Parallel()
 	for input, wantErr := range map[string]string{
-		"api_errors messages":             "",
-		"api_errors problem":              "",
-		"api_errors":                      "wrong argument count",
-		"api_errors messages board":       "wrong argument count",
-		"api_errors xml":                  `unknown format "xml", must be one of: answer, board, chat_completions, cms, events, messages, problem, responses`,
-		"api_errors \"\"":                 "format is required",
-		"api_errors cms {\n\tverbose\n}":  `no option "verbose"`,
-		"api_errors messages {\n\tcms\n}": `no option "cms"`,
+		"api_errors messages":                          "",
+		"api_errors problem":                           "",
+		"api_errors":                                   "wrong argument count",
+		"api_errors messages board":                    "wrong argument count",
+		"api_errors xml":                               `unknown format "xml", must be one of: answer, board, chat_completions, cms, events, messages, problem, responses`,
+		"api_errors \"\"":                              "format is required",
+		"api_errors cms {\n\tverbose /x\n}":            `unknown format "verbose"`,
+		"api_errors messages {\n\tcms\n}":              "cms needs a matcher",
+		"api_errors messages {\n\tcms *\n}":            "cms needs a matcher",
+		"api_errors messages {\n\tcms @none\n}":        "unrecognized matcher name: @none",
+		"api_errors messages {\n\tcms /x /y\n}":        "wrong argument count",
+		"api_errors messages {\n\tcms /cms/*\n}":       "",
+		"api_errors messages {\n\tcms /a\nboard /b\n}": "",
 	} {
 		h := new(Handler)
 		err := h.UnmarshalCaddyfile(caddyfile.NewTestDispenser(input))

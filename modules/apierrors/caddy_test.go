@@ -74,6 +74,14 @@ http://127.0.0.1:%d {
 		}
 		error "text of the site's author" 405
 	}
+	handle /mixed/* {
+		@inner path /mixed/cms/*
+		api_errors answer {
+			cms @inner
+			problem /mixed/problem
+		}
+		error "text of the site's author" 405
+	}
 	handle /bug {
 		api_errors answer
 		error "author"
@@ -137,6 +145,9 @@ func TestUnderCaddy(t *testing.T) {
 		{"no credentials", "GET", "/private/x", "", 401, "application/json; charset=utf-8", []string{`"code":"unauthenticated"`, `"requestId":"{id}"`}},
 		{"outer format", "GET", "/nested/x", "", 405, "application/json", []string{`{"success":false,"error":"MethodNotAllowed","result":null}`}},
 		{"inner format", "GET", "/nested/cms/x", "", 405, "application/json; charset=utf-8", []string{`{"error":"this address does not answer this method"}`}},
+		{"format of no matcher", "GET", "/mixed/x", "", 405, "application/json", []string{`{"success":false,"error":"MethodNotAllowed","result":null}`}},
+		{"format of a named matcher", "GET", "/mixed/cms/x", "", 405, "application/json; charset=utf-8", []string{`{"error":"this address does not answer this method"}`}},
+		{"format of a path", "GET", "/mixed/problem", "", 405, "application/problem+json", []string{`"status":405`}},
 		{"no status", "GET", "/bug", "", 500, "application/json", []string{`"InternalError"`}},
 		{"placeholder", "GET", "/good", "", 200, "text/plain; charset=utf-8", []string{"{id}"}},
 	}

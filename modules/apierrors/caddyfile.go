@@ -1,6 +1,7 @@
 package apierrors
 
 import (
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -12,13 +13,21 @@ func init() {
 
 func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h := new(Handler)
-	return h, h.UnmarshalCaddyfile(helper.Dispenser)
+	return h, h.unmarshal(helper)
 }
 
 // UnmarshalCaddyfile reads the directive. Syntax:
 //
-//	api_errors [<matcher>] chat_completions|responses|messages|board|cms|answer|problem
+//	api_errors [<matcher>] chat_completions|responses|messages|board|cms|answer|problem {
+//		<format> <matcher>
+//	}
+//
+// Named matchers are those of the site block; a bare dispenser knows none.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	return h.unmarshal(httpcaddyfile.Helper{Dispenser: d})
+}
+
+func (h *Handler) unmarshal(d httpcaddyfile.Helper) error {
 	d.Next() // the directive's name
 	if !d.Args(&h.Format) || d.NextArg() {
 		return d.ArgErr()
@@ -26,8 +35,23 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := checkFormat(h.Format); err != nil {
 		return d.WrapErr(err)
 	}
-	if d.NextBlock(0) {
-		return d.Errf("api_errors has no option %q", d.Val())
+	for d.NextBlock(0) {
+		o := Other{Format: d.Val()}
+		if err := checkFormat(o.Format); err != nil {
+			return d.WrapErr(err)
+		}
+		matchers, ok, err := d.MatcherToken()
+		if err != nil {
+			return d.WrapErr(err)
+		}
+		if !ok || matchers == nil {
+			return d.Errf("%s needs a matcher such as /v1/* or @name", o.Format)
+		}
+		if d.NextArg() {
+			return d.ArgErr()
+		}
+		o.MatcherSetsRaw = caddyhttp.RawMatcherSets{caddy.ModuleMap(matchers)}
+		h.Others = append(h.Others, o)
 	}
 	return nil
 }

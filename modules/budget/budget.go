@@ -268,41 +268,51 @@ func (h *Handler) Validate() error {
 // ServeHTTP takes the request's cost from the budget and runs the next
 // handlers, or refuses.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	key, err := h.admit(w, r)
+	if err != nil {
+		return err
+	}
+	if h.charges && key != "" {
+		// Deferred: reverse_proxy panics when the client leaves in mid-answer.
+		defer h.chargeAfter(r.Context(), key)
+	}
+	return next.ServeHTTP(w, r)
+}
+
+// admit takes the cost of a request and returns the key it was counted under;
+// empty: there is no limit. It is apart from ServeHTTP, whose stack a stream
+// holds as long as it is open.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)
 	if err != nil {
-		return h.misconfigured("limit", err)
+		return "", h.misconfigured("limit", err)
 	}
 	if !limited {
-		return next.ServeHTTP(w, r)
+		return "", nil
 	}
 	cost, err := h.cost(r, repl)
 	if err != nil {
-		return h.misconfigured("cost", err)
+		return "", h.misconfigured("cost", err)
 	}
-	key := h.countKey(r, repl)
+	key = h.countKey(r, repl)
 
 	res, err := h.take(r.Context(), key, cost, limit)
 	switch {
 	case err != nil && h.OnError == onErrorRefuse:
 		w.Header()["Retry-After"] = []string{"1"}
-		return caddyhttp.Error(http.StatusServiceUnavailable,
+		return "", caddyhttp.Error(http.StatusServiceUnavailable,
 			apierror.Unavailable(fmt.Sprintf("the counter of budget %q", h.Name), err))
 	case err != nil:
 		if c := h.logger.Check(zap.WarnLevel, "request let through uncounted"); c != nil {
 			c.Write(zap.String("name", h.Name), zap.Error(err))
 		}
 	case !res.Allowed:
-		return h.refuse(r.Context(), w.Header(), res, cost)
+		return "", h.refuse(r.Context(), w.Header(), res, cost)
 	default:
 		h.headers.write(w.Header(), format(r.Context()), res, cost)
 	}
-	if h.charges {
-		// Deferred: reverse_proxy panics when the client leaves in mid-answer.
-		ctx := r.Context()
-		defer func() { h.chargeAfter(ctx, repl, key) }()
-	}
-	return next.ServeHTTP(w, r)
+	return key, nil
 }
 
 // take spends cost. With charge, a cost of 0 needs something to remain too.
@@ -364,7 +374,8 @@ func (h *Handler) misconfigured(option string, err error) error {
 // chargeAfter spends what the request turned out to cost. ctx is that of the
 // request and may have ended. The end of an answer that was not flushed waits
 // for the handlers to return, so only the store in memory is charged in line.
-func (h *Handler) chargeAfter(ctx context.Context, repl *caddy.Replacer, key string) {
+func (h *Handler) chargeAfter(ctx context.Context, key string) {
+	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	units, given, err := h.charge.value(repl)
 	if err == nil && !given {
 		err = errors.New("it is empty")

@@ -199,7 +199,8 @@ func probe(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// answer answers a request of any format.
+// answer answers a request of any format. What a stream does not need while it
+// is open is in functions of its own: the stack is most of what it holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -207,17 +208,36 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 	if err != nil {
 		return err
 	}
+	ask := newRequest(r, gateway, identity)
+	defer func() {
+		if ask.Chat != nil {
+			ask.Chat.Release()
+		}
+	}()
+	if err := read(r, ask, format, gateway, identity); err != nil {
+		return err
+	}
+	engine := h.engine(gateway)
+	traced := traceOf(r)
+	if traced != nil {
+		engine.Observe = traced.attempt
+	}
+	result, err := engine.Answer(r.Context(), w, ask)
+	account(r, ask, gateway, identity, result, traced, started)
+	return statusError(err)
+}
+
+// read reads the request, and what the sender may use.
+func read(r *http.Request, ask *cascade.Request, format hub.Format, gateway *tollgate.Gateway, identity *keychain.Identity) error {
 	text, lease, err := body.Read(r)
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, gateway, identity)
 	switch format {
 	case hub.Chat:
 		if ask.Chat, err = wire.ParseChat(text); err == nil {
 			ask.Chat.Lease = lease
 			lease = nil
-			defer ask.Chat.Release()
 		}
 	case hub.Messages:
 		ask.Header = vendorHeaders(r)
@@ -234,24 +254,17 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(tollgate.Unavailable(err))
 	}
-	if err := gateway.Keychain.Admit(r.Context(), identity); err != nil {
-		return statusError(tollgate.Unavailable(err))
-	}
-	engine := h.engine(gateway)
-	traced := traceOf(r)
-	if traced != nil {
-		engine.Observe = traced.attempt
-	}
-	result, err := engine.Answer(r.Context(), w, ask)
+	return statusError(tollgate.Unavailable(gateway.Keychain.Admit(r.Context(), identity)))
+}
+
+// account tells the usage log, the metrics, the trace and the placeholders how
+// a request went.
+func account(r *http.Request, ask *cascade.Request, gateway *tollgate.Gateway, identity *keychain.Identity, result *cascade.Result, t *traced, started time.Time) {
 	record := newRecord(ask, identity, result, started)
 	gateway.Usage.Add(record)
 	observeRequest(&record)
-	traced.request(&record)
+	t.request(&record)
 	publish(r, &record)
-	if err != nil {
-		return statusError(err)
-	}
-	return nil
 }
 
 // client is who sent the request.

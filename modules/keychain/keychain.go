@@ -79,6 +79,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if !h.router.Find(r) {
 		return next.ServeHTTP(w, r)
 	}
+	return h.serve(w, r)
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	defer h.app.Acquire()()
 	gateway, err := h.app.Gateway()
 	if err != nil {

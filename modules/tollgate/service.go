@@ -42,7 +42,7 @@ var serviceOptions = map[string][]option{
 		{name: "hold_first", line: "\t\thold_first 0\n", with: "\t\t…\n"},
 	}, inBlock("board", nil, "base_url", "offline", "no_flood")...),
 	"gateway": {
-		{name: "max_body", line: "max_size 32MB", with: "max_size …", value: parseSize},
+		{name: "max_body", line: "\n\t@inference", with: "\trequest_body {\n\t\tmax_size …\n\t}\n\n\t@inference", value: parseSize},
 		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
 		{name: "console", line: "\tkeychain\n", with: "\tkeychain {\n…\n}\n"},
 		{name: "cascade", line: "\tcascade\n", with: "\t…\n"},
@@ -97,7 +97,7 @@ func parseOff(h httpcaddyfile.Helper) (string, error) {
 // services/<name>.caddyfile, with the options put in:
 //
 //	tollgate [<matcher>] gateway {
-//		max_body <size>           # default 32MB
+//		max_body <size>           # default and most: 32MB
 //		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
 //		console off | { … }       # the option console of keychain
 //		cascade { … }             # the options of cascade

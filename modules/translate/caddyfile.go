@@ -4,6 +4,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 func init() {
@@ -15,14 +17,14 @@ func init() {
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
 //
-//	translate [<matcher>] messages|responses {
+//	translate [<matcher>] messages|responses... {
 //		model <name>
 //		reasoning
 //	}
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // translate
-	if !d.AllArgs(&h.Format) {
-		return d.ArgErr()
+	for _, format := range d.RemainingArgs() {
+		h.Formats = append(h.Formats, hub.Format(format))
 	}
 	if err := h.Validate(); err != nil {
 		return d.Err(err.Error())

@@ -24,7 +24,7 @@ func (t *translation) convert() (io.Reader, error) {
 		return nil, err
 	}
 	defer lease.Give()
-	ask, err := t.handler.read(text, t.original)
+	ask, err := t.handler.read(text, t.original, t.format)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,8 +43,9 @@ func init() {
 // the body; an error of the server keeps its status; 502 for an answer that cannot
 // be read.
 type Handler struct {
-	// Format is what the clients speak: "messages" or "responses". Required.
-	Format string `json:"format,omitempty"`
+	// Formats are what clients may speak: "messages", "responses" or both.
+	// Required.
+	Formats []hub.Format `json:"formats,omitempty"`
 
 	// Model is sent to the server whatever the client asked for. Default: the
 	// client's.
@@ -78,29 +80,42 @@ func (h *Handler) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// Validate checks the format.
+// Validate checks the formats.
 func (h *Handler) Validate() error {
-	switch hub.Format(h.Format) {
-	case hub.Messages, hub.Responses:
-		return nil
-	case hub.Chat:
+	if len(h.Formats) == 0 {
+		return errors.New("formats: there must be one of messages, responses")
 	}
-	return fmt.Errorf("format %q cannot be translated; there are: messages, responses", h.Format)
+	for i, f := range h.Formats {
+		if f != hub.Messages && f != hub.Responses {
+			return fmt.Errorf("format %q cannot be translated; there are: messages, responses", f)
+		}
+		if slices.Contains(h.Formats[:i], f) {
+			return fmt.Errorf("format %q is given twice", f)
+		}
+	}
+	return nil
 }
 
 const countTokens = "/messages/count_tokens"
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	base, ours := strings.CutSuffix(r.URL.Path, "/"+h.Format)
-	switch {
-	case r.Method != http.MethodPost:
-		return next.ServeHTTP(w, r)
-	case h.Format == string(hub.Messages) && strings.HasSuffix(r.URL.Path, countTokens):
-		return h.count(w, r)
-	case !ours:
+	if r.Method != http.MethodPost {
 		return next.ServeHTTP(w, r)
 	}
-	t := &translation{handler: h, original: r}
+	for _, format := range h.Formats {
+		if base, ok := strings.CutSuffix(r.URL.Path, "/"+string(format)); ok {
+			return h.translate(w, r, next, format, base)
+		}
+		if format == hub.Messages && strings.HasSuffix(r.URL.Path, countTokens) {
+			return h.count(w, r)
+		}
+	}
+	return next.ServeHTTP(w, r)
+}
+
+// translate sends the request on as a chat completion below base.
+func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format hub.Format, base string) error {
+	t := &translation{handler: h, format: format, original: r}
 	caddyhttp.SetVar(r.Context(), original, t)
 	out := r.WithContext(r.Context())
 	target := *r.URL
@@ -119,9 +134,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // read reads a request of the client's format.
-func (h *Handler) read(text []byte, r *http.Request) (*hub.Request, error) {
+func (h *Handler) read(text []byte, r *http.Request, format hub.Format) (*hub.Request, error) {
 	options := hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open}
-	if h.Format == string(hub.Messages) {
+	if format == hub.Messages {
 		return messages.Read(text, options)
 	}
 	return responses.Read(text, options)
@@ -159,6 +174,7 @@ const original = "tollgate.translate"
 // translation is one request on its way through.
 type translation struct {
 	handler  *Handler
+	format   hub.Format
 	original *http.Request
 	taken    bool
 	request  *hub.Request // once it was read
@@ -175,7 +191,7 @@ func Take(r *http.Request) (client *http.Request, format hub.Format, ok bool) {
 		return r, hub.Chat, false
 	}
 	t.taken = true
-	return t.original, hub.Format(t.handler.Format), true
+	return t.original, t.format, true
 }
 
 // converted is the body of the chat completion; it is made when somebody reads it.

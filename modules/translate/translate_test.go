@@ -66,7 +66,7 @@ func TestTranslate(t *testing.T) {
 			[]string{`"text":"Mine"`, `"model":"scripted?text=Hello"`},
 		},
 		"response": {
-			"translate responses", "/v1/responses", `{"model":"scripted?text=Hello","input":"Hi"}`, "application/json",
+			"translate messages responses", "/v1/responses", `{"model":"scripted?text=Hello","input":"Hi"}`, "application/json",
 			[]string{`"object":"response"`, `"text":"Hello"`, `"status":"completed"`},
 		},
 		"response stream": {

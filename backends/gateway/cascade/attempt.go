@@ -43,17 +43,30 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	timeouts := c.Provider.Timeouts.Or(catalog.Timeouts{FirstContent: r.Options.FirstContent, Idle: r.Options.Idle})
-	first := timeouts.FirstContent.For(c.Tier)
+	connect, first, idle := r.limits(c)
+	timer := time.AfterFunc(first, func() { cancel(errFirstContent) })
+	defer timer.Stop()
+	f := r.send(ctx, cancel, timer, c, key, fix, connect, idle)
+	r.learn(c, key, f, started)
+	return f
+}
+
+// limits are how long a candidate may take to connect, to its first content and
+// between two pieces of its answer.
+func (r *run) limits(c *keychain.Candidate) (connect, first, idle time.Duration) {
+	t := c.Provider.Timeouts.Or(catalog.Timeouts{FirstContent: r.Options.FirstContent, Idle: r.Options.Idle})
+	first = t.FirstContent.For(c.Tier)
 	if first == 0 { // an entry of no tier
-		first = timeouts.FirstContent.High
+		first = t.FirstContent.High
 	}
 	if !r.stream {
 		first *= 10
 	}
-	timer := time.AfterFunc(first, func() { cancel(errFirstContent) })
-	defer timer.Stop()
-	f := r.send(ctx, cancel, timer, c, key, fix, timeouts)
+	return t.Connect, first, t.Idle
+}
+
+// learn notes how an attempt went.
+func (r *run) learn(c *keychain.Candidate, key keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
 	seen := Attempt{
 		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok", FirstToken: r.result.FirstToken,
@@ -72,7 +85,6 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	if r.Observe != nil {
 		r.Observe(seen)
 	}
-	return f
 }
 
 // shape is what a candidate wants changed in the request (specification 14.3).
@@ -96,7 +108,7 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 
 // send makes one HTTP exchange.
 func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key keychain.Key,
-	fix string, timeouts catalog.Timeouts,
+	fix string, connect, idle time.Duration,
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fix))
 	if err != nil {
@@ -106,9 +118,9 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	if err != nil {
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
 	}
-	if timeouts.Connect > 0 {
+	if connect > 0 {
 		var stop func()
-		request, stop = connectWithin(request, timeouts.Connect, cancel)
+		request, stop = connectWithin(request, connect, cancel)
 		defer stop()
 	}
 	transport := r.Providers
@@ -130,7 +142,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	case media == "text/html":
 		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
 	case r.stream && media != "application/json":
-		return r.relay(ctx, cancel, timer, c, resp, x, timeouts.Idle)
+		return r.relay(ctx, cancel, timer, c, resp, x, idle)
 	default:
 		return r.whole(ctx, c, resp, x)
 	}
@@ -211,6 +223,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(err, outbound.ErrNotAllowed):
 		f.class, f.code, f.message = skip, "address_not_allowed", "the base URL leads to an address that is not allowed for custom models"
+	case errors.Is(err, errNoContent):
+		f.code, f.message = "broken_answer", errNoContent.Error()
 	case errors.Is(err, wire.ErrNoFinish):
 		f.code, f.message = "incomplete_answer", wire.ErrNoFinish.Error()
 	case errors.Is(err, wire.ErrNoChoices):

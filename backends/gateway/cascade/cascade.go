@@ -7,6 +7,7 @@ package cascade
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -202,10 +203,10 @@ func (r *run) format() hub.Format {
 
 // try goes through the candidates until one has answered.
 func (r *run) try(plan []*keychain.Candidate) error {
-	refused := make(map[string]bool, 2) // providers that called the request a mistake
-	window := 0                         // the largest context window that was too small
+	var refused []string // providers that called the request a mistake
+	window := 0          // the largest context window that was too small
 	for _, c := range plan {
-		if len(r.refusals) > 0 && refused[providerScope(c)] {
+		if slices.Contains(refused, providerScope(c)) {
 			continue
 		}
 		if window > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= window {
@@ -220,7 +221,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == gone:
 			return context.Cause(r.ctx)
 		case f.class == client:
-			refused[providerScope(c)] = true
+			refused = append(refused, providerScope(c))
 			r.refusals = append(r.refusals, f)
 			if len(r.refusals) == 2 {
 				return r.failure()

@@ -30,6 +30,8 @@ const (
 // maxUncommitted bounds what is held back before the commit point.
 const maxUncommitted = 1 << 20
 
+var errNoContent = errors.New("the upstream sent much and no content")
+
 // out pools the buffers in which events are gathered.
 var out = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
@@ -37,33 +39,22 @@ var out = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, idle time.Duration,
 ) *failure {
-	s := &relay{run: r, pass: x.pass, candidate: c, cancel: cancel, idle: idle, rc: http.NewResponseController(r.w)}
-	s.body = resp.Body
-	events := wire.NewEventReader(s)
-	defer events.Release()
-	defer s.stopWatch()
+	s := newRelay(r, c, cancel, resp, x, idle)
+	defer s.end()
 	for {
-		event, err := events.Next()
-		if s.pending == nil {
-			s.pending = *out.Get().(*[]byte)
+		event, err := s.events.Next()
+		if errors.Is(err, wire.ErrWait) {
+			if s.flush() != nil {
+				return s.left()
+			}
+			continue
 		}
-		var progress wire.Progress
-		switch {
-		case err != nil && errors.Is(err, io.EOF):
-			s.pending, err = s.pass.End(s.pending)
-			progress.Done = true
-		case err != nil || event.Comment:
-		default:
-			s.pending, progress, err = s.pass.Event(s.pending, event.Name, event.Data)
-		}
+		progress, err := s.take(event, err)
 		if err != nil {
 			return s.failed(ctx, resp, err)
 		}
 		if !s.committed {
 			if !progress.Proof && !progress.Done {
-				if len(s.pending) > maxUncommitted {
-					return &failure{class: transient, status: resp.StatusCode, code: "broken_answer", message: "the upstream sent much and no content", reason: ReasonErrors}
-				}
 				continue
 			}
 			first.Stop()
@@ -80,17 +71,37 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 	}
 }
 
+// take gives an event, or the end of the stream, to the pass.
+func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
+	if s.pending == nil {
+		s.pending = *out.Get().(*[]byte)
+	}
+	switch {
+	case err != nil && errors.Is(err, io.EOF):
+		s.pending, err = s.pass.End(s.pending)
+		return wire.Progress{Done: true}, err
+	case err != nil || event.Comment:
+		return progress, err
+	}
+	s.pending, progress, err = s.pass.Event(s.pending, event.Name, event.Data)
+	if err == nil && !s.committed && len(s.pending) > maxUncommitted && !progress.Proof && !progress.Done {
+		err = errNoContent
+	}
+	return progress, err
+}
+
 // maxPending is how much is gathered before it is handed to the client's
 // connection, should the upstream not pause before.
 const maxPending = 32 << 10
 
 // relay carries one stream from an upstream to the client. It is also the
-// reader of the upstream: before it blocks, it writes and flushes the events that
-// the client has not got yet, so that nothing is held back and a burst costs one
-// write.
+// reader of the upstream: before it would block, it asks for the events that the
+// client has not got yet to be written and flushed, so that nothing is held back
+// and a burst costs one write.
 type relay struct {
 	run       *run
 	pass      hub.Pass
+	events    *wire.EventReader // over the relay itself
 	candidate *keychain.Candidate
 	body      io.Reader
 	cancel    context.CancelCauseFunc
@@ -99,7 +110,6 @@ type relay struct {
 	committed bool
 	sign      []byte // of life, for the time behind the commit point
 	pending   []byte // events for the client
-	gone      bool   // the client does not take any more
 
 	mu          sync.Mutex // over the writer and what follows; the watch writes too
 	dirty       bool
@@ -110,13 +120,19 @@ type relay struct {
 	watch       *time.Timer
 }
 
+func newRelay(r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, idle time.Duration) *relay {
+	s := new(relay) // filled field by field, not copied from a literal on the stack
+	s.run, s.candidate, s.cancel, s.idle = r, c, cancel, idle
+	s.pass, s.body = x.pass, resp.Body
+	s.rc = http.NewResponseController(r.w)
+	s.events = wire.NewEventReader(s)
+	return s
+}
+
 // Read implements io.Reader.
 func (s *relay) Read(p []byte) (int, error) {
-	if s.committed {
-		if err := s.flush(); err != nil {
-			s.gone = true
-			return 0, err
-		}
+	if s.committed && s.unsent() {
+		return 0, wire.ErrWait
 	}
 	n, err := s.body.Read(p)
 	if s.committed && n > 0 {
@@ -171,6 +187,13 @@ func (s *relay) writeLocked() error {
 	return err
 }
 
+// unsent reports whether there is something that the client has not got yet.
+func (s *relay) unsent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dirty || len(s.pending) > 0
+}
+
 // flush writes what was gathered and sends it on its way.
 func (s *relay) flush() error {
 	s.mu.Lock()
@@ -222,14 +245,16 @@ func (s *relay) onSilence() {
 	s.watch.Reset(max(next, time.Millisecond))
 }
 
-// stopWatch makes sure that the watch does not write any more.
-func (s *relay) stopWatch() {
+// end makes sure that the watch does not write any more, and gives the buffer
+// of the events back.
+func (s *relay) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	if s.watch != nil {
 		s.watch.Stop()
 	}
+	s.events.Release()
 }
 
 func (s *relay) account() {
@@ -278,7 +303,7 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 		return f
 	}
 	s.account()
-	if f.class == gone || s.gone {
+	if f.class == gone {
 		return s.left()
 	}
 	if f.code == connectionError || f.class == timedOut {

@@ -22,7 +22,9 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // streams must not wait for a decoder
+		// Each open stream holds it; larger bodies are written past it.
+		WriteBufferSize:    2 << 10,
+		DisableCompression: true, // streams must not wait for a decoder
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	if account, ok := s.accts.Get(userID); ok {
 		return account, nil
 	}
-	found, err, _ := s.flight.Do("account/"+userID, func() (any, error) {
+	found, err := s.shared(ctx, "account/"+userID, func() (any, error) {
 		before := s.changes.current()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()

@@ -104,7 +104,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	if cached, ok := s.keys.Get(hash); ok {
 		return s.accept(cached.id)
 	}
-	found, err, _ := s.flight.Do("key/"+hash, func() (any, error) {
+	found, err := s.shared(ctx, "key/"+hash, func() (any, error) {
 		before := s.changes.current()
 		// The read serves every waiting request: one of them leaving must not end it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)

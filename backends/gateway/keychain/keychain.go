@@ -56,6 +56,17 @@ type Service struct {
 	spending spending
 }
 
+// shared runs one read for all who wait for it, on a goroutine of its own: the
+// stack that a query needs is not kept by a request that streams for minutes.
+func (s *Service) shared(ctx context.Context, key string, read func() (any, error)) (any, error) {
+	select {
+	case found := <-s.flight.DoChan(key, read):
+		return found.Val, found.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // New makes the service over a database with Schema registered.
 func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time.Time) (*Service, error) {
 	s := &Service{db: db, ring: ring, logger: logger, now: now, spending: spending{writer: random(20)}}

@@ -177,7 +177,7 @@ func (s *Service) Admit(ctx context.Context, id *Identity) error {
 	key := s.spending.key(id.KeyID, now)
 	ofDay, ofMonth, ok := key.now(now)
 	for tries := 0; !ok && tries < 2; tries++ { // again: it may have joined a read of the day before
-		_, err, _ := s.flight.Do("spend/"+id.KeyID, func() (any, error) {
+		_, err := s.shared(ctx, "spend/"+id.KeyID, func() (any, error) {
 			// The read serves every waiting request: one of them leaving must not end it.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 			defer cancel()

@@ -21,7 +21,7 @@ var ErrWait = errors.New("nothing to read yet")
 // startBuffer is what an idle stream holds, burstBuffer what a busy one reads
 // with. Larger events grow the buffer for the time they need it.
 const (
-	startBuffer = 4 << 10
+	startBuffer = 1 << 10
 	burstBuffer = 32 << 10
 )
 
@@ -60,7 +60,9 @@ type EventReader struct {
 // NewEventReader reads from r. Release it when done.
 func NewEventReader(r io.Reader) *EventReader {
 	// Answers often begin with much at once, so the first read may be large.
-	return &EventReader{r: r, buf: *bursts.Get().(*[]byte), burst: true}
+	e := new(EventReader) // filled field by field, not copied from a literal on the stack
+	e.r, e.buf, e.burst = r, *bursts.Get().(*[]byte), true
+	return e
 }
 
 // Release gives the buffer back. The reader and its events must not be used
@@ -284,8 +286,8 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 	room := len(e.buf) - e.end
 	n, err := e.r.Read(e.buf[e.end:])
 	e.end += n
-	e.burst = n == room
-	if err != nil {
-		e.err = err
+	e.err = err
+	if err == nil || !errors.Is(err, ErrWait) {
+		e.burst = n == room
 	}
 }
