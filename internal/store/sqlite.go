@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ type SQLiteOptions struct {
 	// the time of NewSQLite.
 	Path string
 	// Readers is the number of connections that read at the same time.
-	// Default: 4. At most 256.
+	// Default: one a CPU, at least 4. At most 256.
 	Readers int
 	// Synchronous is "FULL", where an acknowledged write survives the loss of
 	// power, or "NORMAL", where it survives the end of the process only.
@@ -37,9 +38,22 @@ type SQLiteOptions struct {
 	BusyTimeout time.Duration
 }
 
-// walSizeLimit is what the write-ahead log is cut back to after it was merged
-// into the database, in bytes; a burst does not leave a huge file behind.
-const walSizeLimit = 64 << 20
+// The sizes below were measured; see docs/decisions.md. All are bytes.
+const (
+	// pageSize is that of new files: rows of some kilobytes, such as posts, stay
+	// within their page. An existing file keeps its own.
+	pageSize = 16 << 10
+	// walSizeLimit is what the write-ahead log is cut back to after it was merged
+	// into the database; a burst does not leave a huge file behind.
+	walSizeLimit = 64 << 20
+	// walMerge is how long the log grows before it is merged.
+	walMerge = 32 << 20
+	// writerCache holds the pages that changes go to again and again.
+	writerCache = 32 << 20
+	// mapped is how much of the file readers see as memory. They share it with
+	// each other and with every other process, which a cache of their own is not.
+	mapped = 1 << 30
+)
 
 // NewSQLite returns a DB on a SQLite file. It checks the options only; the
 // file is touched by Start.
@@ -65,7 +79,7 @@ func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 		return nil, fmt.Errorf("sqlite: synchronous is %q, must be full or normal", o.Synchronous)
 	}
 	if o.Readers == 0 {
-		o.Readers = 4
+		o.Readers = max(4, runtime.NumCPU())
 	}
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second
@@ -95,11 +109,16 @@ func (s *sqlite) dsn(more url.Values) string {
 		"_foreign_keys": {"on"},
 		"_synchronous":  {s.options.Synchronous},
 		"_time_format":  {"sqlite"},
-		"_pragma":       {"journal_size_limit(" + strconv.Itoa(walSizeLimit) + ")"},
+		"_pragma":       {pragma("journal_size_limit", walSizeLimit)},
 	}
+	q["_pragma"] = append(q["_pragma"], more["_pragma"]...)
+	delete(more, "_pragma")
 	maps.Copy(q, more)
 	return fileURI(s.options.Path) + "?" + q.Encode()
 }
+
+// pragma is a setting of a connection.
+func pragma(name string, value int) string { return name + "(" + strconv.Itoa(value) + ")" }
 
 // fileURI spells an absolute path so that no character of it is taken for
 // syntax.
@@ -131,6 +150,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	pool, err := sql.Open("sqlite", s.dsn(url.Values{
 		"_busy_timeout": {s.busyTimeout()},
 		"_txlock":       {"immediate"},
+		"_pragma":       {pragma("page_size", pageSize)},
 	}))
 	if err != nil {
 		return fmt.Errorf("opening sqlite: %w", err)
@@ -166,24 +186,31 @@ func touch(file string) error {
 }
 
 func (s *sqlite) open(ctx context.Context) error {
-	reading, err := sql.Open("sqlite", s.dsn(url.Values{
+	reading, err := openPool(s.dsn(url.Values{
 		"_busy_timeout": {s.busyTimeout()},
 		"mode":          {"ro"},
+		"_pragma":       {pragma("mmap_size", mapped)},
 	}))
 	if err != nil {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
 	reading.SetMaxOpenConns(s.options.Readers)
 	reading.SetMaxIdleConns(s.options.Readers)
-	if err := readable(ctx, reading); err != nil {
+	page, err := readable(ctx, reading)
+	if err != nil {
 		_ = reading.Close()
 		return err
 	}
 	// The writer waits for the lock in Go: see writer.begin.
-	writing, err := sql.Open("sqlite", s.dsn(url.Values{
+	writing, err := openPool(s.dsn(url.Values{
 		"_busy_timeout": {"0"},
 		"_txlock":       {"immediate"},
 		"mode":          {"rw"},
+		"_pragma": {
+			pragma("cache_size", -writerCache>>10), // negative: kibibytes
+			pragma("wal_autocheckpoint", walMerge/page),
+			"temp_store(memory)",
+		},
 	}))
 	if err != nil {
 		_ = reading.Close()
@@ -196,14 +223,18 @@ func (s *sqlite) open(ctx context.Context) error {
 
 // probe reads. Whether another process holds the write lock is the writer's
 // concern: reads go on meanwhile.
-func (s *sqlite) probe(ctx context.Context) error { return readable(ctx, s.reading) }
+func (s *sqlite) probe(ctx context.Context) error {
+	_, err := readable(ctx, s.reading)
+	return err
+}
 
-func readable(ctx context.Context, pool *sql.DB) error {
+// readable reads the schema, and with it the size of a page.
+func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 	var tables int
-	if err := pool.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return fmt.Errorf("reading the database file: %w", err)
+	if err := pool.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+		return 0, fmt.Errorf("reading the database file: %w", err)
 	}
-	return nil
+	return page, nil
 }
 
 func (s *sqlite) readers() *sql.DB { return s.reading }

@@ -15,7 +15,7 @@ import (
 // Bounds of the writer.
 const (
 	queueLength = 1024                 // writes that wait; further callers wait to get in
-	groupWrites = 256                  // writes of one commit …
+	groupWrites = 64                   // writes of one commit …
 	groupTime   = 5 * time.Millisecond // … and the time after which no more join it
 	beginPoll   = time.Millisecond     // pause between two looks at a lock held by another process
 )

@@ -1,7 +1,6 @@
 package apierrors
 
 import (
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -50,7 +49,7 @@ func (h *Handler) unmarshal(d httpcaddyfile.Helper) error {
 		if d.NextArg() {
 			return d.ArgErr()
 		}
-		o.MatcherSetsRaw = caddyhttp.RawMatcherSets{caddy.ModuleMap(matchers)}
+		o.MatcherSetsRaw = caddyhttp.RawMatcherSets{matchers}
 		h.Others = append(h.Others, o)
 	}
 	return nil

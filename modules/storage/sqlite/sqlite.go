@@ -30,7 +30,7 @@ type SQLite struct {
 	Path string `json:"path,omitempty"`
 
 	// Readers is how many queries read at the same time, from 1 to 256.
-	// Default: 4.
+	// Default: one a CPU, at least 4.
 	Readers int `json:"readers,omitempty"`
 
 	// Synchronous is "full", where an acknowledged write survives the loss of

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"container/list"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	sqlitedriver "modernc.org/sqlite"
+)
+
+// Bounds of what a connection keeps.
+const (
+	statementsKept = 100
+	statementSize  = 8 << 10 // bytes of text; longer ones are not kept
+)
+
+// openPool is sql.Open for a SQLite file, with connections that keep their
+// statements: parsing and planning one takes longer than most of them run.
+func openPool(dsn string) (*sql.DB, error) {
+	connector, err := sqlitedriver.NewConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(keepingConnector{connector}), nil
+}
+
+type keepingConnector struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (k keepingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := k.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inner, ok := conn.(sqliteConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, errors.New("sqlite: the driver's connections lack a method")
+	}
+	return &keepingConn{sqliteConn: inner, kept: make(map[string]*list.Element)}, nil
+}
+
+// sqliteConn is what database/sql makes use of.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// statement is a prepared statement of the driver.
+type statement interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// keepingConn keeps the statements that were used last, by their text. One that
+// runs is taken out, so that the same text can run again meanwhile.
+type keepingConn struct {
+	sqliteConn
+	kept  map[string]*list.Element
+	order list.List // of *keptStatement, the latest first
+}
+
+type keptStatement struct {
+	query     string
+	statement statement
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *keepingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.statement.ExecContext(ctx, args)
+	return result, errors.Join(err, c.giveBack(s, err == nil))
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *keepingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.statement.QueryContext(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, c.giveBack(s, false))
+	}
+	return &keptRows{rows, c, s}, nil
+}
+
+// take finds a statement, or prepares it.
+func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, error) {
+	if e, ok := c.kept[query]; ok {
+		delete(c.kept, query)
+		return c.order.Remove(e).(*keptStatement), nil
+	}
+	prepared, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := prepared.(statement)
+	if !ok {
+		return nil, errors.Join(errors.New("sqlite: the driver's statements lack a method"), prepared.Close())
+	}
+	return &keptStatement{query, s}, nil
+}
+
+// giveBack keeps a statement that is good for another run.
+func (c *keepingConn) giveBack(s *keptStatement, good bool) error {
+	if _, twice := c.kept[s.query]; twice || !good || len(s.query) > statementSize {
+		return s.statement.Close()
+	}
+	c.kept[s.query] = c.order.PushFront(s)
+	if c.order.Len() <= statementsKept {
+		return nil
+	}
+	oldest := c.order.Remove(c.order.Back()).(*keptStatement)
+	delete(c.kept, oldest.query)
+	return oldest.statement.Close()
+}
+
+// Close implements driver.Conn.
+func (c *keepingConn) Close() error {
+	var failed error
+	for e := c.order.Front(); e != nil; e = e.Next() {
+		failed = errors.Join(failed, e.Value.(*keptStatement).statement.Close())
+	}
+	return errors.Join(failed, c.sqliteConn.Close())
+}
+
+// keptRows gives its statement back in the end.
+type keptRows struct {
+	driver.Rows
+	conn      *keepingConn
+	statement *keptStatement
+}
+
+// Close implements driver.Rows.
+func (r *keptRows) Close() error {
+	if r.statement == nil {
+		return nil
+	}
+	err := r.Rows.Close()
+	err = errors.Join(err, r.conn.giveBack(r.statement, err == nil))
+	r.statement = nil
+	return err
+}

@@ -1,0 +1,151 @@
+package testenv
+
+import (
+	"bufio"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// SMTPServer takes mails on loopback and keeps them for the test.
+type SMTPServer struct {
+	// Address is host:port.
+	Address string
+
+	listener net.Listener
+	mu       sync.Mutex
+	mails    []Mail
+	refuse   map[string]string // answers by recipient
+	arrived  chan struct{}
+	serving  sync.WaitGroup
+}
+
+// Mail is one that the server took.
+type Mail struct {
+	From, To string
+	Data     string // header and body, lines end with \n
+}
+
+// SMTP starts a server that ends with the test.
+func SMTP(tb testing.TB) *SMTPServer {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &SMTPServer{Address: listener.Addr().String(), listener: listener, refuse: make(map[string]string), arrived: make(chan struct{}, 1)}
+	s.serving.Go(s.accept)
+	tb.Cleanup(func() {
+		s.Close()
+		s.serving.Wait()
+	})
+	return s
+}
+
+// Close ends the server, as if it were down.
+func (s *SMTPServer) Close() { _ = s.listener.Close() }
+
+// Silence is what Refuse takes for no answer at all.
+const Silence = "silence"
+
+// Refuse answers a recipient with a line such as "550 no such user"; empty: it
+// is taken again.
+func (s *SMTPServer) Refuse(recipient, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse[recipient] = line
+}
+
+// Take returns what has come since the last call.
+func (s *SMTPServer) Take() []Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mails := s.mails
+	s.mails = nil
+	return mails
+}
+
+// Arrived is sent to when a mail has come, or its recipient is not answered.
+func (s *SMTPServer) Arrived() <-chan struct{} { return s.arrived }
+
+func (s *SMTPServer) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.serving.Go(func() {
+			defer conn.Close()
+			s.serve(conn)
+		})
+	}
+}
+
+func (s *SMTPServer) serve(conn net.Conn) {
+	lines := bufio.NewScanner(conn)
+	say := func(line string) { _, _ = conn.Write([]byte(line + "\r\n")) }
+	say("220 test")
+	var m Mail
+	for lines.Scan() {
+		line := lines.Text()
+		verb, rest, _ := strings.Cut(line, " ")
+		switch strings.ToUpper(verb) {
+		case "EHLO", "HELO":
+			say("250 test")
+		case "MAIL":
+			m = Mail{From: between(rest)}
+			say("250 ok")
+		case "RCPT":
+			to := between(rest)
+			s.mu.Lock()
+			answer := s.refuse[to]
+			s.mu.Unlock()
+			if answer == Silence {
+				s.signal()
+				continue
+			}
+			if answer != "" {
+				say(answer)
+				continue
+			}
+			m.To = to
+			say("250 ok")
+		case "DATA":
+			say("354 go on")
+			var text strings.Builder
+			for lines.Scan() && lines.Text() != "." {
+				text.WriteString(strings.TrimPrefix(lines.Text(), ".") + "\n")
+			}
+			m.Data = text.String()
+			s.keep(m)
+			say("250 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 ok")
+		}
+	}
+}
+
+func (s *SMTPServer) keep(m Mail) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mails = append(s.mails, m)
+	s.signal()
+}
+
+func (s *SMTPServer) signal() {
+	select {
+	case s.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// between is the address in angle brackets.
+func between(text string) string {
+	_, text, _ = strings.Cut(text, "<")
+	text, _, _ = strings.Cut(text, ">")
+	return text
+}

@@ -1,0 +1,11 @@
+package testenv
+
+// StartPostgres runs a PostgreSQL server for a program that is no test, such as
+// a benchmark. It ends with stop, or with the process.
+func StartPostgres() (dsn string, stop func() error, err error) {
+	s, err := startPostgres()
+	if err != nil {
+		return "", nil, err
+	}
+	return postgresDSN(s, "postgres"), func() error { return s.stop(false) }, nil
+}
