@@ -31,8 +31,9 @@ lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among
 	CGO_ENABLED=0 $(LINT) run ./...
 	cd .tools && CGO_ENABLED=0 bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild
 
-bench: build ## micro benchmarks, then ratios against plain Caddy in the same run
+bench: build ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
 	CGO_ENABLED=0 go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
+	CGO_ENABLED=0 go test -tags $(TAGS) -run TestEnginesAgree ./backends/runevents/query -generated 10000
 	CGO_ENABLED=0 go run -tags $(TAGS) ./cmd/bench
 
 run: build ## the quick start in the foreground; its files are in data/

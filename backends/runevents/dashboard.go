@@ -15,12 +15,13 @@ var dashboardFiles embed.FS
 // like any other: whatever they show comes from the query API.
 var dashboard = webassets.New(webassets.Policy()).Load(dashboardFiles, "web/dashboard")
 
-// page is the document; its files lie below dashboard/.
-func (s *Service) page(w http.ResponseWriter, r *http.Request) {
+// page is the document; its files lie below dashboard/. Both hold no data and
+// are public: a browser cannot send a token with them.
+func (*endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, "index.html")
 }
 
-func (s *Service) pageFile(w http.ResponseWriter, r *http.Request) {
+func (*endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if !dashboard.Has(name) {
 		plain(w, http.StatusNotFound, "the dashboard has no such file")
@@ -31,7 +32,7 @@ func (s *Service) pageFile(w http.ResponseWriter, r *http.Request) {
 
 // toPage is relative, so that it leads back here also behind a proxy that takes
 // a part of the path away.
-func (s *Service) toPage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Location", path.Base(s.o.Prefix)+"/")
+func (e *endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Location", path.Base(e.prefix)+"/")
 	w.WriteHeader(http.StatusPermanentRedirect)
 }

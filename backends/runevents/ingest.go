@@ -127,13 +127,13 @@ func (w *writer) store(ctx context.Context, reports []*report) error {
 	defer cancel()
 	err := w.partitions.cover(ctx, reports)
 	if err == nil {
-		err = w.caches.store(ctx, w.db, reports)
+		err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.known) > 0 {
 		// check_violation: another process has dropped a partition.
 		w.partitions.forget()
 		if err = w.partitions.cover(ctx, reports); err == nil {
-			err = w.caches.store(ctx, w.db, reports)
+			err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 		}
 	}
 	return err

@@ -83,10 +83,14 @@ func appendInstant(dst []byte, ms int64) []byte {
 }
 
 // dayOf is the Unix day of a time in milliseconds.
-func dayOf(ms int64) int64 {
-	const day = 24 * 60 * 60 * 1000
-	if ms < 0 {
-		return (ms - day + 1) / day
+func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
+
+// hourOf is the Unix hour of a time.
+func hourOf(ms int64) int64 { return floor(ms, 60*60*1000) }
+
+func floor(n, by int64) int64 {
+	if n < 0 {
+		return (n - by + 1) / by
 	}
-	return ms / day
+	return n / by
 }

@@ -19,6 +19,8 @@ const (
 	// purgeRows bounds what one transaction deletes, so that others get in
 	// between.
 	purgeRows = 2000
+	// purgeReports is the like for reports, which go with their events.
+	purgeReports = 200
 	// sweepMargin, in days, is how much longer than the events that name it a
 	// row is kept, for writers that are about to name it again.
 	sweepMargin = 2
@@ -57,15 +59,17 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	now := s.o.Now()
 	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
+	if s.db.Dialect() == store.Postgres {
+		// Reports wait for the end of their day, when a partition takes their
+		// events away.
+		reports = dayOf(reports) * day.Milliseconds()
+	}
 	steps := []func() error{
 		func() error { return s.expire(ctx, now, &p) },
+		func() error { return s.purgeEvents(ctx, events, &p) },
 		func() error { return s.purgeNodes(ctx, now, &p) },
-		func() error { return s.purgeReports(ctx, reports, &p) },
-		func() error { return s.purgeTable(ctx, "run_events", events, &p.Events, &p.Partitions) },
-		func() error {
-			var details int64
-			return s.purgeTable(ctx, "run_report_details", reports, &details, &p.Partitions)
-		},
+		func() error { return s.purgeOldReports(ctx, reports, &p) },
+		func() error { return s.purgeDetails(ctx, reports, &p) },
 		func() error {
 			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, dayOf(events)-sweepMargin)
 		},
@@ -126,17 +130,15 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 	}
 	before := now.Add(-s.o.NodePurgeTTL).UnixMilli()
 	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.delete(ctx, &p.Reports, `DELETE FROM run_reports WHERE id IN (SELECT id FROM run_reports WHERE node IN (`+gone+`) LIMIT ?)`, before, before); err != nil {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, before, before); err != nil {
 		return err
 	}
 	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
 		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, before, before)
 }
 
-// purgeReports deletes old reports. Their events are out of sight from then on,
-// and are deleted by their own age.
-func (s *Service) purgeReports(ctx context.Context, before int64, p *Purged) error {
-	if err := s.delete(ctx, &p.Reports, `DELETE FROM run_reports WHERE id IN (SELECT id FROM run_reports WHERE producer_timestamp < ? LIMIT ?)`, before); err != nil {
+func (s *Service) purgeOldReports(ctx context.Context, before int64, p *Purged) error {
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, before); err != nil {
 		return err
 	}
 	var cleared int64
@@ -144,17 +146,67 @@ func (s *Service) purgeReports(ctx context.Context, before int64, p *Purged) err
 		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, before)
 }
 
-// purgeTable deletes the old rows of a table in the order of time: partitions as
-// a whole where there are any.
-func (s *Service) purgeTable(ctx context.Context, table string, before int64, rows *int64, partitions *int) error {
+// deleteReports deletes the reports that a query selects, some at a time, with
+// what is left of their events: an event always has its report, so readers
+// need not look. The last parameter of the query is the bound.
+func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
+	args = append(args, purgeReports)
+	for {
+		var events, reports int64
+		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			var err error
+			if events, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE report IN (`+selection+`)`, args...); err != nil {
+				return err
+			}
+			result, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_reports WHERE id IN (`+selection+`)`), args...)
+			if err != nil {
+				return err
+			}
+			reports, err = result.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("deleting reports: %w", err)
+		}
+		p.Events += events
+		p.Reports += reports
+		if reports < purgeReports {
+			return nil
+		}
+	}
+}
+
+// purgeEvents deletes the old events in the order of time: partitions as a whole
+// where there are any.
+func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) error {
 	if s.db.Dialect() == store.Postgres {
-		return s.dropPartitions(ctx, table, dayOf(before), partitions)
+		return s.dropPartitions(ctx, "run_events", dayOf(before), &p.Partitions)
 	}
-	key := "at, report"
-	if table == "run_events" {
-		key = "at, report, seq"
+	for {
+		var n int64
+		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			n, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("deleting events: %w", err)
+		}
+		p.Events += n
+		if n < purgeRows {
+			break
+		}
 	}
-	return s.delete(ctx, rows, `DELETE FROM `+table+` WHERE (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE at < ? ORDER BY at LIMIT ?)`, before)
+	var counts int64
+	return s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ? LIMIT ?)`, hourOf(before))
+}
+
+// purgeDetails is the like for logs and metrics.
+func (s *Service) purgeDetails(ctx context.Context, before int64, p *Purged) error {
+	if s.db.Dialect() == store.Postgres {
+		return s.dropPartitions(ctx, "run_report_details", dayOf(before), &p.Partitions)
+	}
+	var details int64
+	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, before)
 }
 
 // purgeLock is the advisory lock of the process that drops partitions, the bytes
@@ -180,6 +232,12 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 		old, err := listPartitions(ctx, conn, table, before)
 		if err != nil {
 			return fmt.Errorf("listing partitions: %w", err)
+		}
+		if table == "run_events" {
+			// Before their events, so that what is cut short is done again.
+			if _, err := conn.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", before*24); err != nil {
+				return fmt.Errorf("deleting counts: %w", err)
+			}
 		}
 		for _, p := range old {
 			if err := p.drop(ctx, conn, table); err != nil {

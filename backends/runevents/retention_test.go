@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestPurge: what is too old goes, what is not stays, and nothing dangles.
@@ -40,6 +42,7 @@ func TestPurge(t *testing.T) {
 		if n := s.number(t, "SELECT count(*) FROM run_events"); n != events {
 			t.Errorf("%d events are left, want %d", n, events)
 		}
+		s.whole(t)
 		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE latest_report IS NOT NULL AND latest_report NOT IN (SELECT id FROM run_reports)"); n != 0 {
 			t.Errorf("%d nodes have a latest report that is gone", n)
 		}
@@ -68,9 +71,64 @@ func TestPurge(t *testing.T) {
 			t.Errorf("%+v %v", purged, err)
 		}
 		clock = now.Add(51 * day)
-		if purged, err := s.Purge(t.Context()); err != nil || purged.Nodes != 1 || purged.Reports != 3 {
+		if purged, err := s.Purge(t.Context()); err != nil || purged.Nodes != 1 || purged.Reports != 3 || purged.Events == 0 {
 			t.Errorf("%+v %v", purged, err)
 		}
+		s.whole(t)
+	})
+}
+
+// whole holds that events have their reports and are counted.
+func (s *Service) whole(tb testing.TB) {
+	tb.Helper()
+	if n := s.number(tb, "SELECT count(*) FROM run_events e WHERE NOT EXISTS (SELECT 1 FROM run_reports r WHERE r.id = e.report)"); n != 0 {
+		tb.Errorf("%d events have no report", n)
+	}
+	if n := s.number(tb, `SELECT count(*) FROM
+		(SELECT hour, status, sum(events) AS n FROM run_event_counts GROUP BY hour, status) c FULL JOIN
+		(SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, status, count(*) AS n FROM run_events GROUP BY 1, 2) e
+		ON e.hour = c.hour AND e.status = c.status WHERE coalesce(c.n, 0) <> coalesce(e.n, 0)`); n != 0 {
+		tb.Errorf("%d counts are wrong", n)
+	}
+}
+
+// TestPurgeReports: reports that go before their events would take them along,
+// many transactions of them.
+func TestPurgeReports(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		clock := now
+		s := p.start(t, func(o *Options) {
+			o.Now = func() time.Time { return clock }
+			o.EventTTL, o.ReportTTL, o.NodePurgeTTL = 1000*day, 100*day, 1000*day
+		})
+		s.load(t)
+		for n := range 2*purgeReports + 1 {
+			end := fmt.Sprintf("2026-03-02T11:00:00.%03d", n%1000)
+			if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least("2026-03-02T10:00:10.000", end)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cutoff := time.Date(2026, 3, 10, 6, 0, 0, 0, time.UTC)
+		kept := cutoff
+		if p.dialect == store.Postgres {
+			kept = cutoff.Truncate(day)
+		}
+		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
+		events := s.number(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())
+		all := s.number(t, "SELECT count(*) FROM run_events")
+		clock = cutoff.Add(100 * day)
+		purged, err := s.Purge(t.Context())
+		if err != nil || purged.Reports < 2*purgeReports || purged.Events != all-events {
+			t.Errorf("purged %+v, want %d events, %v", purged, all-events, err)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != reports {
+			t.Errorf("%d reports are left, want %d", n, reports)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_events"); n != events {
+			t.Errorf("%d events are left, want %d", n, events)
+		}
+		s.whole(t)
 	})
 }
 

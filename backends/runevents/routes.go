@@ -3,6 +3,7 @@ package runevents
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 )
@@ -10,9 +11,10 @@ import (
 // Right is what a client needs for a route.
 type Right int
 
-// The rights.
+// The rights. What is public holds no data.
 const (
-	Read Right = iota
+	Public Right = iota
+	Read
 	Submit
 )
 
@@ -23,66 +25,98 @@ type Route struct {
 	// Path is a pattern of http.ServeMux behind the prefix.
 	Path  string
 	Right Right
-	serve func(s *Service, w http.ResponseWriter, r *http.Request)
+	// Cost is what a request takes from a budget.
+	Cost int64
+	// Entity is what a query is about; empty: the query says so, or it is none.
+	Entity string
+
+	serve func(e *endpoint, w http.ResponseWriter, r *http.Request)
+	// What the document says; without a summary the route is not in it.
+	summary, description string
+	// answer is a schema of the document.
+	answer string
 }
 
 // Routes is the table of routes.
-var Routes = []Route{
-	{[]string{"POST"}, "/cmd/v1", Submit, (*Service).submit},
-	{queryMethods, "/query/v4", Read, entity("")},
-	{queryMethods, "/query/v4/events", Read, entity("events")},
-	{queryMethods, "/query/v4/event-counts", Read, entity("event-counts")},
-	{queryMethods, "/query/v4/aggregate-event-counts", Read, entity("aggregate-event-counts")},
-	{queryMethods, "/query/v4/reports", Read, entity("reports")},
-	{queryMethods, "/query/v4/reports/{report}/events", Read, entity("events")},
-	{queryMethods, "/query/v4/reports/{report}/metrics", Read, entity("metrics")},
-	{queryMethods, "/query/v4/reports/{report}/logs", Read, entity("logs")},
-	{queryMethods, "/query/v4/nodes", Read, entity("nodes")},
-	{queryMethods, "/query/v4/environments", Read, entity("environments")},
-	{queryMethods, "/query/v4/environments/{environment}/events", Read, entity("events")},
-	{queryMethods, "/query/v4/environments/{environment}/reports", Read, entity("reports")},
-	{getMethods, "/meta/v1/version", Read, (*Service).version},
-	{getMethods, "/status/v1/simple", Read, (*Service).status},
-	{getMethods, "", Read, (*Service).toPage},
-	{getMethods, "/{$}", Read, (*Service).page},
-	{getMethods, "/dashboard/{file...}", Read, (*Service).pageFile},
+func Routes() []Route {
+	return []Route{
+		{
+			Methods: postMethods, Path: "/cmd/v1", Right: Submit, Cost: 1, serve: (*endpoint).submit, answer: "Acknowledgement",
+			summary: "Submit a command", description: "The answer follows the commit. A report that is there already changes nothing.",
+		},
+		{
+			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*endpoint).ask, answer: "AnyRows",
+			summary: "Query any entity", description: "The query is PQL text, or JSON of the form [\"from\", entity, query].",
+		},
+		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query events"},
+		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts", serve: (*endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
+		{
+			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10, Entity: "aggregate-event-counts", serve: (*endpoint).ask,
+			answer: "AggregateEventCounts", summary: "Count the subjects of events",
+		},
+		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*endpoint).ask, answer: "Reports", summary: "Query reports"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query the events of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics", serve: (*endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs", serve: (*endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
+		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*endpoint).ask, answer: "Nodes", summary: "Query nodes"},
+		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
+		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*endpoint).ask, answer: "Environments", summary: "Query environments"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
+		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*endpoint).version, answer: "Version", summary: "Show the version of the interface"},
+		{Methods: getMethods, Path: "/status/v1/simple", Right: Public, serve: (*endpoint).status, summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*endpoint).document, answer: "Document", summary: "Show this document"},
+		{Methods: getMethods, Path: "", Right: Public, serve: (*endpoint).toPage},
+		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*endpoint).page},
+		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*endpoint).pageFile},
+	}
 }
 
 var (
 	queryMethods = []string{"GET", "POST"}
 	getMethods   = []string{"GET"}
+	postMethods  = []string{"POST"}
 )
 
-// entity answers queries of an entity.
-func entity(name string) func(*Service, http.ResponseWriter, *http.Request) {
-	return func(s *Service, w http.ResponseWriter, r *http.Request) {
-		s.queries.Serve(w, r, name, query.Scope{Report: r.PathValue("report"), Environment: r.PathValue("environment")})
-	}
+// mount is one of the prefixes.
+type mount struct {
+	prefix  string
+	openAPI func() (*document, error)
 }
 
-// endpoint is a route with its service.
+// endpoint is a route with its service, behind one of the prefixes.
 type endpoint struct {
+	*Route
+	*mount
 	service *Service
-	route   *Route
 }
 
 func (s *Service) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for i := range Routes {
-		mux.Handle(s.o.Prefix+Routes[i].Path, &endpoint{s, &Routes[i]})
+	for _, prefix := range s.prefixes() {
+		m := &mount{prefix, sync.OnceValues(func() (*document, error) { return openAPI(prefix) })}
+		for _, route := range Routes() {
+			mux.Handle(prefix+route.Path, &endpoint{&route, m, s})
+		}
 	}
 	return mux
 }
 
-// Find is the right that a request needs. ok is false where no route has its
-// path; ours tells then whether the path is below the prefix all the same.
-func (s *Service) Find(r *http.Request) (need Right, ok, ours bool) {
+func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
+
+// Find is the route of a request; nil: there is none. ours tells then whether
+// the path is below a prefix all the same.
+func (s *Service) Find(r *http.Request) (route *Route, ours bool) {
 	h, _ := s.mux.Handler(r) // a redirect to a cleaner path is no match
 	if e, ok := h.(*endpoint); ok {
-		return e.route.Right, true, true
+		return e.Route, true
 	}
-	rest, below := strings.CutPrefix(r.URL.Path, s.o.Prefix)
-	return 0, false, below && (rest == "" || rest[0] == '/')
+	for _, prefix := range s.prefixes() {
+		if rest, below := strings.CutPrefix(r.URL.Path, prefix); below && (rest == "" || rest[0] == '/') {
+			return nil, true
+		}
+	}
+	return nil, false
 }
 
 // ServeHTTP answers a request that Find knows, and others with 404.
@@ -90,24 +124,33 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serv
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Queries, which have two, refuse other methods in their own words.
-	methods := e.route.Methods
-	if len(methods) == 1 && r.Method != methods[0] && (r.Method != http.MethodHead || methods[0] != http.MethodGet) {
-		w.Header().Set("Allow", methods[0])
-		plain(w, http.StatusMethodNotAllowed, "this path takes "+methods[0]+" only")
+	if len(e.Methods) == 1 && r.Method != e.Methods[0] && (r.Method != http.MethodHead || e.Methods[0] != http.MethodGet) {
+		w.Header().Set("Allow", e.Methods[0])
+		plain(w, http.StatusMethodNotAllowed, "this path takes "+e.Methods[0]+" only")
 		return
 	}
-	e.route.serve(e.service, w, r)
+	e.serve(e, w, r)
+}
+
+func (e *endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.submit(w, r) }
+
+// ask answers a query.
+func (e *endpoint) ask(w http.ResponseWriter, r *http.Request) {
+	e.service.queries.Serve(w, r, e.Entity, query.Scope{
+		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Prefix: e.prefix,
+	})
 }
 
 // apiVersion is the version of the reference whose interface this is.
 const apiVersion = "7.12.0"
 
-func (s *Service) version(w http.ResponseWriter, _ *http.Request) {
+func (*endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
 }
 
-func (s *Service) status(w http.ResponseWriter, _ *http.Request) {
-	if s.db.Ready() != nil {
+func (e *endpoint) status(w http.ResponseWriter, _ *http.Request) {
+	if e.service.db.Ready() != nil {
+		w.Header().Set("Retry-After", retryAfter)
 		plain(w, http.StatusServiceUnavailable, "error")
 		return
 	}

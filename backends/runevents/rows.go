@@ -141,7 +141,7 @@ func (b *batch) numbers(ctx context.Context, known overlay[digest], statement st
 }
 
 // insertEvents writes the events of the reports, whose resources and changes
-// are known.
+// are known, and counts them.
 func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 	statements := insertEvents[b.db.Dialect()]
 	full, err := b.tx.PrepareContext(ctx, b.db.Rebind(statements[statementRows]))
@@ -151,6 +151,7 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 	defer full.Close()
 	var args []any
 	rows := 0
+	counts := make(tally)
 	for _, r := range reports {
 		for i := range r.events {
 			e := &r.events[i]
@@ -160,6 +161,7 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 			}
 			res, _ := b.resources.get(r.resources[e.resource].digest)
 			chg, _ := b.changes.get(r.changes[e.change].digest)
+			counts.add(e.at, status, 1)
 			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status, bit(e.corrective))
 			if rows++; rows < statementRows {
 				continue
@@ -170,9 +172,10 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 			args, rows = args[:0], 0
 		}
 	}
-	if rows == 0 {
-		return nil
+	if rows > 0 {
+		if _, err := b.tx.ExecContext(ctx, b.db.Rebind(statements[rows]), args...); err != nil {
+			return err
+		}
 	}
-	_, err = b.tx.ExecContext(ctx, b.db.Rebind(statements[rows]), args...)
-	return err
+	return counts.write(ctx, b.db, b.tx)
 }

@@ -24,10 +24,13 @@ type Options struct {
 	DB *store.DB
 	// Prefix is the path before "/query" and "/cmd". Default: "/store".
 	Prefix string
+	// Aliases are further paths at which the same is served.
+	Aliases []string
 	// EventTTL is the age at which events are dropped, at submission and later.
 	// Default: 14 days.
 	EventTTL time.Duration
-	// ReportTTL is the age at which reports are deleted. Default: 14 days.
+	// ReportTTL is the age at which reports are deleted, with what is left of
+	// their events; on PostgreSQL when their day is over. Default: 14 days.
 	ReportTTL time.Duration
 	// NodeTTL is how long a node may be silent before it is expired; zero: for
 	// ever.
@@ -44,7 +47,14 @@ type Options struct {
 	// CorrectiveChange shows corrective_change as sent. Default: null, as the
 	// open-source reference does.
 	CorrectiveChange bool
-	Logger           *zap.Logger
+	// QueryTimeout, QueryMaxTime and WideQueries bound queries; see Timeout,
+	// MaxTime and Wide of query.Options.
+	QueryTimeout, QueryMaxTime time.Duration
+	WideQueries                int
+	// Stored is told what a transaction has stored, and that quickly. Default:
+	// nobody is.
+	Stored func(reports, events int)
+	Logger *zap.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -73,6 +83,9 @@ func (o Options) withDefaults() Options {
 	o.MaxQueued = max(o.MaxQueued, o.MaxBody)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
+	}
+	if o.Stored == nil {
+		o.Stored = func(int, int) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -106,7 +119,10 @@ type Service struct {
 // Close ends it.
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
-	queries, err := query.New(query.Options{DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger})
+	queries, err := query.New(query.Options{
+		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger,
+		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing queries: %w", err)
 	}
@@ -119,6 +135,9 @@ func New(o Options) (*Service, error) {
 	s.work.Go(s.write)
 	return s, nil
 }
+
+// Queued is how many reports wait for the writer.
+func (s *Service) Queued() int { return len(s.queue) }
 
 // Close finishes what was submitted and ends the service. Later submissions are
 // refused.

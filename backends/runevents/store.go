@@ -67,10 +67,13 @@ type batch struct {
 	changes   overlay[digest]
 
 	node, report, details, latest *sql.Stmt
+
+	reports, events int // that were stored
 }
 
-// store writes the reports that are not there yet, all or none.
-func (c *caches) store(ctx context.Context, db *store.DB, reports []*report) error {
+// store writes the reports that are not there yet, all or none, and tells how
+// many those are.
+func (c *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
 	var b *batch
 	err := db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		b = &batch{db: db, tx: tx, words: over(&c.words), resources: over(&c.resources), changes: over(&c.changes)}
@@ -80,6 +83,7 @@ func (c *caches) store(ctx context.Context, db *store.DB, reports []*report) err
 		b.words.keep()
 		b.resources.keep()
 		b.changes.keep()
+		tell(b.reports, b.events)
 	}
 	return err
 }
@@ -111,6 +115,8 @@ func (b *batch) store(ctx context.Context, reports []*report) error {
 			return fmt.Errorf("storing a report: %w", err)
 		default:
 			fresh = append(fresh, s)
+			b.reports++
+			b.events += len(r.events)
 		}
 	}
 	if err := b.internResources(ctx, fresh); err != nil {

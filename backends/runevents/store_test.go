@@ -29,6 +29,7 @@ func TestReal(t *testing.T) {
 				t.Errorf("%s: %d rows after the same reports again, %d before", table, n, first[table])
 			}
 		}
+		s.whole(t)
 		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report JOIN run_resources s ON s.id = e.resource
 			JOIN run_changes c ON c.id = e.change JOIN run_words w ON w.id = e.status WHERE r.node = e.node`); n != first["run_events"] {
 			t.Errorf("%d of %d events are whole", n, first["run_events"])

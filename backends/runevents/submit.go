@@ -31,6 +31,8 @@ const retryAfter = "2"
 // submit answers POST /cmd/v1. The answer follows the commit, so that what was
 // accepted is never lost.
 func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
+	became := exchange(r.Context())
+	became.Outcome = outcomeRefused
 	if status, message := admissible(r); status != 0 {
 		plain(w, status, message)
 		return
@@ -49,6 +51,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		size = s.o.MaxBody
 	}
 	if !s.room.TryAcquire(size) {
+		became.Outcome = outcomeBusy
 		busy(w)
 		return
 	}
@@ -71,7 +74,8 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.answer(w, r, command, release)
+	became.Command, became.Certname = command.Name, command.Certname
+	became.Outcome = s.answer(w, r, command, release)
 }
 
 // parse reads the command of a request.
@@ -84,8 +88,10 @@ func parse(r *http.Request, body []byte) (submission, error) {
 }
 
 // answer carries the command out and tells how that went. It goes on when the
-// client does not wait for it.
-func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) {
+// client does not wait for it. A request that is cancelled is no reason to stop:
+// the client may have closed its side alone, and an answer without a word would
+// be taken for an acknowledgement.
+func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	var (
 		id   = uuid()
 		done = make(chan error, 1)
@@ -96,7 +102,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		s.closing.RUnlock()
 		release()
 		busy(w)
-		return
+		return outcomeBusy
 	}
 	s.submissions.Go(func() {
 		defer release()
@@ -116,34 +122,39 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	case err = <-done:
 	case <-timeout:
 		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
-		return
-	case <-r.Context().Done():
-		return
+		return outcomeTimedOut
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
 	case rejected && c.waiting:
 		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, appendText(nil, []byte(err.Error())))
 	case err != nil && !rejected:
-		s.failed(w, err)
+		return s.failed(w, err)
 	case c.waiting:
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
 	default: // accepted, though it may be on the list of the rejected
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q\n}", id)
 	}
+	if rejected {
+		return outcomeRejected
+	}
+	return outcomeStored
 }
 
 // failed tells of a command that was not kept.
-func (s *Service) failed(w http.ResponseWriter, err error) {
+func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrBusy), errors.Is(err, errClosed):
 		busy(w)
+		return outcomeBusy
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		w.Header().Set("Retry-After", retryAfter)
 		refuse(w, http.StatusServiceUnavailable, "The database is not available right now, try again shortly")
+		return outcomeUnavailable
 	default:
 		s.logger.Error("carrying out a command", zap.Error(err))
 		refuse(w, http.StatusInternalServerError, "The command could not be carried out")
+		return outcomeFailed
 	}
 }
 

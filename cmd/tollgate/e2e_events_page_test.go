@@ -21,10 +21,14 @@ func TestEventsPage(t *testing.T) {
 	n := newEvents(t, "")
 	n.unpack("../../backends/runevents/testdata/reports.tar.gz", "reports")
 	n.tool("events", "import", "reports")
+	if status, body, err := n.request(http.MethodPost, "/store/cmd/v1?command=deactivate_node&version=3&certname=x",
+		[]byte(`{"certname":"gone.example.com","producer_timestamp":"2026-03-20T10:00:00Z"}`)); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s %v", status, body, err)
+	}
 
-	// The pages are for this machine, queries through a proxy for a user.
+	// Queries are for a user alone.
 	closed := newEvents(t, "")
-	closed.load(strings.Replace(closed.config, "\t\t# read user", "\t\tread loopback\n\t\tread user ada", 1))
+	closed.load(strings.Replace(closed.config, "\t\t# read user", "\t\tread user ada", 1))
 	token := strings.TrimSpace(closed.tool("keychain", "token", "ada"))
 	runNode(t, program, "events.mjs", "CHROMIUM="+browser, "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token)
 }
@@ -104,8 +108,11 @@ func TestEventsPageFiles(t *testing.T) {
 	if a := get(t, still, n.base+"/store", ""); a.status != http.StatusPermanentRedirect || a.header.Get("Location") != "store/" {
 		t.Errorf("redirect: status %d, %v", a.status, a.header)
 	}
-	for _, path := range []string{"/store", "/store/", "/store/dashboard/app.js"} {
-		if a := get(t, still, n.base+path, "", "X-Forwarded-For", "192.0.2.1"); a.status != http.StatusForbidden {
+	// They hold no data: who may not read can see the page and is told so by it.
+	for path, status := range map[string]int{
+		"/store": http.StatusPermanentRedirect, "/store/": http.StatusOK, "/store/dashboard/app.js": http.StatusOK, "/store/query/v4/nodes": http.StatusForbidden,
+	} {
+		if a := get(t, still, n.base+path, "", "X-Forwarded-For", "192.0.2.1"); a.status != status {
 			t.Errorf("%s without the right to read: status %d", path, a.status)
 		}
 	}

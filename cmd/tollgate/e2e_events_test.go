@@ -76,7 +76,10 @@ func (n *eventsNode) request(method, path string, body []byte, header ...string)
 // rows are the answer to a query.
 func (n *eventsNode) rows(path, query string) []map[string]any {
 	n.t.Helper()
-	status, body, err := n.request(http.MethodGet, path+"?query="+url.QueryEscape(query), nil)
+	if query != "" {
+		path += "?query=" + url.QueryEscape(query)
+	}
+	status, body, err := n.request(http.MethodGet, path, nil)
 	var rows []map[string]any
 	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(body), &rows) != nil {
 		n.t.Fatalf("%s: %d %s %v", query, status, body, err)
@@ -87,28 +90,45 @@ func (n *eventsNode) rows(path, query string) []map[string]any {
 const submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 
 // agentRun is a report of a node with three events.
-func agentRun(certname string) []byte {
-	event := func(second int) string {
-		return fmt.Sprintf(`{"status":"success","timestamp":"2026-03-02T10:00:0%d.000Z","property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created %s","corrective_change":null}`, second, certname)
+func agentRun(certname string) []byte { return agentRunAt(certname, 0) }
+
+// agentRunAt is that of a later run, by so many minutes.
+func agentRunAt(certname string, minutes int) []byte {
+	begin := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
+	at := func(second int) string {
+		return begin.Add(time.Duration(second) * time.Second).Format("2006-01-02T15:04:05.000Z")
 	}
-	return fmt.Appendf(nil, `{"certname":%q,"puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-02T10:00:00.000Z",`+
-		`"end_time":"2026-03-02T10:00:09.000Z","producer_timestamp":"2026-03-02T10:00:10.000Z","producer":null,"environment":"production","transaction_uuid":null,`+
+	event := func(second int) string {
+		return fmt.Sprintf(`{"status":"success","timestamp":%q,"property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created %s","corrective_change":null}`, at(second), certname)
+	}
+	return fmt.Appendf(nil, `{"certname":%q,"puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":%q,`+
+		`"end_time":%q,"producer_timestamp":%q,"producer":null,"environment":"production","transaction_uuid":null,`+
 		`"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,"corrective_change":null,`+
-		`"resources":[{"skipped":false,"timestamp":"2026-03-02T10:00:01.000Z","resource_type":"File","resource_title":"/srv/%s","file":null,"line":null,`+
-		`"containment_path":["Stage[main]","A"],"corrective_change":null,"events":[%s,%s,%s]}],"metrics":[],"logs":[]}`, certname, certname, event(1), event(2), event(3))
+		`"resources":[{"skipped":false,"timestamp":%q,"resource_type":"File","resource_title":"/srv/%s","file":null,"line":null,`+
+		`"containment_path":["Stage[main]","A"],"corrective_change":null,"events":[%s,%s,%s]}],"metrics":[],"logs":[]}`,
+		certname, at(0), at(9), at(10), at(1), certname, event(1), event(2), event(3))
 }
 
-// submitters send reports of ever new nodes until told to stop. What was
+// sent is a run that was submitted.
+type sent struct {
+	certname string
+	minutes  int
+}
+
+func (s sent) report() []byte { return agentRunAt(s.certname, s.minutes) }
+
+// submitters send reports of ever new runs until told to stop. What was
 // acknowledged and what was refused is noted.
 type submitters struct {
 	stop         chan struct{}
 	work         sync.WaitGroup
 	mu           sync.Mutex
-	acknowledged []string
-	failed       []string
+	acknowledged []sent
+	failed       []sent
 	refusals     []string
 }
 
+// submit starts so many workers, each with a few nodes of its own.
 func (n *eventsNode) submit(workers int) *submitters {
 	s := &submitters{stop: make(chan struct{})}
 	for w := range workers {
@@ -119,13 +139,13 @@ func (n *eventsNode) submit(workers int) *submitters {
 					return
 				default:
 				}
-				certname := fmt.Sprintf("node-%d-%d.example.com", w, i)
-				status, body, err := n.request(http.MethodPost, submission, agentRun(certname))
+				run := sent{fmt.Sprintf("node-%d-%d.example.com", w, i%5), i}
+				status, body, err := n.request(http.MethodPost, submission, run.report())
 				s.mu.Lock()
 				if err == nil && status == http.StatusOK {
-					s.acknowledged = append(s.acknowledged, certname)
+					s.acknowledged = append(s.acknowledged, run)
 				} else {
-					s.failed = append(s.failed, certname)
+					s.failed = append(s.failed, run)
 					if err == nil {
 						s.refusals = append(s.refusals, fmt.Sprint(status, " ", body))
 					}
@@ -153,6 +173,59 @@ func (s *submitters) await(t *testing.T, n int) {
 	})
 }
 
+// count is how many reports are acknowledged by now.
+func (s *submitters) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acknowledged)
+}
+
+// verify holds what is stored against what was acknowledged: each report once
+// and whole, and of each node the youngest that is stored as the latest. It
+// returns how many reports are stored.
+func (n *eventsNode) verify(acknowledged []sent) int {
+	n.t.Helper()
+	type stored struct {
+		certname, at string
+		events       float64
+	}
+	byHash := make(map[string]*stored)
+	for _, row := range n.rows("/store/query/v4/reports", `["extract",["hash","certname","producer_timestamp"]]`) {
+		byHash[row["hash"].(string)] = &stored{row["certname"].(string), row["producer_timestamp"].(string), 0}
+	}
+	for _, row := range n.rows("/store/query/v4/events", `["extract",["report",["function","count"]],["group_by","report"]]`) {
+		if s := byHash[row["report"].(string)]; s != nil {
+			s.events = row["count"].(float64)
+		} else {
+			n.t.Errorf("events of the report %v, which is not there", row["report"])
+		}
+	}
+	runs, youngest := make(map[string]int), make(map[string]string)
+	for _, s := range byHash {
+		if s.events != 3 {
+			n.t.Errorf("%s has %v events of %s", s.certname, s.events, s.at)
+		}
+		runs[s.certname+s.at]++
+		youngest[s.certname] = max(youngest[s.certname], s.at)
+	}
+	for _, s := range acknowledged {
+		at := time.Date(2026, 3, 2, 10, s.minutes, 10, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
+		if runs[s.certname+at] != 1 {
+			n.t.Errorf("%s of %s was acknowledged and is stored %d times", s.certname, at, runs[s.certname+at])
+		}
+	}
+	latest := n.rows("/store/query/v4/events", `["extract",["report",["function","count"]],["=","latest_report?",true],["group_by","report"]]`)
+	for _, row := range latest {
+		if s := byHash[row["report"].(string)]; s == nil || row["count"] != 3.0 || youngest[s.certname] != s.at {
+			n.t.Errorf("latest report %v of %+v", row, s)
+		}
+	}
+	if nodes := n.rows("/store/query/v4/nodes", ""); len(latest) != len(youngest) || len(nodes) != len(youngest) {
+		n.t.Errorf("%d latest reports and %d nodes, want %d", len(latest), len(nodes), len(youngest))
+	}
+	return len(byHash)
+}
+
 // TestEventsKilled: a server that is killed while reports come in has every
 // report that it acknowledged, whole, and takes those again that it has not.
 func TestEventsKilled(t *testing.T) {
@@ -166,7 +239,7 @@ func TestEventsKilled(t *testing.T) {
 			}
 			n := newEvents(t, dsn)
 			s := n.submit(8)
-			s.await(t, 200)
+			s.await(t, 400)
 			n.kill()
 			s.work.Wait()
 			if len(s.refusals) > 0 {
@@ -175,31 +248,16 @@ func TestEventsKilled(t *testing.T) {
 
 			n.start()
 			n.healthy()
-			stored := make(map[string]float64)
-			for _, row := range n.rows("/store/query/v4/events", `["extract",["certname",["function","count"]],["group_by","certname"]]`) {
-				stored[row["certname"].(string)] = row["count"].(float64)
+			if stored, most := n.verify(s.acknowledged), len(s.acknowledged)+len(s.failed); stored > most {
+				t.Errorf("%d reports, at most %d were sent", stored, most)
 			}
-			for _, certname := range s.acknowledged {
-				if stored[certname] != 3 {
-					t.Errorf("%s was acknowledged and has %v events", certname, stored[certname])
-				}
-			}
-			for certname, count := range stored {
-				if count != 3 {
-					t.Errorf("%s has %v events", certname, count)
-				}
-			}
-			for _, certname := range append(s.failed, s.acknowledged[:20]...) {
-				if status, body, err := n.request(http.MethodPost, submission, agentRun(certname)); err != nil || status != http.StatusOK {
+			for _, run := range append(s.failed, s.acknowledged[:20]...) {
+				if status, body, err := n.request(http.MethodPost, submission, run.report()); err != nil || status != http.StatusOK {
 					t.Errorf("again: %d %s %v", status, body, err)
 				}
 			}
-			all := len(s.acknowledged) + len(s.failed)
-			if rows := n.rows("/store/query/v4/reports", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(all) {
-				t.Errorf("%v reports, want %d", rows, all)
-			}
-			if rows := n.rows("/store/query/v4/events", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(3*all) {
-				t.Errorf("%v events, want %d", rows, 3*all)
+			if stored, all := n.verify(append(s.failed, s.acknowledged...)), len(s.acknowledged)+len(s.failed); stored != all {
+				t.Errorf("%d reports, want %d", stored, all)
 			}
 			if dsn == "" {
 				if verdict := n.integrity(); verdict != "ok" {
@@ -207,6 +265,25 @@ func TestEventsKilled(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEventsStopped: a server that is told to end answers what it has begun:
+// after it, what is stored is what was acknowledged, no less and no more.
+func TestEventsStopped(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	s := n.submit(8)
+	s.await(t, 200)
+	n.stop()
+	s.work.Wait()
+	if len(s.refusals) > 0 {
+		t.Errorf("refused: %q", s.refusals[:1])
+	}
+	n.start()
+	n.healthy()
+	if stored := n.verify(s.acknowledged); stored != len(s.acknowledged) {
+		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))
 	}
 }
 
@@ -230,8 +307,8 @@ func TestEventsReload(t *testing.T) {
 	if len(s.failed) > 0 {
 		t.Errorf("%d reports failed: %q", len(s.failed), s.refusals)
 	}
-	if rows := n.rows("/store/query/v4/events", `["extract",[["function","count"]]]`); rows[0]["count"] != float64(3*len(s.acknowledged)) {
-		t.Errorf("%v events of %d reports", rows, len(s.acknowledged))
+	if stored := n.verify(s.acknowledged); stored != len(s.acknowledged) {
+		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))
 	}
 	n.stop()
 }

@@ -1,6 +1,8 @@
 package runevents
 
 import (
+	"strconv"
+
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -35,6 +37,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&h.Prefix) {
 				return d.ArgErr()
 			}
+		case "alias":
+			if h.Aliases = d.RemainingArgs(); len(h.Aliases) == 0 {
+				return d.ArgErr()
+			}
 		case "read":
 			h.Read, err = unmarshalAccess(d, h.Read)
 		case "submit":
@@ -57,13 +63,25 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Errf("max_body: %q is not a size such as 32MB, at most 256MiB", size)
 			}
 			h.MaxBody = int64(n)
+		case "query_timeout":
+			h.QueryTimeout, err = unmarshalDuration(d)
+		case "query_max_time":
+			h.QueryMaxTime, err = unmarshalDuration(d)
+		case "wide_queries":
+			var number string
+			if !d.AllArgs(&number) {
+				return d.ArgErr()
+			}
+			if h.WideQueries, err = strconv.Atoi(number); err != nil || h.WideQueries < 1 || h.WideQueries > maxWideQueries {
+				return d.Errf("wide_queries: %q is not a number from 1 to %d", number, maxWideQueries)
+			}
 		case "corrective_change":
 			if d.NextArg() {
 				return d.ArgErr()
 			}
 			h.CorrectiveChange = true
 		default:
-			return d.Errf("run_events has no option %q; there are: prefix, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, max_body, corrective_change", option)
+			return d.Errf("run_events has no option %q; there are: prefix, alias, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, max_body, query_timeout, query_max_time, wide_queries, corrective_change", option)
 		}
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ transaction of its own. They are stored, or written to a folder with --out.
 	flags.StringVar(&g.domain, "domain", "example.com", "Domain of the nodes' names")
 	flags.StringVar(&g.out, "out", "", "Folder to write the reports to, instead of storing them")
 	store := o.run(func(s *session, args []string) error {
-		return s.load(func(ctx context.Context, add func(string, []byte)) error {
+		return s.load(int64(g.nodes)*int64(g.runs), func(ctx context.Context, add func(string, []byte)) error {
 			return g.make(ctx, time.Now(), args, add)
 		}, 8)
 	})

@@ -39,14 +39,19 @@ func importCommand(o *options) *cobra.Command {
 		Long: `
 Stores reports of agents' runs: files that end in .json or .json.gz, each the
 payload of one "store report" command. Reports that are there already change
-nothing. Those that cannot be read go to the list of rejected ones.
+nothing, so that an import that was cut short is simply started again. Those
+that cannot be read go to the list of rejected ones.
 
 Nothing is too old to be imported, but the server deletes what is older than its
 own settings keep.
 `,
 		Args: cobra.MinimumNArgs(1),
 		RunE: o.run(func(s *session, args []string) error {
-			return s.load(func(ctx context.Context, add func(name string, payload []byte)) error {
+			total, err := countFiles(args)
+			if err != nil {
+				return err
+			}
+			return s.load(total, func(ctx context.Context, add func(name string, payload []byte)) error {
 				for _, arg := range args {
 					if err := readFiles(ctx, arg, add); err != nil {
 						return err
@@ -60,17 +65,34 @@ own settings keep.
 	return cmd
 }
 
-// readFiles hands on the reports below a folder, or that of a file.
-func readFiles(ctx context.Context, root string, add func(string, []byte)) error {
+// walk finds the files with reports below a folder, or the one that is named.
+func walk(root string, found func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		if path != root && !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".json.gz") {
 			return nil
+		}
+		return found(path)
+	})
+}
+
+// countFiles is how many reports there are.
+func countFiles(roots []string) (n int64, err error) {
+	for _, root := range roots {
+		if err := walk(root, func(string) error { n++; return nil }); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// readFiles hands on the reports below a folder, or that of a file.
+func readFiles(ctx context.Context, root string, add func(string, []byte)) error {
+	return walk(root, func(path string) error {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		payload, err := readReport(path)
 		if err != nil {
@@ -100,9 +122,9 @@ func readReport(path string) ([]byte, error) {
 	return payload, err
 }
 
-// load stores what produce makes, several reports at a time, and tells how far
-// it is.
-func (s *session) load(produce func(ctx context.Context, add func(name string, payload []byte)) error, version int) error {
+// load stores what produce makes, so many reports, several at a time, and tells
+// how far it is.
+func (s *session) load(total int64, produce func(ctx context.Context, add func(name string, payload []byte)) error, version int) error {
 	type item struct {
 		name    string
 		payload []byte
@@ -113,7 +135,7 @@ func (s *session) load(produce func(ctx context.Context, add func(name string, p
 		work        sync.WaitGroup
 		done        loaded
 		begin       = time.Now()
-		told        atomic.Int64 // when, in seconds since begin
+		progress    = newProgress(s.notes, total)
 	)
 	defer cancel(nil)
 	for range 8 * runtime.NumCPU() { // those that wait share a commit
@@ -126,16 +148,15 @@ func (s *session) load(produce func(ctx context.Context, add func(name string, p
 				switch {
 				case rejected != 0:
 					atomic.AddInt64(&done.Rejected, 1)
+					progress.clear()
 					s.note("%s is rejected as number %d: %s", cell(i.name), rejected, cell(err.Error()))
 				case err != nil:
 					cancel(fmt.Errorf("storing %s: %w", i.name, err))
 				default:
-					n := atomic.AddInt64(&done.Stored, 1)
+					atomic.AddInt64(&done.Stored, 1)
 					atomic.AddInt64(&done.Bytes, int64(len(i.payload)))
-					if second := int64(time.Since(begin).Seconds()); second > told.Load() && told.Swap(second) != second {
-						s.note("%d reports, %d a second", n, n/second)
-					}
 				}
+				progress.step()
 			}
 		})
 	}
@@ -147,6 +168,7 @@ func (s *session) load(produce func(ctx context.Context, add func(name string, p
 	})
 	close(items)
 	work.Wait()
+	progress.clear()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

@@ -3,10 +3,12 @@
 package runevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,21 +35,26 @@ func init() {
 //	GET|POST /query/v4/events                     and event-counts, aggregate-event-counts,
 //	                                              reports, nodes, environments
 //	GET|POST /query/v4/reports/{hash}/events      and metrics, logs
+//	GET|POST /query/v4/nodes/{certname}           one node
 //	GET|POST /query/v4/environments/{name}/events and reports
 //	GET      /meta/v1/version
 //	GET      /status/v1/simple                    running, or 503 while the database is down
+//	GET      /openapi.json                        the OpenAPI document
 //	GET      /                                    a page for people
 //
 // A path outside of the prefix goes to the next handler. A command is answered when it is
 // durable. Reports and events are deleted in the background when they are old.
 //
 // Who may read and who may submit is said apart. A client is let in by any of
-// the rules of its right; without rules it must come from this machine.
+// the rules of its right; without rules it must come from this machine. The last
+// three routes are for everybody: they hold no data, and what the page shows
+// comes from queries.
 //
 // In the Caddyfile:
 //
 //	run_events {
 //		prefix              /store
+//		alias               /pdb...   # none
 //		read                loopback | any | user [<id>...] | certname <name>...
 //		submit              loopback | any | user [<id>...] | certname <name>...
 //		resource_events_ttl 14d
@@ -55,14 +62,28 @@ func init() {
 //		node_ttl            7d        # off
 //		node_purge_ttl      14d
 //		max_body            32MB
+//		query_timeout       30s
+//		query_max_time      10m
+//		wide_queries        2
 //		corrective_change             # off
 //	}
 //
 // Errors: 403 for a client that no rule lets in; 413 above max_body; 503 with
-// Retry-After while the database is down or too much is being written.
+// Retry-After while the database is down or too much is being written, and for
+// a query that takes too long.
+//
+// Metrics: tollgate_run_events_commands_total{command,outcome},
+// tollgate_run_events_stored_reports_total, tollgate_run_events_stored_events_total,
+// tollgate_run_events_queued_reports, tollgate_run_events_queries_total{entity,status},
+// tollgate_run_events_query_seconds{entity}. Fields of the access log, of commands:
+// run_events_command, run_events_certname, run_events_outcome.
 type Handler struct {
 	// Prefix is the path before /query and /cmd. Default: "/store".
 	Prefix string `json:"prefix,omitempty"`
+
+	// Aliases are further paths at which the same is served. Clients of other
+	// stores have /pdb built in. Default: none.
+	Aliases []string `json:"aliases,omitempty"`
 
 	// Read says who may query. Default: this machine.
 	Read *Access `json:"read,omitempty"`
@@ -87,6 +108,17 @@ type Handler struct {
 	// MaxBody bounds a command, packed and unpacked, in bytes. Default: 32 MiB,
 	// at most 256 MiB.
 	MaxBody int64 `json:"max_body,omitempty"`
+
+	// QueryTimeout is how long a query may take to its first row, and from one
+	// piece of the answer to the next. Default: 30s.
+	QueryTimeout caddy.Duration `json:"query_timeout,omitempty"`
+
+	// QueryMaxTime is how long it may take as a whole. Default: 10m.
+	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
+
+	// WideQueries is how many queries that nothing bounds in time, to a node or to
+	// a report run at once; others wait for half of query_timeout. Default: 2.
+	WideQueries int `json:"wide_queries,omitempty"`
 
 	// CorrectiveChange shows corrective_change as it was sent instead of null.
 	CorrectiveChange bool `json:"corrective_change,omitempty"`
@@ -150,12 +182,18 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Submit == nil {
 		h.Submit = &Access{Loopback: true}
 	}
+	if err := registerMetrics(ctx); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	options := runevents.Options{
-		Prefix: h.Prefix, EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL), NodeTTL: time.Duration(h.NodeTTL),
-		NodePurgeTTL: time.Duration(h.NodePurgeTTL), MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
+		Prefix: h.Prefix, Aliases: h.Aliases,
+		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
+		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL),
+		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
+		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
 	}
 	key := serviceKey{db, fmt.Sprintf("%+v", options)}
-	options.DB, options.Logger = db, h.logger
+	options.DB, options.Logger, options.Stored = db, h.logger, observeStored
 	loaded, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
 		service, err := runevents.New(options)
 		if err != nil {
@@ -182,8 +220,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 // Validate checks the settings.
 func (h *Handler) Validate() error {
-	if h.Prefix != "" && (!strings.HasPrefix(h.Prefix, "/") || strings.HasSuffix(h.Prefix, "/") || strings.ContainsAny(h.Prefix, "{} ")) {
-		return fmt.Errorf("prefix: %q is not a path such as /store", h.Prefix)
+	if err := h.validatePaths(); err != nil {
+		return err
 	}
 	for _, ttl := range []struct {
 		name  string
@@ -195,8 +233,41 @@ func (h *Handler) Validate() error {
 			return fmt.Errorf("%s: must be at least 1m", ttl.name)
 		}
 	}
+	if h.QueryTimeout < 0 || h.QueryTimeout > 0 && time.Duration(h.QueryTimeout) < time.Second {
+		return errors.New("query_timeout: must be at least 1s")
+	}
+	if h.QueryMaxTime < 0 || h.QueryMaxTime > 0 && time.Duration(h.QueryMaxTime) < time.Second {
+		return errors.New("query_max_time: must be at least 1s")
+	}
+	if h.WideQueries < 0 || h.WideQueries > maxWideQueries {
+		return fmt.Errorf("wide_queries: must be from 1 to %d", maxWideQueries)
+	}
 	if h.MaxBody < 0 || h.MaxBody > 256<<20 {
 		return errors.New("max_body: must be from 1 byte to 256 MiB")
+	}
+	return nil
+}
+
+// maxWideQueries is above what a machine can work on at a time.
+const maxWideQueries = 100
+
+// validatePaths checks the prefix and its aliases, none of which may lie in
+// another.
+func (h *Handler) validatePaths() error {
+	paths := append([]string{cmp.Or(h.Prefix, "/store")}, h.Aliases...)
+	for i, p := range paths {
+		option := "alias"
+		if i == 0 {
+			option = "prefix"
+		}
+		if p == "" || p != path.Clean(p) || p[0] != '/' || p == "/" || strings.ContainsAny(p, "{} ") {
+			return fmt.Errorf("%s: %q is not a path such as /store", option, p)
+		}
+		for _, other := range paths[:i] {
+			if strings.HasPrefix(p+"/", other+"/") || strings.HasPrefix(other+"/", p+"/") {
+				return fmt.Errorf("%s: %s and %s lie in each other", option, p, other)
+			}
+		}
 	}
 	return nil
 }
@@ -231,32 +302,83 @@ func (h *Handler) Cleanup() error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	need, ok, ours := h.service.Find(r)
+	route, ours := h.service.Find(r)
 	switch {
-	case !ok && ours:
+	case route == nil && ours:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
-	case !ok:
+	case route == nil:
 		return next.ServeHTTP(w, r)
 	}
-	access, what := h.Read, "read run events"
-	if need == runevents.Submit {
-		access, what = h.Submit, "submit commands"
-	}
-	if !access.allows(r) {
-		return caddyhttp.Error(http.StatusForbidden, apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events", what, word(need)))
+	if err := h.admit(r, route.Right); err != nil {
+		return err
 	}
 	h.requests.Add(1)
 	defer h.requests.Add(-1)
 	defer h.app.Acquire()()
-	h.service.ServeHTTP(w, r)
+	switch route.Right {
+	case runevents.Submit:
+		h.submit(w, r)
+	case runevents.Read:
+		h.query(w, r, route)
+	default:
+		h.service.ServeHTTP(w, r)
+	}
 	return nil
 }
 
-func word(need runevents.Right) string {
-	if need == runevents.Submit {
-		return "submit"
+// admit refuses a client that lacks a right.
+func (h *Handler) admit(r *http.Request, need runevents.Right) error {
+	var access *Access
+	var what, option string
+	switch need {
+	case runevents.Submit:
+		access, what, option = h.Submit, "submit commands", "submit"
+	case runevents.Read:
+		access, what, option = h.Read, "read run events", "read"
+	default:
+		return nil
 	}
-	return "read"
+	if access.allows(r) {
+		return nil
+	}
+	if need == runevents.Submit {
+		submitted.WithLabelValues("none", "forbidden").Inc()
+	}
+	return caddyhttp.Error(http.StatusForbidden, apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events", what, option))
+}
+
+// submit has a command carried out and notes what became of it.
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
+	became := new(runevents.Exchange)
+	h.service.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), became)))
+	observeCommand(became)
+	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+		extra.Add(zap.String("run_events_command", became.Command))
+		extra.Add(zap.String("run_events_certname", became.Certname))
+		extra.Add(zap.String("run_events_outcome", string(became.Outcome)))
+	}
+}
+
+// query has a query answered and notes how long that took. An answer that
+// breaks in the middle panics, to end the connection.
+func (h *Handler) query(w http.ResponseWriter, r *http.Request, route *runevents.Route) {
+	begin := time.Now()
+	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+	whole := false
+	defer func() { observeQuery(route, recorder.status, whole, time.Since(begin)) }()
+	h.service.ServeHTTP(recorder, r)
+	whole = true
+}
+
+// statusRecorder remembers the status of an answer.
+type statusRecorder struct {
+	*caddyhttp.ResponseWriterWrapper
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriterWrapper.WriteHeader(status)
 }
 
 // Interface guards

@@ -107,7 +107,7 @@ CREATE INDEX run_changes_used ON run_changes (used_day);
 -- first event of the day comes and dropped as a whole.
 CREATE TABLE run_events (
 	at                BIGINT   NOT NULL, -- timestamp of the event
-	report            BIGINT   NOT NULL, -- run_reports.id; a row whose report is purged is gone for readers
+	report            BIGINT   NOT NULL, -- run_reports.id; goes before its report
 	seq               BIGINT   NOT NULL, -- place in the report
 	node              BIGINT   NOT NULL, -- run_nodes.id, the report's
 	resource          BIGINT   NOT NULL, -- run_resources.id

@@ -37,6 +37,7 @@ type statement struct {
 	args  []any
 	held  []int64 // patterns to release
 	cells []cell
+	parts []part // their numbers come after the cells
 	// hash is the number of the column with the report's hash, for links; -1.
 	hash int
 }
@@ -60,12 +61,6 @@ type compiler struct {
 	levels    int
 }
 
-// window is distinct_resources: the youngest event of each resource in a time.
-type window struct {
-	start, end int64
-	latest     []*latestExpr // that limit the rows before they are compared
-}
-
 // scope is one SELECT: its entity, and which tables it has to join.
 type scope struct {
 	c      *compiler
@@ -75,6 +70,9 @@ type scope struct {
 	// narrow is a query that other clauses keep small: texts are then tested on
 	// its rows. Otherwise they are tested once for all rows that share them.
 	narrow bool
+	// latest is a query of latest reports only, which is narrow but may have many
+	// rows.
+	latest bool
 }
 
 func (c *compiler) postgres() bool { return c.dialect == store.Postgres }
@@ -115,15 +113,10 @@ func (c *compiler) open(q *query) *scope {
 		s.suffix = strconv.Itoa(c.levels)
 	}
 	c.levels++
-	for _, j := range q.entity.joins {
-		if j.always {
-			s.joined[j.alias] = true
-		}
-	}
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:
-			s.narrow = s.narrow || x.truth
+			s.latest = s.latest || x.truth
 		case *compareExpr:
 			switch x.field.name {
 			case "report", "certname", "hash", "resource_title":
@@ -194,7 +187,7 @@ func naming(table string) string {
 func (s *scope) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
-		return s.c.window() + s.joins()
+		return s.youngest(s.c.distinct) + s.joins()
 	}
 	return e.table + " " + e.alias + s.suffix + s.joins()
 }
@@ -211,20 +204,6 @@ func (s *scope) joins() string {
 		fmt.Fprintf(&b, " JOIN %s %s%s ON %s%s.id = %s%s.%s", j.table, j.alias, s.suffix, j.alias, s.suffix, j.keyAlias, s.suffix, j.key)
 	}
 	return b.String()
-}
-
-// window is the youngest event of each resource's property within a time, in
-// the place of all events.
-func (c *compiler) window() string {
-	bounds := make([]string, 0, 1+len(c.distinct.latest))
-	bounds = append(bounds, "a.at BETWEEN "+c.arg(c.distinct.start)+" AND "+c.arg(c.distinct.end))
-	for _, l := range c.distinct.latest {
-		bounds = append(bounds, latest("a.report", l.truth))
-	}
-	return "(SELECT * FROM (SELECT a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change," +
-		" RANK() OVER (PARTITION BY a.node, b.type, b.title, d.property, d.name ORDER BY a.at DESC) AS place" +
-		" FROM run_events a JOIN run_reports f ON f.id = a.report JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change" +
-		" WHERE " + strings.Join(bounds, " AND ") + ") ranked WHERE place = 1) e"
 }
 
 // where writes the clause of the query; empty: none.
@@ -332,6 +311,11 @@ func (s *scope) aggregate() (string, []cell) {
 		}
 		return name(templates[id])
 	}
+	numbers, condensed := s.q.numbers()
+	within, counted := s.q.hours()
+	counted = counted && (s.c.distinct == nil || s.suffix != "")
+	condensed = condensed && len(numbers) > 0
+	sums := sums{counted || condensed}
 	group := make([]string, 0, len(s.q.group))
 	outer := make([]string, 0, len(s.q.columns))
 	cells := make([]cell, 0, len(s.q.columns))
@@ -343,15 +327,17 @@ func (s *scope) aggregate() (string, []cell) {
 			item = plain(col)
 			kind = groupedKind(col)
 		case "count":
-			if item = "COUNT(*)"; col.field != nil {
-				item = "COUNT(" + name(s.grouped(col.field)) + ")"
+			if col.field == nil {
+				item = sums.rows()
+			} else {
+				item = sums.count(name(s.grouped(col.field)))
 			}
 		case "avg":
 			// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
 			n := name(s.grouped(col.field))
-			item, kind = "CAST(SUM("+n+") AS DOUBLE PRECISION) / NULLIF(COUNT("+n+"), 0)", cellFloat
+			item, kind = "CAST("+sums.of(n)+" AS DOUBLE PRECISION) / NULLIF("+sums.count(n)+", 0)", cellFloat
 		case "sum":
-			item = "CAST(SUM(" + name(s.grouped(col.field)) + ") AS BIGINT)"
+			item = "CAST(" + sums.of(name(s.grouped(col.field))) + " AS BIGINT)"
 		default: // min, max
 			item = strings.ToUpper(col.function) + "(" + name(s.grouped(col.field)) + ")"
 			kind = groupedKind(column{field: col.field})
@@ -366,8 +352,20 @@ func (s *scope) aggregate() (string, []cell) {
 	if len(inner) == 0 {
 		inner = append(inner, "1 AS k0")
 	}
-	where := s.where()
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + s.from() + where + ") g" + s.suffix
+	if counted || condensed {
+		inner = append(inner, s.column(s.q.entity.alias, "n"))
+	}
+	var from string
+	switch {
+	case counted:
+		from = s.counted(within)
+	case condensed:
+		from = s.condensed(numbers, []string{"COUNT(*) AS n"})
+	default:
+		where := s.where()
+		from = s.from() + where
+	}
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") g" + s.suffix
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")
 	}
@@ -437,6 +435,10 @@ func (c *compiler) rows(q *query) *statement {
 					columns = append(columns, column{key: f.name, field: f})
 				}
 			}
+		}
+		if s.inParts(columns) {
+			items = s.split(st, columns)
+			columns = nil
 		}
 		linked := false
 		for _, col := range columns {

@@ -203,7 +203,7 @@ func (s *scope) shared(f *field, test func(column string) string) string {
 		return s.column(f.alias, f.column) + " IN (SELECT id FROM " + f.dictionary + " WHERE " + test("name") + ")"
 	}
 	j := s.q.entity.join(f.alias)
-	if j == nil || s.narrow && j.large {
+	if j == nil || (s.narrow || s.latest) && j.large {
 		return test(s.column(f.alias, f.column))
 	}
 	return s.column(j.keyAlias, j.key) + " IN (SELECT x.id FROM " + j.table + " x WHERE " + test("x."+f.column) + ")"

@@ -28,8 +28,11 @@ type countOrder struct {
 	desc     bool
 }
 
-// countColumns are the fields of counts and the words they count.
-var countColumns = []string{"failures", "noops", "skips", "successes"}
+// countColumns are the fields of counts, countWords the states they count.
+var (
+	countColumns = []string{"failures", "noops", "skips", "successes"}
+	countWords   = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
+)
 
 // subjects are the columns of each subject.
 var subjects = map[string][]string{
@@ -78,28 +81,49 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	return nil
 }
 
-// counted writes the SELECT of one row a subject.
+// counted writes the SELECT of one row a subject. Events are counted by the
+// numbers that subjects have before the subjects are looked up.
 func (c *compiler) counted(q *counts) string {
 	s := c.open(q.events)
 	names := subjects[q.subject]
-	inner := make([]string, 0, len(names)+2)
+	number := "resource"
+	if q.subject == "certname" {
+		number = "node"
+	}
+	inner := make([]string, 0, len(names)+len(countColumns))
 	for _, name := range names {
 		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
 	}
-	inner = append(inner, s.column("e", "status")+" AS status")
-	word := "SELECT "
+	sum := func(of, name string) string { return "CAST(SUM(" + of + ") AS BIGINT) AS " + name }
+	is := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
+	outer := slices.Clone(names)
 	if q.byNode {
-		inner = append(inner, s.column("e", "node")+" AS node")
-		word = "SELECT DISTINCT "
+		numbers := []string{"node", "status"}
+		if number != "node" {
+			numbers = append(numbers, number)
+		}
+		for i, name := range countColumns {
+			outer = append(outer, sum(is("status", countWords[i]), name))
+		}
+		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
+		// Several numbers of resources may stand for one subject.
+		inner[0] = "DISTINCT " + inner[0]
+		return c.filtered(q, outer, inner, s.condensed(numbers, nil))
 	}
-	where := s.where()
-	sum := func(word, name string) string {
-		return "SUM(CASE WHEN status = " + word + " THEN 1 ELSE 0 END) AS " + name
+	aggregates := make([]string, len(countColumns))
+	for i, name := range countColumns {
+		aggregates[i] = sum(is(s.column("e", "status"), countWords[i]), name)
+		inner = append(inner, s.column("e", name))
+		outer = append(outer, sum(name, name))
 	}
-	outer := slices.Concat(names, []string{sum(wordFailure, "failures"), sum(wordSuccess, "successes"), sum(wordNoop, "noops"), sum(wordSkipped, "skips")})
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (" + word + strings.Join(inner, ", ") + " FROM " + s.from() + where + ") t" + s.suffix +
-		" GROUP BY " + strings.Join(names, ", ")
-	sql = "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (" + sql + ") counts"
+	return c.filtered(q, outer, inner, s.condensed([]string{number}, aggregates))
+}
+
+// filtered groups by the subject and leaves out what the filter refuses.
+func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
+	names := subjects[q.subject]
+	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " + strings.Join(outer, ", ") +
+		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") + ") counts"
 	if f := q.filter; f != nil {
 		sql += " WHERE " + f.column + " " + f.op + " " + c.literal(f.value)
 	}

@@ -42,7 +42,6 @@ type join struct {
 	// key is the column, alias first, that holds the id of the row joined.
 	keyAlias, key string
 	outer         bool
-	always        bool
 	large         bool // too many rows to test each of them without need
 }
 
@@ -132,7 +131,7 @@ func events(corrective bool) *entity {
 		name: "events", alias: "e", table: "run_events", node: "node",
 		order: []string{"at", "report", "seq"},
 		joins: []join{
-			{alias: "r", table: "run_reports", keyAlias: "e", key: "report", always: true, large: true},
+			{alias: "r", table: "run_reports", keyAlias: "e", key: "report", large: true},
 			{alias: "n", table: "run_nodes", keyAlias: "e", key: "node"},
 			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true},
 			{alias: "c", table: "run_changes", keyAlias: "e", key: "change", large: true},

@@ -3,6 +3,7 @@ package query_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -199,6 +200,17 @@ func TestHTTP(t *testing.T) {
 		}
 		return r
 	}
+	post := func(path, text, kind, query string) *http.Request {
+		r := body(text, kind)
+		if r.URL.Path = "/query/v4" + path; query != "" {
+			r.URL.RawQuery = "query=" + url.QueryEscape(query)
+		}
+		return r
+	}
+	adding := func(r *http.Request, more string) *http.Request {
+		r.URL.RawQuery += more
+		return r
+	}
 	with := func(r *http.Request, name, v string) *http.Request {
 		r.Header.Set(name, v)
 		return r
@@ -234,7 +246,24 @@ func TestHTTP(t *testing.T) {
 		"nothing to sum":  {request("/events", "query", `["extract",[["function","count"],["function","max","line"],["function","avg","line"]],`+narrow+`]`), 200, `[{"count":0,"max":null,"avg":null}]`},
 		"doubles":         {request("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["=","line",7]]`, "limit", "1"), 200, `[{"avg":7.0,"sum":14}]`},
 		"no subject":      {request("/aggregate-event-counts", "summarize_by", "certname", "query", narrow), 200, `[{"summarize_by":"certname","failures":0,"noops":0,"skips":0,"successes":0,"total":0}]`},
-		"pretty is inert": {request("/events", "query", narrow, "pretty", "true", "origin", "x"), 200, "[]"},
+		"inert":           {request("/events", "query", narrow, "origin", "x", "optimize_drop_unused_joins", "1", "include_facts_expiration", "true"), 200, "[]"},
+		"pretty none":     {request("/events", "query", narrow, "pretty", "true"), 200, "[]"},
+		"pretty":          {request("/events", "query", `["extract",["line","containment_path"],["and",["=","certname","special.example.com"],["=","resource_title","d"]]]`, "pretty", "true"), 200, "[\n  {\n    \"line\": 1000,\n    \"containment_path\": []\n  }\n]"},
+		"not pretty":      {request("/environments", "query", `["=","name","special"]`, "pretty", "false"), 200, `[{"name":"special"}]`},
+		"pretty body":     {body(`{"query":["extract","line",["and",["=","certname","special.example.com"],["=","line",1000]]],"pretty":true}`, "application/json"), 200, "[\n  {\n    \"line\": 1000\n  }\n]"},
+		"empty body":      {post("/environments/special/events", ``, "", `["extract",[["function","count"]]]`), 200, `[{"count":4}]`},
+		"empty object":    {post("/reports", `{}`, "application/json", `["extract",[["function","count"]],["=","certname","special.example.com"]]`), 200, `[{"count":1}]`},
+		"no type":         {post("/events", `{}`, "", narrow), 415, "content type  not supported"},
+		"null query":      {body(`{"query":null,"limit":1,"order_by":null,"offset":100000}`, "application/json"), 200, "[]"},
+		"list in body":    {body(`{"query":`+narrow+`,"order_by":[{"field":"line"}],"include_total":true}`, "application/json"), 200, "[]"},
+		"twice":           {post("/events", `{"query":[]}`, "application/json", narrow), 400, "Query parameter 'query' is given more than once"},
+		"paging twice":    {adding(post("/events", `{"limit":1}`, "application/json", narrow), "&limit=1"), 400, "Query parameter 'limit' is given more than once"},
+		"children posted": {post("/environments/special/events", `{"query":["extract","line",["=","line",1000]]}`, "application/json", ""), 200, `[{"line":1000}]`},
+		"reports posted":  {post("/environments/special/reports", `{"query":["extract","certname"],"limit":"1"}`, "application/json", ""), 200, `[{"certname":"special.example.com"}]`},
+		"unknown posted":  {post("/environments/nowhere/reports", `{}`, "application/json", ""), 404, `{"error":"No information is known about environment nowhere"}`},
+		"root posted":     {post("", `{"query":"events[line]{ certname = 'special.example.com' and line = 1000 }"}`, "application/json", ""), 200, `[{"line":1000}]`},
+		"root list":       {post("", `{"query":["from","events",["extract","line",["=","certname","special.example.com"]],["order_by",["line"]],["limit",1],["offset",2]]}`, "application/json", ""), 200, `[{"line":1000}]`},
+		"root paged":      {request("", "query", `["from","events",["limit",1]]`, "limit", "1"), 400, "paging is given both in the query and beside it"},
 	} {
 		if name == "doubles" {
 			c.r = request("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["and",["=","certname","special.example.com"],["=","line",7]]]`)

@@ -15,7 +15,7 @@ import (
 )
 
 // Serve answers a query request for one of the entities "events", "reports",
-// "event-counts", "aggregate-event-counts", "nodes", "environments", or, with
+// "event-counts", "aggregate-event-counts", "nodes", "node", "environments", or, with
 // an empty entity, for what the query itself names (the root endpoint). With a
 // scope, "metrics" and "logs" are the arrays of one report. It writes success
 // and errors alike; an answer that breaks in the middle ends the connection.
@@ -30,6 +30,9 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
 	defer whole.Stop()
 	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r)}
+	if pl.pretty {
+		out.indenter = new(indenter)
+	}
 	out.watch = time.AfterFunc(s.o.Timeout, func() { cancel(errTimeout) })
 	defer out.watch.Stop()
 	err = s.execute(ctx, pl, out)
@@ -120,6 +123,9 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Status == http.StatusMethodNotAllowed {
 		h.Set("Allow", "GET, HEAD, POST")
 	}
+	if e.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "2")
+	}
 	body := []byte(e.Text)
 	h.Set("Content-Type", "text/plain;charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -136,23 +142,28 @@ const outputSize = 32 << 10
 
 // output is the body of a success. The status is sent with the first piece.
 type output struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	watch   *time.Timer // ends the query unless rows come
-	gzip    bool
-	total   string // X-Records
-	begun   bool
-	buf     []byte
-	packer  *gzip.Writer
-	to      io.Writer
+	w         http.ResponseWriter
+	control   *http.ResponseController
+	timeout   time.Duration
+	watch     *time.Timer // ends the query unless rows come
+	gzip      bool
+	total     string // X-Records
+	begun     bool
+	buf       []byte
+	*indenter // nil: compact
+	packer    *gzip.Writer
+	to        io.Writer
 }
 
 var packers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 // Write gathers pieces and sends them on when there is enough.
 func (o *output) Write(b []byte) (int, error) {
-	o.buf = append(o.buf, b...)
+	if o.indenter != nil {
+		o.buf = o.append(o.buf, b)
+	} else {
+		o.buf = append(o.buf, b...)
+	}
 	if len(o.buf) < outputSize {
 		return len(b), nil
 	}

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
 	paging    = "limit offset order_by include_total"
 	distincts = "distinct_resources distinct_start_time distinct_end_time"
 	counting  = "summarize_by count_by counts_filter"
-	// inert parameters change nothing in the answer.
+	// inert parameters change nothing in the answer, pretty but its white space.
 	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
 )
 
@@ -26,6 +27,7 @@ var allowed = map[string][]string{
 	"aggregate-event-counts": strings.Fields("query " + distincts + " " + counting + " " + inert),
 	"logs":                   strings.Fields(inert),
 	"metrics":                strings.Fields(inert),
+	"node":                   strings.Fields(inert),
 	"":                       strings.Fields("query " + paging + " " + inert),
 }
 
@@ -55,6 +57,9 @@ func readParams(r *http.Request, entity string) (params, error) {
 		}
 		if err := p.add(names, key, textValue(text)); err != nil {
 			return nil, err
+		}
+		if !utf8.ValidString(text) {
+			return nil, refuse("Query parameter '%s' is not UTF-8", key)
 		}
 	}
 	if r.Method != http.MethodPost {
@@ -88,6 +93,9 @@ func (p params) readBody(r *http.Request, names []string) error {
 			kind = media
 		}
 		return &Error{Status: http.StatusUnsupportedMediaType, Text: "content type " + clip(kind) + " not supported"}
+	}
+	if !utf8.Valid(raw) {
+		return refuse("the body is not UTF-8")
 	}
 	body, err := parse(string(raw))
 	if err != nil || body == nil || body.kind == kindNull {

@@ -1,6 +1,8 @@
 package query_test
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +39,46 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: want %s in the plan\n%s\n%s", name, want, plan, statement)
 			}
 		}
+		for name, pairs := range map[string][]string{
+			"window":             {"query", `["and",[">","timestamp","2026-03-03T00:00:00Z"],["<","timestamp","2026-03-03T23:59:59Z"]]`},
+			"counts of a window": {"query", `["extract",["status",["function","count"]],["and",[">=","timestamp","2026-03-03T00:30:00Z"],["<","timestamp","2026-03-03T23:30:00Z"]],["group_by","status"]]`},
+			"distinct":           {"distinct_resources", "true", "distinct_start_time", "2026-03-03", "distinct_end_time", "2026-03-03T23:00:00Z", "query", `["=","status","failure"]`},
+		} {
+			if sqlite {
+				break
+			}
+			_, plan := b.Explain(t, request("/events", pairs...), "events", query.Scope{})
+			days := partitions.FindAllString(plan, -1)
+			slices.Sort(days)
+			if days = slices.Compact(days); !slices.Equal(days, []string{"run_events_d20515"}) {
+				t.Errorf("%s: reads the partitions %q\n%s", name, days, plan)
+			}
+		}
+		for name, c := range map[string]struct {
+			entity string
+			pairs  []string
+			index  string
+		}{
+			"by state":           {"events", []string{"query", `["extract",["status",["function","count"]],["group_by","status"]]`}, "run_event_counts USING PRIMARY KEY"},
+			"by state and class": {"events", []string{"query", `["extract",["status",["function","count"]],["~","resource_type","^F"],["group_by","status"]]`}, "INDEX run_events_"},
+			"by node":            {"events", []string{"query", `["extract",["certname",["function","count"]],["group_by","certname"]]`}, "COVERING INDEX run_events_node"},
+			"by type":            {"events", []string{"query", `["extract",["resource_type",["function","count"]],["group_by","resource_type"]]`}, "COVERING INDEX run_events_resource"},
+			"by environment":     {"events", []string{"query", `["extract",["environment",["function","count"]],["group_by","environment"]]`}, "COVERING INDEX run_events_report"},
+			"latest, by state":   {"events", []string{"query", `["extract",["status",["function","count"]],["=","latest_report?",true],["group_by","status"]]`}, "COVERING INDEX run_events_report"},
+			"counts of nodes":    {"event-counts", []string{"summarize_by", "certname"}, "COVERING INDEX run_events_node"},
+			"counts of classes":  {"event-counts", []string{"summarize_by", "containing_class"}, "COVERING INDEX run_events_resource"},
+			"counts of latest":   {"event-counts", []string{"summarize_by", "resource", "query", `["=","latest_report?",true]`}, "COVERING INDEX run_events_report"},
+			"all, how many":      {"events", []string{"query", `["extract",[["function","count"]]]`}, "run_event_counts USING PRIMARY KEY"},
+			"aggregate of nodes": {"aggregate-event-counts", []string{"summarize_by", "certname"}, "COVERING INDEX run_events_node"},
+		} {
+			if !sqlite {
+				break
+			}
+			statement, plan := b.Explain(t, request("/"+c.entity, c.pairs...), c.entity, query.Scope{})
+			if !strings.Contains(plan, c.index) || strings.Contains(plan, "SEARCH r ") && name != "by environment" {
+				t.Errorf("%s: want %s alone\n%s\n%s", name, c.index, plan, statement)
+			}
+		}
 		if sqlite {
 			_, plan := b.Explain(t, request("/events", "order_by", `[{"field":"timestamp"}]`, "limit", "10"), "events", query.Scope{})
 			if strings.Contains(plan, "TEMP B-TREE") {
@@ -45,6 +87,8 @@ func TestPlans(t *testing.T) {
 		}
 	})
 }
+
+var partitions = regexp.MustCompile(`run_events_d\d+`)
 
 // hostile are texts that would change a statement they became part of.
 var hostile = []string{

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -53,6 +54,9 @@ type Service struct {
 type Scope struct {
 	Report      string // hash of a report
 	Environment string // name of an environment
+	Node        string // certname, of the entity "node"
+	// Prefix is the path before "/query/v4" in links. Default: that of Options.
+	Prefix string
 }
 
 // New returns a service on the database. It does no I/O.
@@ -91,6 +95,7 @@ type plan struct {
 	counts   []*counts // of the count endpoints
 	distinct *window
 	total    bool
+	pretty   bool // spread over lines
 	scope    Scope
 	detail   string // "logs" or "metrics": the list of the report in scope
 	wide     bool
@@ -99,10 +104,13 @@ type plan struct {
 // plan checks everything about a request that needs no database, in the order
 // in which faults are told.
 func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
-	pl := &plan{entity: entity, scope: scope}
+	pl := &plan{entity: entity, scope: scope, pretty: p.flag("pretty")}
 	if entity == "logs" || entity == "metrics" {
 		pl.detail = entity
 		return pl, nil
+	}
+	if entity == "node" {
+		pl.entity = "nodes"
 	}
 	counted := entity == "event-counts" || entity == "aggregate-event-counts"
 	summarizeBy := ""
@@ -237,7 +245,7 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 			}
 		})
 	}
-	if (pl.entity == "" || pl.entity == "nodes") && q.entity.node != "" && !c.namesState {
+	if (pl.entity == "" || pl.entity == "nodes") && pl.scope.Node == "" && q.entity.node != "" && !c.namesState {
 		q.where = and(q.where, &nodeExpr{active: true})
 	}
 	if q.entity.name == "reports" && !c.namesType {
@@ -246,6 +254,9 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.scope.Report != "" {
 		b, _ := hash(pl.scope.Report) // one that is none was not found before
 		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
+	}
+	if pl.scope.Node != "" {
+		q.where = and(q.where, &compareExpr{q.entity.byName["certname"], "=", pl.scope.Node})
 	}
 	if pl.scope.Environment != "" {
 		q.where = and(q.where, &compareExpr{q.entity.byName["environment"], "=", pl.scope.Environment})
@@ -257,6 +268,9 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 // in time, to a node or to a report.
 func wide(pl *plan, q *query) bool {
 	if q.entity.table == "" || pl.distinct != nil {
+		return false
+	}
+	if _, counted := q.hours(); counted {
 		return false
 	}
 	bounded := q.entity.name != "events" && q.entity.name != "reports"
@@ -387,16 +401,22 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			return missing("report", scope.Report)
 		}
 	}
-	if scope.Environment != "" {
-		ok := utf8.ValidString(scope.Environment) && !strings.ContainsRune(scope.Environment, 0)
+	for _, p := range []struct{ what, name, query string }{
+		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1"},
+		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1"},
+	} {
+		if p.name == "" {
+			continue
+		}
+		ok := utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0)
 		if ok {
 			var err error
-			if ok, err = found("SELECT 1 FROM run_environments WHERE name = $1", scope.Environment); err != nil {
+			if ok, err = found(p.query, p.name); err != nil {
 				return err
 			}
 		}
 		if !ok {
-			return missing("environment", scope.Environment)
+			return missing(p.what, p.name)
 		}
 	}
 	return nil
@@ -456,9 +476,20 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 		st = s.compiler(pl).rows(pl.query)
 	}
 	defer st.release()
-	rw := newRowWriter(out, st, s.o.Prefix)
+	rw := newRowWriter(out, st, cmp.Or(pl.scope.Prefix, s.o.Prefix))
+	rw.single = pl.scope.Node != ""
 	if pl.counts != nil {
 		rw.counts = pl.counts[0]
+	}
+	if len(st.parts) > 0 {
+		rw.readAtOnce(rowsAtOnce, len(st.cells)+len(st.parts))
+	}
+	for _, p := range st.parts {
+		w, err := newPartWriter(ctx, tx, p)
+		if err != nil {
+			return err
+		}
+		rw.parts = append(rw.parts, w)
 	}
 	return st.run(ctx, tx, rw.writeAll)
 }
@@ -473,10 +504,10 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 		}
 		buf = append(buf, sep)
 		st := s.compiler(pl).countRows(q)
-		rw := newRowWriter(out, st, s.o.Prefix)
+		rw := newRowWriter(out, st, cmp.Or(pl.scope.Prefix, s.o.Prefix))
 		err := st.run(ctx, tx, func(rows *sql.Rows) error {
 			for rows.Next() {
-				if err := rows.Scan(rw.dest...); err != nil {
+				if err := rows.Scan(rw.dest[0]...); err != nil {
 					return err
 				}
 				rw.buf = append(rw.buf, `{"summarize_by":`...)

@@ -16,28 +16,29 @@ import (
 // maxDetail bounds what one compressed list of a report grows to.
 const maxDetail = 256 << 20
 
-// rowWriter writes rows as a JSON array, one row in memory at a time.
+// rowWriter writes rows as a JSON array, as they come.
 type rowWriter struct {
 	w      io.Writer
 	cells  []cell
 	keys   [][]byte // `,"key":` of each cell
+	parts  []*partWriter
 	hash   int
 	prefix string
+	single bool    // there is one row, and it is no list
 	counts *counts // rows of counts have a shape of their own
 	buf    []byte
-	values []any
-	dest   []any
+	rows   [][]any // that are read at once
+	dest   [][]any // pointers to them
+	values []any   // the one being written
 }
 
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
-	n := len(st.cells)
+	n := len(st.cells) + len(st.parts)
 	if st.hash >= 0 {
 		n++
 	}
-	rw := &rowWriter{w: w, cells: st.cells, hash: st.hash, prefix: prefix, values: make([]any, n), dest: make([]any, n)}
-	for i := range rw.dest {
-		rw.dest[i] = &rw.values[i]
-	}
+	rw := &rowWriter{w: w, cells: st.cells, hash: st.hash, prefix: prefix}
+	rw.readAtOnce(1, n)
 	for i, c := range st.cells {
 		key := []byte{','}
 		if i == 0 {
@@ -48,29 +49,67 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	return rw
 }
 
+// readAtOnce makes room for so many rows of a width.
+func (rw *rowWriter) readAtOnce(rows, width int) {
+	rw.rows, rw.dest = make([][]any, rows), make([][]any, rows)
+	for i := range rw.rows {
+		rw.rows[i], rw.dest[i] = make([]any, width), make([]any, width)
+		for j := range rw.dest[i] {
+			rw.dest[i][j] = &rw.rows[i][j]
+		}
+	}
+	rw.values = rw.rows[0]
+}
+
 // writeAll writes the whole array. No byte is written before the first row is
 // there, or the end.
 func (rw *rowWriter) writeAll(rows *sql.Rows) error {
-	rw.buf = append(rw.buf[:0], '[')
-	for n := 0; rows.Next(); n++ {
-		if n > 0 {
-			rw.buf = append(rw.buf, ',')
+	if rw.buf = rw.buf[:0]; !rw.single {
+		rw.buf = append(rw.buf, '[')
+	}
+	first := true
+	for more := true; more; {
+		n := 0
+		for n < len(rw.rows) {
+			if more = rows.Next(); !more {
+				break
+			}
+			if err := rows.Scan(rw.dest[n]...); err != nil {
+				return fmt.Errorf("reading a row: %w", err)
+			}
+			n++
 		}
-		if err := rows.Scan(rw.dest...); err != nil {
-			return fmt.Errorf("reading a row: %w", err)
+		for i, p := range rw.parts {
+			if err := p.load(rw.rows[:n], len(rw.cells)+i); err != nil {
+				return fmt.Errorf("looking up a part: %w", err)
+			}
 		}
-		if err := rw.any(); err != nil {
-			return err
+		for _, rw.values = range rw.rows[:n] {
+			start := len(rw.buf)
+			if !first {
+				rw.buf = append(rw.buf, ',')
+			}
+			switch err := rw.any(); {
+			case errors.Is(err, errNoPart): // as a join would
+				rw.buf = rw.buf[:start]
+				continue
+			case err != nil:
+				return err
+			}
+			first = false
+			if _, err := rw.w.Write(rw.buf); err != nil {
+				return &clientError{err}
+			}
+			rw.buf = rw.buf[:0]
 		}
-		if _, err := rw.w.Write(rw.buf); err != nil {
-			return &clientError{err}
-		}
-		rw.buf = rw.buf[:0]
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if _, err := rw.w.Write(append(rw.buf, ']')); err != nil {
+	if !rw.single {
+		rw.buf = append(rw.buf, ']')
+	}
+	if _, err := rw.w.Write(rw.buf); err != nil {
 		return &clientError{err}
 	}
 	return nil
@@ -89,6 +128,7 @@ func (rw *rowWriter) any() error {
 }
 
 func (rw *rowWriter) row() error {
+	open := len(rw.buf)
 	for i, c := range rw.cells {
 		rw.buf = append(rw.buf, rw.keys[i]...)
 		if c.href != "" {
@@ -103,6 +143,14 @@ func (rw *rowWriter) row() error {
 			rw.buf = append(rw.buf, '}')
 		}
 	}
+	for i, p := range rw.parts {
+		number, _ := rw.values[len(rw.cells)+i].(int64)
+		var err error
+		if rw.buf, err = p.append(rw.buf, number); err != nil {
+			return fmt.Errorf("looking up a part: %w", err)
+		}
+	}
+	rw.buf[open] = '{'
 	rw.buf = append(rw.buf, '}')
 	return nil
 }

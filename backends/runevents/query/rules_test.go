@@ -2,9 +2,12 @@ package query_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestRules counts rows of the hand-made report, whose values are known.
@@ -341,4 +344,38 @@ func TestPQL(t *testing.T) {
 		wantEqual(t, "all fields", len(b.rows(t, "", "query", `events { `+on+` }`)[0]), 21)
 		wantEqual(t, "no clause", len(b.rows(t, "", "query", `events{}`)), 2333)
 	})
+}
+
+// TestNothingAsked: what says nothing changes nothing.
+func TestNothingAsked(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite).load(t, special...)
+	for _, pairs := range [][]string{
+		{"query", ""},
+		{"query", " "},
+		{"query", "[]"},
+		{"query", "null"},
+		{"order_by", ""},
+		{"order_by", "null"},
+		{"order_by", "[]"},
+		{"limit", "2147483647"},
+		{"offset", "0"},
+		{"distinct_resources", "false", "distinct_start_time", "2026", "distinct_end_time", "2027"},
+		{"query", `["extract",[],["or",["=","latest_report?",true],["=","latest_report?",false]]]`},
+		{"query", `["=","node_state","ANY"]`},
+	} {
+		if a := b.get("/events", append(pairs, "include_total", "true")...); a.status != 200 || a.header.Get("X-Records") != "2333" {
+			t.Errorf("%q: %d %s rows %.200s", pairs, a.status, a.header.Get("X-Records"), a.body)
+		}
+	}
+	for _, include := range []string{"", "TRUE", "1", "yes", "false"} {
+		if a := b.get("/events", "query", `["=","line",1000]`, "include_total", include); a.status != 200 || a.header.Get("X-Records") != "" {
+			t.Errorf("include_total=%s: %d %q", include, a.status, a.header)
+		}
+	}
+	for _, r := range []*http.Request{request("/events", "query", `["=","line",1000]`), request("/nodes"), request("/aggregate-event-counts", "summarize_by", "certname")} {
+		a := b.call(r)
+		wantEqual(t, "Vary", a.header.Get("Vary"), "Accept-Encoding, User-Agent")
+		wantEqual(t, "Content-Type", a.header.Get("Content-Type"), "application/json;charset=utf-8")
+	}
 }

@@ -1,5 +1,5 @@
 import { ask, rows } from '../api.js';
-import { growing, h, load } from '../dom.js';
+import { badge, growing, h, load } from '../dom.js';
 import { duration, time, when } from '../format.js';
 import { marks, queryLink, reportLink, run, tally } from '../marks.js';
 
@@ -14,6 +14,7 @@ export function show({ body, about, entitle, signal, subject: certname }) {
     language: 'ast', entity: 'events', query: JSON.stringify(['and', ['=', 'certname', certname], ['=', 'status', 'failure']]),
   }));
   body.append(result);
+  state(certname, signal).then((badges) => about.append(...badges), () => {}); // the table tells of errors
   return load(result, () => growing(`Runs of ${certname}`, [
     { title: 'Began', class: 'when strong', cell: (r) => h('span', { title: time(r.start_time) }, reportLink(r.hash, when(r.start_time))) },
     { title: 'Status', cell: (r) => [run(r.status), marks({ noop: r.noop, pending: r.noop_pending, corrective: r.corrective_change })] },
@@ -22,6 +23,13 @@ export function show({ body, about, entitle, signal, subject: certname }) {
     { title: 'Environment', cell: (r) => r.environment },
     { title: 'Agent', cell: (r) => r.puppet_version },
   ], (offset) => page(certname, offset, signal), 'No run of this node is kept.'));
+}
+
+// state says what is special about the node.
+async function state(certname, signal) {
+  const [node] = await rows('query/v4/nodes', { query: ['and', ['=', 'certname', certname], ['=', 'node_state', 'any']] }, { signal });
+  const since = node?.deactivated ?? node?.expired;
+  return since ? [' ', badge('warn', `${node.deactivated ? 'deactivated' : 'expired'} ${when(since)}`, time(since))] : [];
 }
 
 async function page(certname, offset, signal) {

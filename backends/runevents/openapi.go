@@ -1,0 +1,133 @@
+package runevents
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// components has the schemas that Routes names.
+//
+//go:embed schemas.json
+var components []byte
+
+// document is an OpenAPI document.
+type document struct {
+	text []byte
+	tag  string // its entity tag
+}
+
+// openAPI makes the document of the routes behind a prefix, OpenAPI 3.1.
+func openAPI(prefix string) (*document, error) {
+	var table []rest.Route
+	for _, r := range Routes() {
+		if r.summary != "" {
+			table = append(table, r.documented()...)
+		}
+	}
+	text, err := rest.Document{
+		Title: "Run events", Version: "4", Server: prefix, Components: components, Security: "bearerToken", PlainErrors: true,
+		Description: "Keeps the reports of configuration agents' runs and answers queries about their events. A client is let in by a bearer token, by its " +
+			"certificate, or by where it is, as the server is configured; reading and submitting are rights apart.",
+	}.OpenAPI(table)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return &document{text, `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
+}
+
+func (e *endpoint) document(w http.ResponseWriter, r *http.Request) {
+	d, err := e.openAPI()
+	if err != nil {
+		e.service.failed(w, err)
+		return
+	}
+	w.Header().Set("ETag", d.tag)
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	if r.Header.Get("If-None-Match") == d.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(d.text) // a client that left is no failure of ours
+}
+
+// documented is the route as the document knows it, once for each method.
+func (r *Route) documented() (list []rest.Route) {
+	for _, method := range r.Methods {
+		row := rest.Route{
+			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost, Answer: r.answer, Tag: "Service",
+		}
+		if r.answer == "" {
+			row.Media = "text/plain"
+		}
+		switch r.Right {
+		case Public:
+		case Submit:
+			row.Tag, row.Scope, row.Body, row.Query = "Commands", "submit", "Command", commandParams
+			row.Errors = []int{http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusInternalServerError}
+		case Read:
+			row.Tag, row.Scope = "Queries", "read"
+			row.Errors = []int{http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusInternalServerError}
+			if slices.Contains(r.Methods, http.MethodPost) {
+				row.Query = r.queryParams()
+			}
+			if method == http.MethodPost {
+				row.Body, row.OptionalBody = "Query", true
+			}
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// queryParams are the parameters of a query.
+func (r *Route) queryParams() []rest.Param {
+	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
+	switch r.Entity {
+	case "logs", "metrics", "node":
+		return []rest.Param{pretty}
+	case "aggregate-event-counts":
+		return slices.Concat([]rest.Param{queryParam}, countParams, distinctParams, []rest.Param{pretty})
+	case "event-counts":
+		return slices.Concat([]rest.Param{queryParam}, countParams, distinctParams, pageParams, []rest.Param{pretty})
+	case "events":
+		return slices.Concat([]rest.Param{queryParam}, distinctParams, pageParams, []rest.Param{pretty})
+	}
+	return slices.Concat([]rest.Param{queryParam}, pageParams, []rest.Param{pretty})
+}
+
+// Parameters of the routes.
+var (
+	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`, Description: "A predicate as a JSON array in prefix form. Default: everything."}
+	pageParams = []rest.Param{
+		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`, Description: "How many rows at most. Default: all."},
+		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "How many rows to leave out."},
+		{Name: "order_by", Schema: `{"type":"string"}`, Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`},
+		{Name: "include_total", Schema: `{"type":"boolean"}`, Description: "Puts the number of rows without limit and offset into the header X-Records."},
+	}
+	distinctParams = []rest.Param{
+		{Name: "distinct_resources", Schema: `{"type":"boolean"}`, Description: "Only the youngest event of each resource of a node; needs both times."},
+		{Name: "distinct_start_time", Schema: `{"type":"string"}`, Description: "Begin of the time that is looked at."},
+		{Name: "distinct_end_time", Schema: `{"type":"string"}`, Description: "Its end."},
+	}
+	countParams = []rest.Param{
+		{Name: "summarize_by", Schema: `{"type":"string"}`, Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas."},
+		{Name: "count_by", Schema: `{"type":"string","enum":["resource","certname"]}`, Description: "Default: resource."},
+		{Name: "counts_filter", Schema: `{"type":"string"}`, Description: `A comparison such as [">","failures",0].`},
+	}
+	commandParams = []rest.Param{
+		{Name: "command", Schema: `{"type":"string"}`, Description: "store_report or deactivate_node. Without any parameter the body says everything."},
+		{Name: "version", Schema: `{"type":"integer"}`, Description: "5 to 8 of store_report, 3 of deactivate_node."},
+		{Name: "certname", Schema: `{"type":"string"}`, Description: "For messages; the payload says which node it is about."},
+		{Name: "checksum", Schema: `{"type":"string"}`, Description: "SHA-1 of the command as one JSON object, or of the body."},
+		{Name: "producer-timestamp", Schema: `{"type":"string"}`},
+		{Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`, Description: "Tells in the answer whether the command was carried out."},
+	}
+)

@@ -1,0 +1,103 @@
+package query
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// hourLength is in milliseconds.
+const hourLength = 60 * 60 * 1000
+
+// hourStart is the begin of the hour that a time is in.
+func hourStart(at string) string {
+	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", at, hourLength)
+}
+
+// hourly tells whether a template of to_string shows the same all through an
+// hour.
+func hourly(template string) bool {
+	parts, err := splitTemplate(template)
+	for _, p := range parts {
+		if p.part < 0 {
+			continue
+		}
+		switch timeParts[p.part].name {
+		case "MI", "SSSS", "SS", "MS", "US":
+			return false
+		}
+	}
+	return err == nil
+}
+
+// ever is an hour after which there is none, and before whose negative.
+const ever = 1 << 40
+
+// interval is a time from one millisecond until before another.
+type interval struct{ from, until int64 }
+
+// timesOf is the time that a clause leaves of all events; ok tells whether it
+// asks for nothing else.
+func timesOf(x expr) (within interval, ok bool) {
+	within, ok = interval{-ever * hourLength, ever * hourLength}, true
+	conjuncts(x, func(x expr) {
+		c, is := x.(*compareExpr)
+		at, isTime := int64(0), false
+		if is {
+			at, isTime = c.value.(int64)
+		}
+		if !isTime || c.field.name != "timestamp" {
+			ok = false
+			return
+		}
+		switch c.op {
+		case ">=":
+			within.from = max(within.from, at)
+		case ">":
+			within.from = max(within.from, at+1)
+		case "<":
+			within.until = min(within.until, at)
+		case "<=":
+			within.until = min(within.until, at+1)
+		default:
+			ok = false
+		}
+	})
+	return within, ok
+}
+
+// hours is the time of an aggregate that needs to know nothing of its events but
+// their hours and states; ok tells whether it is one, and has a whole hour.
+func (q *query) hours() (within interval, ok bool) {
+	columns, ok := q.numbers()
+	if !ok || !q.aggregates() {
+		return within, false
+	}
+	for _, column := range columns {
+		if column != "at" && column != "status" {
+			return within, false
+		}
+	}
+	within, ok = timesOf(q.where)
+	first, end := within.whole()
+	return within, ok && first < end
+}
+
+// whole are the first whole hour of an interval and the one after the last.
+func (i interval) whole() (first, end int64) {
+	return (i.from+(ever+1)*hourLength-1)/hourLength - ever, (i.until+ever*hourLength)/hourLength - ever
+}
+
+// counted writes the counts that are kept of hours and states in the place of
+// events, n to a row, and the events of what is left of the time at its ends.
+func (s *scope) counted(within interval) string {
+	first, end := within.whole()
+	selects := []string{"SELECT status, hour * " + strconv.Itoa(hourLength) + " AS at, CAST(SUM(events) AS BIGINT) AS n FROM run_event_counts WHERE hour >= " +
+		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY hour, status HAVING SUM(events) > 0"}
+	for _, rest := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
+		if rest.from < rest.until {
+			selects = append(selects, "SELECT status, at, 1 FROM run_events WHERE at >= "+s.c.arg(rest.from)+" AND at < "+s.c.arg(rest.until))
+		}
+	}
+	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix
+}

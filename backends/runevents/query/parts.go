@@ -1,0 +1,194 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// part is the keys of a row that hang on one of its numbers: those of the
+// resource, the change, the report. Events repeat them, so a long answer writes
+// them as JSON once and copies that from then on. It is for SQLite, where a
+// statement costs no round trip.
+type part struct {
+	number string // the column of the event
+	sql    string // gives the values, and the number itself, by a JSON array of numbers
+	cells  []cell
+}
+
+// manyRows is the limit from which on an answer is long.
+const manyRows = 1000
+
+// inParts tells whether the rows of these columns are written in parts.
+func (s *scope) inParts(columns []column) bool {
+	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
+		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
+}
+
+// split divides the columns into those of the event itself, whose items it
+// returns, and parts.
+func (s *scope) split(st *statement, columns []column) (items []string) {
+	e := s.q.entity
+	values := make(map[string][]string) // of each part
+	tables := make(map[string]string)
+	for _, col := range columns {
+		f := col.field
+		c := cell{key: col.key, kind: kindOf(f)}
+		number, table, value := "", "", ""
+		switch j := e.join(f.alias); {
+		case f.unknowable:
+		case j != nil:
+			within := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
+			number, table, value = j.key, j.table+" "+j.alias, within.value(f)
+		case f.dictionary != "":
+			number, table, value = f.column, f.dictionary, "name"
+		}
+		if number == "" {
+			items = append(items, s.value(f))
+			st.cells = append(st.cells, c)
+			continue
+		}
+		i := slices.IndexFunc(st.parts, func(p part) bool { return p.number == number })
+		if i < 0 {
+			i = len(st.parts)
+			st.parts = append(st.parts, part{number: number})
+		}
+		st.parts[i].cells = append(st.parts[i].cells, c)
+		values[number] = append(values[number], value)
+		tables[number] = table
+	}
+	for i, p := range st.parts {
+		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] + " WHERE id IN (SELECT value FROM json_each($1))"
+		items = append(items, s.column(e.alias, p.number))
+	}
+	return items
+}
+
+// rowsAtOnce is how many rows are read before their parts are looked up, all
+// that are missing in one statement.
+const rowsAtOnce = 256
+
+// partWriter writes a part of rows.
+type partWriter struct {
+	*rowWriter
+	lookup  *sql.Stmt
+	written fragments
+	missing []byte // numbers, a JSON array
+}
+
+func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error) {
+	lookup, err := tx.PrepareContext(ctx, p.sql)
+	if err != nil {
+		return nil, err
+	}
+	return &partWriter{rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""), lookup: lookup}, nil
+}
+
+// load looks up the numbers that the rows have in a column.
+func (p *partWriter) load(rows [][]any, column int) error {
+	p.missing = append(p.missing[:0], '[')
+	for _, values := range rows {
+		number, _ := values[column].(int64)
+		if _, ok := p.written.get(number); !ok {
+			p.missing = append(strconv.AppendInt(p.missing, number, 10), ',')
+		}
+	}
+	if len(p.missing) == 1 {
+		return nil
+	}
+	p.missing[len(p.missing)-1] = ']'
+	return p.look(string(p.missing), func(number int64, text []byte) {
+		if len(text) <= fragmentMax {
+			p.written.put(number, text)
+		}
+	})
+}
+
+// errNoPart is a number that names no row.
+var errNoPart = errors.New("there is no such part")
+
+// append writes the keys for a number, each after a comma.
+func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
+	if text, ok := p.written.get(number); ok {
+		return append(b, text...), nil
+	}
+	found := false
+	err := p.look("["+strconv.FormatInt(number, 10)+"]", func(_ int64, text []byte) {
+		b, found = append(b, text...), true
+	})
+	if err == nil && !found {
+		err = errNoPart
+	}
+	return b, err
+}
+
+// look hands over what the numbers stand for.
+func (p *partWriter) look(numbers string, each func(number int64, text []byte)) error {
+	rows, err := p.lookup.Query(numbers) //nolint:noctx // rows by their keys; the transaction has the context
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(p.dest[0]...); err != nil {
+			return err
+		}
+		p.buf = p.buf[:0]
+		if err := p.row(); err != nil {
+			return err
+		}
+		p.buf[0] = ','
+		number, _ := p.values[len(p.cells)].(int64)
+		each(number, p.buf[:len(p.buf)-1])
+	}
+	return rows.Err()
+}
+
+// Bounds of what is kept of a part. A generation has room for all rows that are
+// read at once.
+const (
+	generationBytes = 2 << 20
+	fragmentMax     = generationBytes / rowsAtOnce
+)
+
+// fragments keeps texts by number, in two generations: when the young one is
+// full it becomes the old one, and what nobody asks for is gone with the next.
+type fragments struct{ young, old generation }
+
+// generation is texts one after another, and where each begins and ends.
+type generation struct {
+	at   map[int64]span
+	text []byte
+}
+
+type span struct{ from, to int }
+
+func (f *fragments) get(number int64) ([]byte, bool) {
+	if at, ok := f.young.at[number]; ok {
+		return f.young.text[at.from:at.to], true
+	}
+	at, ok := f.old.at[number]
+	if !ok {
+		return nil, false
+	}
+	text := f.old.text[at.from:at.to]
+	f.put(number, text)
+	return text, true
+}
+
+func (f *fragments) put(number int64, text []byte) {
+	if len(f.young.text)+len(text) > generationBytes {
+		f.old, f.young = f.young, f.old
+		clear(f.young.at)
+		f.young.text = f.young.text[:0]
+	}
+	if f.young.at == nil {
+		f.young.at = make(map[int64]span)
+	}
+	from := len(f.young.text)
+	f.young.text = append(f.young.text, text...)
+	f.young.at[number] = span{from, len(f.young.text)}
+}

@@ -1,0 +1,30 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// TestIndenter compares with the library, in pieces of any size.
+func TestIndenter(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`[]`, `[{}]`, `[{"a":1,"b":[],"c":{"d":[1,2,null]}},"x"]`, `["\"[{,:\\","\\",""]`, `[{"a" : true, "b" : [ ]}]`, `[-1.5e3,[[[]]]]`, `["\\\"",{"k:,":"v]}"}]`,
+	} {
+		var want, compact bytes.Buffer
+		if json.Compact(&compact, []byte(text)) != nil || json.Indent(&want, compact.Bytes(), "", "  ") != nil {
+			t.Fatal(text)
+		}
+		for size := 1; size <= len(text); size++ {
+			var p indenter
+			var got []byte
+			for from := 0; from < len(text); from += size {
+				got = p.append(got, []byte(text[from:min(from+size, len(text))]))
+			}
+			if string(got) != want.String() {
+				t.Errorf("%s in pieces of %d:\n%s\nwant\n%s", text, size, got, want.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package runevents
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestFind: the routes behind each prefix with their rights, and what is none.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb", "/a/b"} })
+	for _, prefix := range []string{"/store", "/pdb", "/a/b"} {
+		for path, want := range map[string]Right{
+			"": Public, "/": Public, "/dashboard/app.js": Public, "/openapi.json": Public, "/status/v1/simple": Public,
+			"/meta/v1/version": Read, "/query/v4": Read, "/query/v4/events": Read, "/query/v4/reports/00/logs": Read, "/query/v4/nodes/a%2Fb": Read,
+			"/cmd/v1": Submit,
+		} {
+			route, ours := s.Find(httptest.NewRequest(http.MethodGet, prefix+path, nil))
+			if route == nil || !ours || route.Right != want {
+				t.Errorf("%s%s: %+v, want right %d", prefix, path, route, want)
+			}
+		}
+		for _, path := range []string{"/query", "/query/v5/events", "/query/v4/", "/cmd/v1/x", "//query/v4", "/dashboard/../query/v4"} {
+			if route, ours := s.Find(httptest.NewRequest(http.MethodGet, prefix+path, nil)); route != nil || !ours {
+				t.Errorf("%s%s: %+v, %t", prefix, path, route, ours)
+			}
+		}
+	}
+	for _, path := range []string{"/", "/storefront", "/pdbx/query/v4", "/a/query/v4", "/a"} {
+		if route, ours := s.Find(httptest.NewRequest(http.MethodGet, path, nil)); route != nil || ours {
+			t.Errorf("%s: %+v, %t", path, route, ours)
+		}
+	}
+}
+
+// TestLinks: links in answers lead to the prefix that was asked.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
+	if w := s.post(strings.Replace(leastURL, "/store", "/pdb", 1), least()); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for _, prefix := range []string{"/store", "/pdb"} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/query/v4/reports", nil))
+		var rows []struct{ Logs struct{ Href string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &rows); err != nil || len(rows) != 1 || !strings.HasPrefix(rows[0].Logs.Href, prefix+"/query/v4/reports/") {
+			t.Errorf("%s: %s", prefix, w.Body)
+		}
+		w = httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/query/v4/nodes/a.example.com", nil))
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"certname":"a.example.com"`) || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s: node %d %s", prefix, w.Code, w.Body)
+		}
+	}
+}
+
+// TestExchange: what became of a submission is noted, and what is stored is told.
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	var reports, events int
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) {
+		o.Stored = func(r, e int) { reports, events = reports+r, events+e }
+	})
+	for _, c := range []struct {
+		url, body string
+		want      Exchange
+	}{
+		{leastURL, string(least()), Exchange{storeReport, "a.example.com", outcomeStored}},
+		{leastURL, string(least()), Exchange{storeReport, "a.example.com", outcomeStored}},
+		{leastURL, "{}", Exchange{storeReport, "a.example.com", outcomeRejected}},
+		{leastURL + "&x=1", "{}", Exchange{Outcome: outcomeRefused}},
+		{leastURL + "&secondsToWaitForCompletion=60", "{}", Exchange{storeReport, "a.example.com", outcomeRejected}},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.url, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		var became Exchange
+		s.ServeHTTP(httptest.NewRecorder(), r.WithContext(WithExchange(r.Context(), &became)))
+		if became != c.want {
+			t.Errorf("%s: %+v, want %+v", c.url, became, c.want)
+		}
+	}
+	s.Close()
+	if reports != 1 || events != 1 {
+		t.Errorf("%d reports and %d events are told of", reports, events)
+	}
+	r := httptest.NewRequest(http.MethodPost, leastURL, strings.NewReader(string(least())))
+	r.Header.Set("Content-Type", "application/json")
+	var became Exchange
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r.WithContext(WithExchange(r.Context(), &became)))
+	if became.Outcome != outcomeBusy || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("at the end: %+v, %d", became, w.Code)
+	}
+}

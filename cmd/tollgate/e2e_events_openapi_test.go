@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+)
+
+// TestEventsDocument: the answers of every route, and the refusals, are as the
+// OpenAPI document says.
+func TestEventsDocument(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	n.load(strings.Replace(n.config, "\t\t# read user", "\t\talias /pdb", 1))
+	n.unpack("../../backends/runevents/testdata/reports.tar.gz", "reports")
+	n.tool("events", "import", "reports")
+	for _, prefix := range []string{"/store", "/pdb"} {
+		d := newDocumented(t, n.base+prefix)
+		d.call("POST", "/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=60", string(agentRun("a.example.com")), 200)
+		d.call("POST", "/cmd/v1?command=store_report&version=8&certname=x", string(agentRun("a.example.com")), 200)
+		d.call("POST", "/cmd/v1?command=store_report&version=4&certname=x", "{}", 400)
+		d.call("POST", "/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=60", "{}", 503)
+		failing := n.rows(prefix+"/query/v4/nodes", `["=","latest_report_status","failed"]`)[0]
+		hash, node := failing["latest_report_hash"].(string), failing["certname"].(string)
+		for path, queries := range map[string][]string{
+			"/query/v4/events": {
+				"", "query=" + url.QueryEscape(`["=","status","failure"]`) + "&limit=3&include_total=true",
+				"query=" + url.QueryEscape(`["extract",["status",["function","count"],["function","max","timestamp"]],["group_by","status"]]`),
+				"distinct_resources=true&distinct_start_time=2020-01-01&distinct_end_time=2030-01-01",
+			},
+			"/query/v4/reports":                         {"", "limit=2&offset=1&order_by=" + url.QueryEscape(`[{"field":"end_time","order":"desc"}]`), "query=" + url.QueryEscape(`["extract","hash",["=","type","any"]]`)},
+			"/query/v4/reports/" + hash + "/events":     {"", "limit=1"},
+			"/query/v4/reports/" + hash + "/logs":       {"", "pretty=true"},
+			"/query/v4/reports/" + hash + "/metrics":    {""},
+			"/query/v4/nodes":                           {"", "query=" + url.QueryEscape(`["extract",["certname"],["null?","expired",true]]`)},
+			"/query/v4/nodes/" + node:                   {""},
+			"/query/v4/environments":                    {""},
+			"/query/v4/environments/production/events":  {"limit=10"},
+			"/query/v4/environments/production/reports": {"limit=2"},
+			"/query/v4/event-counts":                    {"summarize_by=certname", "summarize_by=resource&count_by=certname&counts_filter=" + url.QueryEscape(`[">","failures",0]`), "summarize_by=containing_class"},
+			"/query/v4/aggregate-event-counts":          {"summarize_by=certname", "summarize_by=certname,resource"},
+			"/query/v4":                                 {"query=" + url.QueryEscape("nodes { latest_report_status = 'failed' }"), "query=" + url.QueryEscape(`["from","events",["=","status","noop"],["limit",3]]`)},
+			"/meta/v1/version":                          {""},
+			"/status/v1/simple":                         {""},
+		} {
+			for _, query := range queries {
+				if a := d.call("GET", strings.TrimSuffix(path+"?"+query, "?"), "", 200); strings.HasPrefix(a.body, "[]") && !strings.Contains(query, "count") {
+					t.Errorf("%s?%s: no rows", path, query)
+				}
+			}
+		}
+		d.call("POST", "/query/v4/events", `{"query":["=","status","failure"],"limit":2,"order_by":[{"field":"timestamp"}]}`, 200)
+		d.call("POST", "/query/v4", `{"query":"reports[certname]{ limit 1 }"}`, 200)
+		for path, status := range map[string]int{
+			"/query/v4/events?query=x": 400, "/query/v4/events?limit=0": 400, "/query/v4": 400, "/query/v4/reports/" + strings.Repeat("0", 40) + "/logs": 404,
+			"/query/v4/environments/nowhere/events": 404, "/query/v4/nodes/nobody.example.com": 404, "/query/v4/nodes/" + node + "?query=[]": 400,
+		} {
+			d.call("GET", path, "", status)
+		}
+		a := get(t, client, n.base+prefix+"/openapi.json", "")
+		if again := get(t, client, n.base+prefix+"/openapi.json", "", "If-None-Match", a.header.Get("ETag")); again.status != http.StatusNotModified || again.body != "" {
+			t.Errorf("unchanged: %d %s", again.status, again.body)
+		}
+	}
+
+	// So is the page.
+	still := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if a := get(t, still, n.base+"/pdb", ""); a.status != http.StatusPermanentRedirect || a.header.Get("Location") != "pdb/" {
+		t.Errorf("redirect: %d %v", a.status, a.header)
+	}
+	if page, other := get(t, client, n.base+"/pdb/", ""), get(t, client, n.base+"/store/", ""); page.status != http.StatusOK || page.body != other.body {
+		t.Errorf("page: %d %s", page.status, page.body)
+	}
+
+	// One node has no list around it, and is shown when it is not active.
+	var row map[string]any
+	if a := get(t, client, n.base+"/store/query/v4/nodes/a.example.com", ""); a.status != 200 || json.Unmarshal([]byte(a.body), &row) != nil || row["certname"] != "a.example.com" {
+		t.Errorf("node: %d %s", a.status, a.body)
+	}
+	if a := get(t, client, n.base+"/store/query/v4/nodes/nobody", ""); a.body != `{"error":"No information is known about node nobody"}` {
+		t.Errorf("no node: %s", a.body)
+	}
+}
+
+// TestEventsBudget: the option charges the costs of the route table to a user,
+// or else to an address.
+func TestEventsBudget(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../modules/tollgate/services/events.budget.caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, r := range runevents.Routes() {
+		if r.Cost != 1 {
+			want = append(want, fmt.Sprintf("cost %d * /{prefix}%s", r.Cost, r.Path))
+		}
+	}
+	if got := costLines(string(text)); !slices.Equal(got, want) {
+		t.Errorf("costs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	n := newEvents(t, "")
+	if a := get(t, client, n.base+"/store/query/v4/events", ""); a.header.Get("X-Ratelimit-Limit") != "" {
+		t.Errorf("a budget that nobody asked for: %v", a.header)
+	}
+	n.load(strings.Replace(n.config, "\t\t# read user", "\t\tread loopback\n\t\tread user\n\t\tbudget 21 1h", 1))
+	for _, c := range []struct {
+		method, path, body string
+		cost               string
+	}{
+		{"GET", "/store/query/v4/event-counts?summarize_by=certname", "", "10"},
+		{"GET", "/store/query/v4/events", "", "5"},
+		{"POST", "/store/query/v4/events", "{}", "5"},
+		{"POST", submission, string(agentRun("a.example.com")), "1"},
+		{"GET", "/store/", "", "0"},
+		{"GET", "/store/status/v1/simple", "", "0"},
+	} {
+		a := do(t, client, c.method, n.base+c.path, "", c.body, "Content-Type", "application/json")
+		if a.status != 200 || a.header.Get("X-Ratelimit-Cost") != c.cost {
+			t.Errorf("%s %s: %d, cost %s, want %s", c.method, c.path, a.status, a.header.Get("X-Ratelimit-Cost"), c.cost)
+		}
+	}
+	a := get(t, client, n.base+"/store/query/v4/nodes", "")
+	if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" || !strings.HasPrefix(a.body, `{"error":"`) {
+		t.Errorf("nothing remains: %d %v %s", a.status, a.header, a.body)
+	}
+	token := strings.TrimSpace(n.tool("keychain", "token", "ada"))
+	if a := get(t, client, n.base+"/store/query/v4/nodes", token); a.status != 200 || a.header.Get("X-Ratelimit-Remaining") != "19" {
+		t.Errorf("a user: %d %v", a.status, a.header)
+	}
+}
+
+// TestEventsMetrics: commands, queries and what is stored are counted, and the
+// access log tells which command it was.
+func TestEventsMetrics(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	config := strings.Replace(n.config, "\tskip_install_trust\n", "\tskip_install_trust\n\tmetrics\n", 1)
+	n.load(strings.Replace(config, "\ttollgate events {", "\tlog\n\tmetrics /metrics\n\ttollgate events {", 1))
+	post := func(path, body string) {
+		_ = do(t, client, "POST", n.base+path, "", body, "Content-Type", "application/json")
+	}
+	post(submission, string(agentRun("a.example.com")))
+	post(submission, string(agentRun("a.example.com")))
+	post(submission, `{"certname":7}`)
+	post("/store/cmd/v1?command=reboot", "{}")
+	post("/store/cmd/v1?command=deactivate_node&version=3&certname=x", `{"certname":"a.example.com","producer_timestamp":"2026-03-02T10:00:00Z"}`)
+	get(t, client, n.base+"/store/query/v4/events", "")
+	get(t, client, n.base+"/store/query/v4/events?limit=0", "")
+	get(t, client, n.base+"/store/query/v4?query="+url.QueryEscape("nodes{}"), "")
+	do(t, client, "POST", n.base+submission, "", "{}", "X-Forwarded-For", "192.0.2.1")
+	text := get(t, client, n.base+"/metrics", "").body
+	for _, line := range []string{
+		`tollgate_run_events_commands_total{command="store_report",outcome="stored"} 2`,
+		`tollgate_run_events_commands_total{command="store_report",outcome="rejected"} 1`,
+		`tollgate_run_events_commands_total{command="deactivate_node",outcome="stored"} 1`,
+		`tollgate_run_events_commands_total{command="none",outcome="refused"} 1`,
+		`tollgate_run_events_commands_total{command="none",outcome="forbidden"} 1`,
+		`tollgate_run_events_stored_reports_total 1`,
+		`tollgate_run_events_stored_events_total 3`,
+		`tollgate_run_events_queued_reports 0`,
+		`tollgate_run_events_queries_total{entity="events",status="2xx"} 1`,
+		`tollgate_run_events_queries_total{entity="events",status="4xx"} 1`,
+		`tollgate_run_events_queries_total{entity="any",status="2xx"} 1`,
+		`tollgate_run_events_query_seconds_count{entity="events"} 2`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	if t.Failed() {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "tollgate_run_events") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+	n.awaitLog(`"run_events_command":"store report"`, `"run_events_certname":"x"`, `"run_events_outcome":"rejected"`)
+}

@@ -1,0 +1,85 @@
+package runevents
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+)
+
+// The metrics live for the process and are registered with each configuration.
+var (
+	submitted = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "commands_total",
+		Help: "Submitted commands by name and outcome.",
+	}, []string{"command", "outcome"})
+	storedReports = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_reports_total",
+		Help: "Reports that were stored; those that were there already do not count.",
+	})
+	storedEvents = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_events_total",
+		Help: "Events of stored reports.",
+	})
+	queued = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "queued_reports",
+		Help: "Reports that wait to be stored.",
+	}, countQueued)
+	queries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "queries_total",
+		Help: "Queries by entity and the class of their status; broken is an answer that ended early.",
+	}, []string{"entity", "status"})
+	querySeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "query_seconds",
+		Help:    "Time from a query to the end of its answer by entity.",
+		Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	}, []string{"entity"})
+)
+
+func registerMetrics(ctx caddy.Context) error {
+	registry := ctx.GetMetricsRegistry()
+	for _, collector := range []prometheus.Collector{submitted, storedReports, storedEvents, queued, queries, querySeconds} {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
+			return err
+		}
+	}
+	return nil
+}
+
+func countQueued() float64 {
+	n := 0
+	services.Range(func(_, value any) bool {
+		if p, ok := value.(*pooled); ok {
+			n += p.service.Queued()
+		}
+		return true
+	})
+	return float64(n)
+}
+
+func observeStored(reports, events int) {
+	storedReports.Add(float64(reports))
+	storedEvents.Add(float64(events))
+}
+
+func observeCommand(e *runevents.Exchange) {
+	command := strings.ReplaceAll(cmp.Or(e.Command, "none"), " ", "_")
+	submitted.WithLabelValues(command, string(e.Outcome)).Inc()
+}
+
+func observeQuery(route *runevents.Route, status int, whole bool, took time.Duration) {
+	entity := cmp.Or(route.Entity, "any")
+	class := "broken"
+	if whole {
+		class = strconv.Itoa(status/100) + "xx"
+	}
+	queries.WithLabelValues(entity, class).Inc()
+	querySeconds.WithLabelValues(entity).Observe(took.Seconds())
+}
