@@ -24,7 +24,8 @@ type access struct {
 	moderators []moderator
 	prefixes   map[int64]prefix
 	offered    map[int64][]prefix // by forum
-	offline    bool
+	settings   Settings
+	looks      *lookCounter
 
 	mu     sync.Mutex
 	rights map[string]*rights
@@ -42,6 +43,7 @@ type group struct {
 type node struct {
 	id, parent int64 // parent 0: a root
 	position   int64
+	kind       string
 }
 
 type override struct{ set, clear Mask }
@@ -61,15 +63,20 @@ type prefix struct {
 // rights are what an actor may do.
 type rights struct {
 	board      Mask
+	natural    Mask // of board, without being an administrator
 	admin      bool
 	editWindow int64
 	perDay     int64
 	groups     []string // names, sorted
 	forums     map[int64]forumRights
+	settings   *Settings
+	looks      *lookCounter
+	access     *access // that they come from
 }
 
 type forumRights struct {
 	visible  bool
+	seen     bool // visible without being an administrator
 	mask     Mask
 	natural  Mask // without being an administrator
 	restrict Mask
@@ -101,7 +108,7 @@ func (s *Service) currentAccess(ctx context.Context) (*access, error) {
 		// The tables are read one after the other: should a change come between,
 		// the version shows it.
 		for {
-			if a, err = loadAccess(c, v); err != nil {
+			if a, err = loadAccess(c, v, defaultSettings(s.options), s.options.Offline); err != nil {
 				return err
 			}
 			after, err := version(c)
@@ -109,6 +116,7 @@ func (s *Service) currentAccess(ctx context.Context) (*access, error) {
 				return err
 			}
 			if after == v {
+				a.looks = &s.looks
 				s.access.Store(a)
 				return nil
 			}
@@ -118,7 +126,7 @@ func (s *Service) currentAccess(ctx context.Context) (*access, error) {
 	return a, err
 }
 
-func loadAccess(c conn, version int64) (*access, error) {
+func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access, error) {
 	a := &access{
 		version: version, groups: make(map[int64]*group), forums: make(map[int64]*node), overrides: make(map[[2]int64]override),
 		prefixes: make(map[int64]prefix), offered: make(map[int64][]prefix), rights: make(map[string]*rights),
@@ -140,15 +148,14 @@ func loadAccess(c conn, version int64) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	offline, err := setting(c, settingOffline)
-	if err != nil {
+	if a.settings, err = loadSettings(c, defaults); err != nil {
 		return nil, err
 	}
-	a.offline = offline == "1"
+	a.settings.Offline = a.settings.Offline || offline
 	children := make(map[int64][]*node)
-	err = c.all("SELECT id, COALESCE(parent_id, 0), position FROM board_forums", nil, func(r row) error {
+	err = c.all("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r row) error {
 		n := new(node)
-		if err := r.Scan(&n.id, &n.parent, &n.position); err != nil {
+		if err := r.Scan(&n.id, &n.parent, &n.position, &n.kind); err != nil {
 			return err
 		}
 		a.forums[n.id] = n
@@ -241,7 +248,7 @@ func (a *access) of(user int64, groups []int64) *rights {
 }
 
 func (a *access) resolve(user int64, ids []int64) *rights {
-	r := &rights{forums: make(map[int64]forumRights, len(a.forums))}
+	r := &rights{forums: make(map[int64]forumRights, len(a.forums)), settings: &a.settings, looks: a.looks, access: a}
 	var groups []*group
 	restrict := ^Mask(0)
 	for i, id := range ids {
@@ -260,7 +267,7 @@ func (a *access) resolve(user int64, ids []int64) *rights {
 		restrict = 0
 	}
 	slices.Sort(r.groups)
-	r.admin = r.board.Has(AdminAccess)
+	r.admin, r.natural = r.board.Has(AdminAccess), r.board
 	if r.admin {
 		r.board = everything
 	}
@@ -295,7 +302,8 @@ func (a *access) resolve(user int64, ids []int64) *rights {
 		}
 		mask |= here
 		f := forumRights{mask: mask, natural: mask, restrict: restrict}
-		f.visible = mask.Has(ForumView) && (parent == 0 || r.forums[parent].visible)
+		f.seen = mask.Has(ForumView) && (parent == 0 || r.forums[parent].seen)
+		f.visible = f.seen
 		if r.admin {
 			f.mask, f.visible, f.restrict = everything, true, 0
 		}

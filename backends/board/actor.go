@@ -38,6 +38,25 @@ func (a *Actor) id() int64 {
 	return a.User.ID
 }
 
+// May reports whether the actor has a right on the whole board.
+func (a *Actor) May(right Mask) bool { return a.rights.board.Has(right) }
+
+// MayIn reports whether the actor sees a forum and has a right in it.
+func (a *Actor) MayIn(forum int64, right Mask) bool {
+	f := a.in(forum)
+	return f.visible && f.mask.Has(right)
+}
+
+// MayAnywhere reports whether the actor has a right in a forum that it sees.
+func (a *Actor) MayAnywhere(right Mask) bool {
+	for _, f := range a.rights.forums {
+		if f.visible && f.mask.Has(right) {
+			return true
+		}
+	}
+	return false
+}
+
 // in are the rights in a forum.
 func (a *Actor) in(forum int64) forumRights { return a.rights.forums[forum] }
 
@@ -71,6 +90,19 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 		return nil, err
 	}
 	return &Actor{rights: access.of(0, []int64{access.guest})}, nil
+}
+
+// Adopt is an actor that another service on the same board has found, under the
+// options of this one.
+func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.User == nil {
+		return &Actor{rights: access.of(0, []int64{access.guest})}, nil
+	}
+	return &Actor{User: a.User, Token: a.Token, rights: access.of(a.User.ID, a.User.groups)}, nil
 }
 
 // Member is the actor for a member by id, without a token.
@@ -153,8 +185,8 @@ func orNull(n int64) *int64 {
 // logged notes a change by a moderator, and with it the use of a right that the
 // actor has only as an administrator.
 func (s *Service) logged(c conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
-	if f := a.in(forum); a.rights.admin && !f.natural.Has(right) {
-		detail = joinDetail("as administrator", detail)
+	if a.beyond(forum, right) {
+		detail = joinDetail(asAdministrator, detail)
 	}
 	_, err := c.exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		null(a.id()), action, null(forum), null(thread), null(post), detail, s.micros())

@@ -2,7 +2,6 @@ package board
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -102,7 +101,7 @@ func (s *Service) admit(c *rest.Call, route *rest.Route) error {
 	if err := a.blocked(s.micros()); err != nil {
 		return err
 	}
-	if err := s.offline(c.R.Context(), a); err != nil {
+	if err := a.offline(); err != nil {
 		return err
 	}
 	query := c.R.URL.Query()
@@ -114,22 +113,16 @@ func (s *Service) admit(c *rest.Call, route *rest.Route) error {
 	return nil
 }
 
-func (s *Service) offline(ctx context.Context, a *Actor) error {
-	off := s.options.Offline
-	if !off {
-		access, err := s.currentAccess(ctx)
-		if err != nil {
-			return err
-		}
-		off = access.offline
+func (a *Actor) offline() error {
+	set := a.rights.settings
+	switch {
+	case !set.Offline:
+	case !a.rights.board.Has(BoardViewOffline):
+		return set.offlineAnswer()
+	case !a.rights.natural.Has(BoardViewOffline):
+		a.looked(0)
 	}
-	if !off || a.rights.board.Has(BoardViewOffline) {
-		return nil
-	}
-	return &apierror.Error{
-		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
-		Message: "the board is offline for maintenance",
-	}
+	return nil
 }
 
 // envelope holds one thing, or of a list without pages.
@@ -147,8 +140,9 @@ func with(h handler) func(c *rest.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if raw, ok := answer.(rest.Raw); ok {
-			return raw, nil
+		switch answer := answer.(type) {
+		case nil, rest.Raw, http.Handler:
+			return answer, nil
 		}
 		var out bytes.Buffer
 		e := json.NewEncoder(&out)

@@ -58,7 +58,7 @@ func TestContract(t *testing.T) {
 		if thread = data[ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
 			t.Errorf("the guest's thread: %+v", thread)
 		}
-		if told := data[[]notificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
+		if told := data[[]NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
 			t.Errorf("notifications: %+v", told)
 		}
 
@@ -314,7 +314,7 @@ func TestModeration(t *testing.T) {
 		s.do("alice", "POST", thread+"/posts", `{"message":"My own reply"}`).want(201)
 		s.do("bob", "POST", thread+"/posts", `{"message":"Not my thread"}`).want(404)
 
-		queue := data[[]heldInfo](s.do("mod", "GET", "/moderation/queue", "").want(200))
+		queue := data[[]HeldInfo](s.do("mod", "GET", "/moderation/queue", "").want(200))
 		if len(queue) != 4 { // two of the fixture, the thread, the reply
 			t.Errorf("queue: %+v", queue)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -32,21 +33,32 @@ type Options struct {
 	HoldFirst int64
 	// NoFlood switches the flood control off.
 	NoFlood bool
+	// Keyring encrypts secrets in the database. Default: none.
+	Keyring func() (keyring.Keyring, error)
+	// Attachments is the folder of attached files. Default: the database.
+	Attachments string
 }
 
 // Service is a board. Web pages and the API call the same methods of it.
 type Service struct {
-	db      *store.DB
-	logger  *zap.Logger
-	now     func() time.Time
-	options Options
-
-	access   atomic.Pointer[access]
-	tokens   tokenCache
-	secret   atomic.Pointer[[]byte] // signs cursors
-	prepare  sync.Mutex
-	views    viewCounter
+	*shared
+	options  Options
+	access   atomic.Pointer[access] // its settings depend on the options
 	document document
+	files    fileStore // attachments
+}
+
+// shared is what all services on one board have in common, whatever their options.
+type shared struct {
+	db     *store.DB
+	logger *zap.Logger
+	now    func() time.Time
+
+	tokens  tokenCache
+	secret  atomic.Pointer[[]byte] // signs cursors and forms
+	prepare sync.Mutex
+	views   viewCounter
+	looks   lookCounter
 
 	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
 	cancel  context.CancelFunc
@@ -56,11 +68,18 @@ type Service struct {
 
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
+	ctx, cancel := context.WithCancel(context.Background())
+	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, ctx: ctx, cancel: cancel}}).With(options)
+}
+
+// With returns the same board with other options. Closing one closes all.
+func (s *Service) With(options Options) *Service {
 	if options.Realm == "" {
 		options.Realm = "board"
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Service{db: db, logger: logger, now: now, options: options, ctx: ctx, cancel: cancel}
+	with := &Service{shared: s.shared, options: options}
+	with.files = with.newFileStore(options.Attachments)
+	return with
 }
 
 // Ready makes sure that the board has what it starts with; the first call

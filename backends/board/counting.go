@@ -68,8 +68,8 @@ func (v *viewCounter) giveBack(by map[int64]int64) {
 
 // Flush writes the views and the uses of tokens that were counted in memory.
 func (s *Service) Flush(ctx context.Context) error {
-	views, uses := s.views.take(), s.tokens.taken()
-	if len(views)+len(uses) == 0 {
+	views, uses, looks := s.views.take(), s.tokens.taken(), s.looks.take()
+	if len(views)+len(uses)+len(looks) == 0 {
 		return nil
 	}
 	err := s.write(ctx, func(c conn) error {
@@ -84,10 +84,11 @@ func (s *Service) Flush(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return writeLooks(c, looks)
 	})
 	if err != nil {
 		s.views.giveBack(views)
+		s.looks.giveBack(looks)
 	}
 	return err
 }

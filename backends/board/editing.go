@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// editGrace is how long an author's edit leaves no note.
-const editGrace = 5 * time.Minute
-
 // Edited is what an edit came to.
 type Edited struct {
 	Post, Thread int64
@@ -18,7 +15,7 @@ type Edited struct {
 
 // Edit replaces the text of a post.
 func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, message, reason string) (done Edited, err error) {
-	body := s.compose(message)
+	body := compose(a.rights.settings, message)
 	reason, reasonErr := checkReason(reason)
 	err = s.write(ctx, func(c conn) error {
 		done = Edited{Post: id, Thread: inThread}
@@ -42,7 +39,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, messag
 		if body.err != nil || reasonErr != nil {
 			return first(body.err, reasonErr)
 		}
-		if err := checkWords(body.text, f.minWords, min(f.maxWords, wordsMost)); err != nil {
+		if err := checkWords(body.text, f.minWords, min(f.maxWords, a.rights.settings.WordsMost)); err != nil {
 			return err
 		}
 		filters, err := wordFilters(c)
@@ -70,14 +67,15 @@ func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing
 	if err != nil {
 		return err
 	}
+	set := a.rights.settings
 	// Within the grace an author's edit shows no note, but keeps one there is.
-	if a.owns(p.author) && now-p.created <= editGrace.Microseconds() {
+	if a.owns(p.author) && now-p.created <= set.EditGraceSeconds*time.Second.Microseconds() {
 		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
-			text, Render(text), renderVersion, bodyHash(text), t.id, p.id)
+			text, set.render(text), renderVersion, bodyHash(text), t.id, p.id)
 	} else {
 		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
-			text, Render(text), renderVersion, bodyHash(text), now, a.User.Name, note, t.id, p.id)
+			text, set.render(text), renderVersion, bodyHash(text), now, a.User.Name, note, t.id, p.id)
 	}
 	if err != nil {
 		return err
@@ -85,10 +83,23 @@ func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing
 	if err := index(c, p.id, p.number == 1, t.title, text); err != nil {
 		return err
 	}
-	if !a.owns(p.author) {
-		if err := s.logged(c, a, "post.edit", right, t.forum, t.id, p.id, reason); err != nil {
-			return err
+	if a.owns(p.author) {
+		staff := a.in(f.id).natural.Has(PostEditOthers)
+		if !staff && (t.locked || !f.open) {
+			right |= LockBypass
 		}
+		if !staff && s.windowPassed(a, p, now) {
+			right |= EditWindowBypass
+		}
+		err = s.used(c, a, "post.edit", right, t.forum, t.id, p.id)
+	} else {
+		err = s.logged(c, a, "post.edit", right, t.forum, t.id, p.id, reason)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+		return err
 	}
 	r := a.in(f.id)
 	holds := !r.mask.Has(ModerationBypass) && (r.restrict.Has(EditNeedsApproval) || w.holds(text)) || a.User.Moderated
@@ -125,19 +136,24 @@ func (s *Service) mayEdit(a *Actor, f *forum, t *thread, p *post, now int64) (Ma
 }
 
 func (s *Service) windowClosed(a *Actor, f *forum, p *post, now int64) bool {
+	return !a.may(f.id, EditWindowBypass) && s.windowPassed(a, p, now)
+}
+
+func (s *Service) windowPassed(a *Actor, p *post, now int64) bool {
 	window := a.rights.editWindow
-	return window != 0 && !a.may(f.id, EditWindowBypass) && now-p.created > window*time.Minute.Microseconds()
+	return window != 0 && now-p.created > window*time.Minute.Microseconds()
 }
 
 func (s *Service) spendEdit(c conn, a *Actor, f *forum, now int64) error {
-	if s.options.NoFlood || a.may(f.id, FloodBypass) {
+	set := a.rights.settings
+	if !set.Flood || a.may(f.id, FloodBypass) {
 		return nil
 	}
 	var full int64
 	if err := c.row("SELECT flood_edits FROM board_users WHERE id = ?"+c.lock(), a.id()).Scan(&full); err != nil {
 		return err
 	}
-	full, wait := floodEdits.take(full, now)
+	full, wait := every(set.EditsPerMinute, time.Minute).take(full, now)
 	if wait > 0 {
 		return flooded(wait)
 	}

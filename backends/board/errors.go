@@ -37,6 +37,16 @@ func badRequest(field, message string) error {
 	}
 }
 
+// fieldOf puts another field into a refusal of one field.
+func fieldOf(err error, field string) error {
+	e, ok := apierror.From(err)
+	if !ok || len(e.Details) != 1 {
+		return err
+	}
+	d := e.Details[0]
+	return &apierror.Error{Status: e.Status, Code: e.Code, Message: e.Message, Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}}}
+}
+
 func conflict(message string) error {
 	return apierror.New(http.StatusConflict, "conflict", "%s", message)
 }

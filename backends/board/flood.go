@@ -9,20 +9,11 @@ type bucket struct {
 	interval time.Duration
 }
 
-// The buckets of an author.
-var (
-	floodPosts      = bucket{5, 15 * time.Second}
-	floodPostsNew   = bucket{2, time.Minute}
-	floodEdits      = bucket{10, 6 * time.Second}
-	hourlyThreads   = bucket{10, 6 * time.Minute}
-	hourlyPosts     = bucket{60, time.Minute}
-	newMemberPosts  = int64(3) // fewer make a new member
-	newMemberLinks  = 2        // more hold the post
-	duplicateWithin = time.Minute
-)
-
 // take admits one event at now, where full is the state, or says how long to wait.
 func (b bucket) take(full, now int64) (next int64, wait time.Duration) {
+	if b.interval == 0 { // no limit
+		return full, 0
+	}
 	interval := b.interval.Microseconds()
 	full = max(full, now)
 	if late := full + interval - now - b.capacity*interval; late > 0 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// modes of a subscription.
-var modes = []string{"instant", "daily", "weekly", "none"}
+// Modes are those of a subscription.
+var Modes = []string{"instant", "daily", "weekly", "none"}
 
 func (s *Service) subscribe(c conn, a *Actor, thread int64, mode string) error {
 	_, err := c.exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
@@ -25,7 +25,7 @@ func (s *Service) Subscribe(ctx context.Context, a *Actor, thread int64, mode st
 		if !a.may(t.forum, ForumSubscribe) {
 			return forbidden("threadId", "no_permission", "you may not subscribe in this forum")
 		}
-		if !slices.Contains(modes, mode) {
+		if !slices.Contains(Modes, mode) {
 			return invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
 		return s.subscribe(c, a, thread, mode)
@@ -43,8 +43,8 @@ func (s *Service) Unsubscribe(ctx context.Context, a *Actor, thread int64) error
 	})
 }
 
-// subscription is a thread that a member follows.
-type subscription struct {
+// Subscription is a thread that a member follows.
+type Subscription struct {
 	thread    *thread
 	mode      string
 	createdAt int64
@@ -54,13 +54,13 @@ type subscription struct {
 const maxSubscriptions = 1000
 
 // Subscriptions lists the threads that the actor follows and sees.
-func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []subscription, err error) {
+func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []Subscription, err error) {
 	err = s.read(ctx, func(c conn) error {
 		list = nil
-		var all []subscription
+		var all []Subscription
 		err := c.all("SELECT "+threadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
 			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.id(), maxSubscriptions}, func(r row) error {
-			var sub subscription
+			var sub Subscription
 			t, err := scanThread(scanTail{r, []any{&sub.mode, &sub.createdAt}})
 			sub.thread = t
 			all = append(all, sub)
@@ -84,17 +84,28 @@ type scanTail struct {
 
 func (s scanTail) Scan(into ...any) error { return s.row.Scan(append(into, s.more...)...) }
 
-// notify tells those who follow the thread of a visible post. Who may not see
-// it any more when they look is not shown it then.
-func (s *Service) notify(c conn, a *Actor, t *thread, post int64) error {
-	_, err := c.exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
-		" SELECT user_id, 'reply', ?, ?, ?, ? FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' AND user_id <> ?",
-		t.id, post, a.User.Name, s.micros(), t.id, a.id())
-	return err
+// notify tells those who follow the thread of a visible post, and those who
+// follow the forum of one that starts a thread. Who may not see it any more when
+// they look is not shown it then.
+func (s *Service) notify(c conn, a *Actor, t *thread, post int64, starts bool) error {
+	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.id); err != nil || !starts {
+		return err
+	}
+	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.forum)
 }
 
-// notification tells a member of a post.
-type notification struct {
+func (s *Service) notifyFollowers(c conn, a *Actor, t *thread, post int64, kind, target string, id int64) error {
+	n, err := c.exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?",
+		kind, t.id, post, a.User.Name, s.micros(), target, id, a.id())
+	if err != nil || n == 0 {
+		return err
+	}
+	return s.queueMail(c, a, t.id, post, target, id)
+}
+
+// Notification tells a member of a post.
+type Notification struct {
 	id           int64
 	kind         string
 	thread, post int64
@@ -110,7 +121,7 @@ const (
 )
 
 // Notifications lists what the actor was told of and still sees, newest first.
-func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limit int) (list []notification, next int64, err error) {
+func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limit int) (list []Notification, next int64, err error) {
 	err = s.read(ctx, func(c conn) error {
 		list, next = nil, 0
 		last := after
@@ -118,9 +129,9 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 			last = math.MaxInt64
 		}
 		for range notificationBatches {
-			var batch []notification
+			var batch []Notification
 			err := c.all(notificationsOf().sql(c.db.Dialect()), []any{a.id(), last, notificationBatch}, func(r row) error {
-				var n notification
+				var n Notification
 				err := r.Scan(&n.id, &n.kind, &n.thread, &n.post, &n.actor, &n.created, &n.read)
 				batch = append(batch, n)
 				return err

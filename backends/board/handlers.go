@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -34,50 +35,19 @@ func (s *Service) getThreads(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	in, idErr := number(c.Path("forumId"))
-	var after position
-	if values, ok := c.R.URL.Query()["after"]; ok {
-		if after, ok = s.readCursor(in, values[0]); !ok {
-			return nil, badRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
-		}
-	}
 	if idErr != nil {
 		return nil, idErr
 	}
-	access, err := s.currentAccess(c.R.Context())
-	if err != nil {
-		return nil, err
+	after, given := c.R.URL.Query()["after"]
+	if given && after[0] == "" {
+		return nil, badRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
 	}
-	page := threadPage{Data: []ThreadInfo{}}
-	err = s.read(c.R.Context(), func(q conn) error {
-		f, err := forumFor(q, a, in)
-		if err != nil {
-			return err
-		}
-		if f.kind != "forum" {
-			return notFound()
-		}
-		if !a.may(in, ThreadView) {
-			return forbidden("forumId", "no_permission", "you may not read the threads of this forum")
-		}
-		list, more, err := s.threads(q, a, in, after, most)
-		if err != nil {
-			return err
-		}
-		noted, err := marksOf(q, a, list)
-		if err != nil {
-			return err
-		}
-		now := s.micros()
-		for _, t := range list {
-			page.Data = append(page.Data, viewThread(access, a, t, noted, now))
-		}
-		if more {
-			last := list[len(list)-1]
-			next := s.cursor(in, position{last.lastAt, last.id})
-			page.NextCursor = &next
-		}
-		return nil
-	})
+	page := threadPage{}
+	var next string
+	page.Data, next, err = s.Threads(c.R.Context(), a, in, strings.Join(after, ""), most)
+	if next != "" {
+		page.NextCursor = &next
+	}
 	return page, err
 }
 
@@ -122,25 +92,11 @@ func (s *Service) postThread(c *rest.Call, a *Actor) (any, error) {
 
 // thread reads the thread of the path.
 func (s *Service) thread(c *rest.Call, a *Actor) (ThreadInfo, error) {
-	var view ThreadInfo
 	id, err := number(c.Path("threadId"))
 	if err != nil {
-		return view, err
+		return ThreadInfo{}, err
 	}
-	access, err := s.currentAccess(c.R.Context())
-	if err != nil {
-		return view, err
-	}
-	err = s.read(c.R.Context(), func(q conn) error {
-		t, err := threadFor(q, a, id, "")
-		if err != nil {
-			return err
-		}
-		noted, err := marksOf(q, a, []*thread{t})
-		view = viewThread(access, a, t, noted, s.micros())
-		return err
-	})
-	return view, err
+	return s.Thread(c.R.Context(), a, id)
 }
 
 func (s *Service) getThread(c *rest.Call, a *Actor) (any, error) {
@@ -345,7 +301,8 @@ func (s *Service) patchThread(c *rest.Call, a *Actor) (any, error) {
 	return envelope{view}, err
 }
 
-type subscriptionInfo struct {
+// SubscriptionInfo is a thread that a member follows.
+type SubscriptionInfo struct {
 	ThreadID  int64   `json:"threadId"`
 	Mode      string  `json:"mode"`
 	Title     *string `json:"title"`
@@ -368,7 +325,7 @@ func (s *Service) putSubscription(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope{subscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
 }
 
 func (s *Service) deleteSubscription(c *rest.Call, a *Actor) (any, error) {
@@ -376,19 +333,25 @@ func (s *Service) deleteSubscription(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope{subscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
+}
+
+// Info is the subscription as clients see it.
+func (sub Subscription) Info() SubscriptionInfo {
+	return SubscriptionInfo{sub.thread.id, sub.mode, &sub.thread.title, wireTimeOrNull(sub.createdAt)}
 }
 
 func (s *Service) getSubscriptions(c *rest.Call, a *Actor) (any, error) {
 	list, err := s.Subscriptions(c.R.Context(), a)
-	views := make([]subscriptionInfo, 0, len(list))
+	views := make([]SubscriptionInfo, 0, len(list))
 	for _, sub := range list {
-		views = append(views, subscriptionInfo{sub.thread.id, sub.mode, &sub.thread.title, wireTimeOrNull(sub.createdAt)})
+		views = append(views, sub.Info())
 	}
 	return envelope{views}, err
 }
 
-type notificationInfo struct {
+// NotificationInfo tells a member of a post.
+type NotificationInfo struct {
 	ID            int64   `json:"id"`
 	Kind          string  `json:"kind"`
 	ThreadID      int64   `json:"threadId"`
@@ -397,6 +360,11 @@ type notificationInfo struct {
 	ActorUsername string  `json:"actorUsername"`
 	CreatedAt     string  `json:"createdAt"`
 	ReadAt        *string `json:"readAt"`
+}
+
+// Info is the notification as clients see it.
+func (n Notification) Info() NotificationInfo {
+	return NotificationInfo{n.id, n.kind, n.thread, n.title, n.post, n.actor, wireTime(n.created), wireTimeOrNull(n.read)}
 }
 
 // page is a list that goes on behind an id.
@@ -419,9 +387,9 @@ func (s *Service) getNotifications(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Notifications(c.R.Context(), a, after, most)
-	views := []notificationInfo{}
+	views := []NotificationInfo{}
 	for _, n := range list {
-		views = append(views, notificationInfo{n.id, n.kind, n.thread, n.title, n.post, n.actor, wireTime(n.created), wireTimeOrNull(n.read)})
+		views = append(views, n.Info())
 	}
 	return page{views, orNull(next)}, err
 }
@@ -455,13 +423,19 @@ func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
 	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
 }
 
-type memberInfo struct {
+// MemberInfo is a member as others see it.
+type MemberInfo struct {
 	UserID    int64  `json:"userId"`
 	Username  string `json:"username"`
 	Title     string `json:"title"`
 	Bio       string `json:"bio"`
 	PostCount int64  `json:"postCount"`
 	JoinedAt  string `json:"joinedAt"`
+}
+
+// Info is the member as others see it.
+func (u *User) Info() MemberInfo {
+	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, wireTime(u.JoinedAt)}
 }
 
 func (s *Service) getMember(c *rest.Call, a *Actor) (any, error) {
@@ -473,14 +447,18 @@ func (s *Service) getMember(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope{memberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, wireTime(u.JoinedAt)}}, nil
+	return envelope{u.Info()}, nil
 }
 
-type foundInfo struct {
+// FoundInfo is a post that was looked for.
+type FoundInfo struct {
 	ThreadTitle string   `json:"threadTitle"`
 	ForumID     int64    `json:"forumId"`
 	Post        PostInfo `json:"post"`
 }
+
+// Info is the post as clients see it.
+func (f Found) Info() FoundInfo { return FoundInfo{f.thread.title, f.thread.forum, viewPost(f.post)} }
 
 func (s *Service) getSearch(c *rest.Call, a *Actor) (any, error) {
 	after, most, err := pageOf(c)
@@ -492,9 +470,9 @@ func (s *Service) getSearch(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Search(c.R.Context(), a, SearchQuery{Text: c.Text("q"), Forum: in, Author: c.Text("author"), After: after, Limit: most})
-	views := []foundInfo{}
+	views := []FoundInfo{}
 	for _, f := range list {
-		views = append(views, foundInfo{f.thread.title, f.thread.forum, viewPost(f.post)})
+		views = append(views, f.Info())
 	}
 	return page{views, orNull(next)}, err
 }
@@ -516,11 +494,17 @@ func (s *Service) postReport(c *rest.Call, a *Actor) (any, error) {
 	return envelope{map[string]int64{"id": report, "postId": id}}, err
 }
 
-type heldInfo struct {
+// HeldInfo is a post that waits for approval.
+type HeldInfo struct {
 	Reason      string   `json:"reason"`
 	ThreadTitle string   `json:"threadTitle"`
 	ForumID     int64    `json:"forumId"`
 	Post        PostInfo `json:"post"`
+}
+
+// Info is the post as clients see it.
+func (h Held) Info() HeldInfo {
+	return HeldInfo{h.reason, h.thread.title, h.thread.forum, viewPost(h.post)}
 }
 
 func (s *Service) getQueue(c *rest.Call, a *Actor) (any, error) {
@@ -533,9 +517,9 @@ func (s *Service) getQueue(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Queue(c.R.Context(), a, in, after, most)
-	views := []heldInfo{}
+	views := []HeldInfo{}
 	for _, h := range list {
-		views = append(views, heldInfo{h.reason, h.thread.title, h.thread.forum, viewPost(h.post)})
+		views = append(views, h.Info())
 	}
 	return page{views, orNull(next)}, err
 }

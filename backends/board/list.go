@@ -21,7 +21,17 @@ func (l listing) sql(d store.Dialect) string {
 	if d == store.SQLite && l.index != "" {
 		from += " INDEXED BY " + l.index
 	}
-	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + " LIMIT ?"
+	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + limitSQL(d)
+}
+
+// limitSQL is LIMIT with a placeholder. SQLite plans a statement anew each time
+// that its bare limit is bound, which costs more than to run it; a sum it does
+// not look into.
+func limitSQL(d store.Dialect) string {
+	if d == store.SQLite {
+		return " LIMIT ? + 0"
+	}
+	return " LIMIT ?"
 }
 
 const (
@@ -67,6 +77,14 @@ func queueOfForum() listing {
 	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
 }
 
+// postsWithWords has the arguments words, id, limit.
+func postsWithWords(d store.Dialect) listing {
+	if d == store.Postgres {
+		return listing{"w.post_id", "board_search w", "", "w.words @@ plainto_tsquery('simple', ?) AND w.post_id < ?", "w.post_id DESC"}
+	}
+	return listing{"w.rowid", "board_search w", "", "w.board_search MATCH ? AND w.rowid < ?", "w.rowid DESC"}
+}
+
 // notificationsOf has the arguments user, id, limit.
 func notificationsOf() listing {
 	return listing{
@@ -76,11 +94,13 @@ func notificationsOf() listing {
 }
 
 // every statement of a list, for the test of their plans.
-func everyListing() map[string]listing {
+func everyListing(d store.Dialect) map[string]listing {
 	all := map[string]listing{
+		"posts with words":                         postsWithWords(d),
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
 		"queue":                                    queueOfForum(),
+		"open reports":                             openReports(),
 		"notifications":                            notificationsOf(),
 		"sticky threads":                           stickyThreads("= 0"),
 	}
@@ -88,6 +108,7 @@ func everyListing() map[string]listing {
 		all["threads of a forum "+shows] = threadsOfForum(shows)
 		all["threads of an author "+shows] = threadsOfAuthor(shows)
 		all["posts of a thread "+shows] = postsOfThread(shows)
+		all["posts of a thread, backwards "+shows] = postsBefore(shows)
 	}
 	return all
 }

@@ -28,7 +28,17 @@ const (
 
 // Render turns Markdown into HTML that is safe to put into a page. What nests
 // too deep or grows too large is shown as it was written.
-func Render(markdown string) string {
+func Render(markdown string) string { return render(markdown, renderer().policy) }
+
+// render renders by the setting of images.
+func (s *Settings) render(markdown string) string {
+	if s.Images {
+		return Render(markdown)
+	}
+	return render(markdown, renderer().plain)
+}
+
+func render(markdown string, policy *bluemonday.Policy) string {
 	if nestsDeep(markdown) {
 		return verbatim(markdown)
 	}
@@ -42,7 +52,7 @@ func Render(markdown string) string {
 	if err := tools.markdown.Renderer().Render(out, source, tree); err != nil {
 		return verbatim(markdown)
 	}
-	return string(tools.policy.SanitizeBytes(out.Bytes()))
+	return string(policy.SanitizeBytes(out.Bytes()))
 }
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
@@ -50,6 +60,7 @@ func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markd
 type tools struct {
 	markdown goldmark.Markdown
 	policy   *bluemonday.Policy
+	plain    *bluemonday.Policy // without images
 }
 
 var renderer = sync.OnceValue(func() *tools {
@@ -61,12 +72,13 @@ var renderer = sync.OnceValue(func() *tools {
 			),
 			goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(linkMarks{}, 100))),
 		),
-		policy: policy(),
+		policy: policy(true),
+		plain:  policy(false),
 	}
 })
 
 // policy lists what may be left of rendered Markdown.
-func policy() *bluemonday.Policy {
+func policy(images bool) *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code", "em", "strong", "del",
 		"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
@@ -77,8 +89,10 @@ func policy() *bluemonday.Policy {
 	p.AllowAttrs("checked", "disabled").OnElements("input")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowAttrs("rel").Matching(regexp.MustCompile("^" + linkRel + "$")).OnElements("a")
-	p.AllowAttrs("src").Matching(regexp.MustCompile(`^https://`)).OnElements("img")
-	p.AllowAttrs("alt", "title").OnElements("img")
+	if images {
+		p.AllowAttrs("src").Matching(regexp.MustCompile(`^https://`)).OnElements("img")
+		p.AllowAttrs("alt", "title").OnElements("img")
+	}
 	p.AllowURLSchemes("http", "https", "mailto")
 	p.RequireParseableURLs(true)
 	p.AllowRelativeURLs(false)
@@ -176,6 +190,6 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 // links counts what looks like a link.
-func links(markdown string) int {
-	return strings.Count(markdown, "://") + strings.Count(markdown, "www.") + strings.Count(markdown, "](mailto:")
+func links(markdown string) int64 {
+	return int64(strings.Count(markdown, "://") + strings.Count(markdown, "www.") + strings.Count(markdown, "](mailto:"))
 }

@@ -171,62 +171,6 @@ func maskOfAll(t *testing.T) (all Mask) {
 	return all
 }
 
-// TestPlans holds every list to its index: no scan, no sort, no temporary table.
-func TestPlans(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
-		explain := "EXPLAIN QUERY PLAN "
-		bad := []string{"SCAN", "TEMP B-TREE"}
-		var settings []string
-		if db.Dialect() == store.Postgres {
-			// A table of a few rows would be scanned; the question is whether the
-			// index can give the rows in order.
-			explain, bad = "EXPLAIN (FORMAT JSON) ", []string{"Seq Scan", `"Sort"`, "Bitmap"}
-			settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
-		}
-		for name, l := range everyListing() {
-			statement := l.sql(db.Dialect())
-			args := make([]any, strings.Count(statement, "?"))
-			for i := range args {
-				args[i] = 1
-			}
-			err := s.service.write(t.Context(), func(c conn) error {
-				for _, setting := range settings {
-					if _, err := c.exec(setting); err != nil {
-						return err
-					}
-				}
-				var plan strings.Builder
-				err := c.all(explain+statement, args, func(r row) error {
-					var line string
-					var skip any
-					var err error
-					if db.Dialect() == store.Postgres {
-						err = r.Scan(&line)
-					} else {
-						err = r.Scan(&skip, &skip, &skip, &line)
-					}
-					plan.WriteString(line + "\n")
-					return err
-				})
-				for _, word := range bad {
-					if strings.Contains(plan.String(), word) {
-						t.Errorf("%s: %s in\n%s", name, word, plan.String())
-					}
-				}
-				if plan.Len() == 0 {
-					t.Errorf("%s: no plan", name)
-				}
-				return err
-			})
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
-}
-
 // FuzzBody: no body makes the reader fail other than by a refusal.
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{"a":{"b":[1,2,{"c":null}]}}`, `[`, `{"a":1,"a":2}`, `{}{}`, `"x"`, "", "]", `{"a":1}]`} {

@@ -49,7 +49,10 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 	if err := lastOfThread(c, t); err != nil {
 		return err
 	}
-	return lastOfForum(c, t.forum)
+	if err := lastOfForum(c, t.forum); err != nil {
+		return err
+	}
+	return s.emitSettled(c, t, p, from, reason)
 }
 
 // lastOfThread finds the last visible post of a thread anew; a thread without
@@ -96,15 +99,9 @@ func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64) (cha
 		if err != nil {
 			return err
 		}
-		own := a.owns(p.author) && a.may(t.forum, PostDeleteOwn)
-		switch {
-		case a.may(t.forum, PostDeleteOthers):
-		case !own, p.number == 1 && t.replies > 0:
-			return forbidden("postId", "no_permission", "you may not delete this post")
-		case t.locked && !a.may(t.forum, LockBypass):
-			return forbidden("threadId", "thread_locked", "this thread is locked")
-		case !f.open && !a.may(t.forum, LockBypass):
-			return forbidden("threadId", "forum_closed", "this forum is closed")
+		right, err := mayDelete(a, f, t, p)
+		if err != nil {
+			return err
 		}
 		if err := a.suspended(s.micros()); err != nil {
 			return err
@@ -113,16 +110,30 @@ func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64) (cha
 			return nil
 		}
 		changed = true
-		right := PostDeleteOthers
-		if own {
-			right = PostDeleteOwn
-		}
 		if err := s.logged(c, a, "post.delete", right, t.forum, t.id, p.id, ""); err != nil {
 			return err
 		}
 		return s.settle(c, t, p, deleted, "")
 	})
 	return changed, err
+}
+
+// mayDelete tells by which right the actor may delete a post that it sees.
+func mayDelete(a *Actor, f *forum, t *thread, p *post) (Mask, error) {
+	own := a.owns(p.author) && a.may(t.forum, PostDeleteOwn)
+	switch {
+	case a.may(t.forum, PostDeleteOthers):
+	case !own, p.number == 1 && t.replies > 0:
+		return 0, forbidden("postId", "no_permission", "you may not delete this post")
+	case t.locked && !a.may(t.forum, LockBypass):
+		return 0, forbidden("threadId", "thread_locked", "this thread is locked")
+	case !f.open && !a.may(t.forum, LockBypass):
+		return 0, forbidden("threadId", "forum_closed", "this forum is closed")
+	}
+	if own {
+		return PostDeleteOwn, nil
+	}
+	return PostDeleteOthers, nil
 }
 
 // Settled is where a post went.
@@ -148,6 +159,11 @@ func (s *Service) Reject(ctx context.Context, a *Actor, id int64, reason string)
 func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, right Mask, action, reason string) (done Settled, err error) {
 	reason, reasonErr := checkReason(reason)
 	err = s.write(ctx, func(c conn) error {
+		if from == deleted {
+			if err := unarchive(c, id); err != nil {
+				return err
+			}
+		}
 		t, p, err := postByID(c, a, id, c.lock())
 		if err != nil {
 			return err
@@ -172,7 +188,7 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 		if !wasHeld || to != visible || t.visibility != visible {
 			return nil
 		}
-		return s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id) // what was withheld
+		return s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1) // what was withheld
 	})
 	return done, err
 }
@@ -187,24 +203,9 @@ type Held struct {
 // Queue lists held posts, oldest first, of one forum or (0) of all in which the
 // actor may approve.
 func (s *Service) Queue(ctx context.Context, a *Actor, in, after int64, limit int) (list []Held, next int64, err error) {
-	access, err := s.currentAccess(ctx)
+	forums, err := s.moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
-	}
-	var forums []int64
-	for _, id := range access.order {
-		if f := a.in(id); f.visible && f.mask.Has(ContentApprove) && (in == 0 || in == id) {
-			forums = append(forums, id)
-		}
-	}
-	if in != 0 && len(forums) == 0 {
-		if !a.in(in).visible {
-			return nil, 0, notFound()
-		}
-		return nil, 0, forbidden("forum", "no_permission", "you may not approve in this forum")
-	}
-	if in == 0 && len(forums) == 0 {
-		return nil, 0, forbidden("forum", "no_permission", "you may not approve in any forum")
 	}
 	err = s.read(ctx, func(c conn) error {
 		list, next, err = queue(c, a, forums, after, limit)
@@ -325,7 +326,7 @@ func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change Thread
 
 func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
 	if change.Title != nil {
-		title, err := checkTitle(*change.Title)
+		title, err := a.rights.settings.checkTitle(*change.Title)
 		if err != nil {
 			return err
 		}
@@ -394,8 +395,13 @@ func move(c conn, t *thread, to int64) error {
 	if _, err := c.exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.id); err != nil {
 		return err
 	}
-	if _, err := c.exec("UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)", to, t.id); err != nil {
-		return err
+	for _, statement := range []string{
+		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
+		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)", // for the moderators there
+	} {
+		if _, err := c.exec(statement, to, t.id); err != nil {
+			return err
+		}
 	}
 	if t.visibility == visible {
 		for id, sign := range map[int64]int64{from: -1, to: 1} {

@@ -45,10 +45,13 @@ type Posted struct {
 	Visibility int64  `json:"visibility"`
 }
 
+// Held reports whether it waits for approval.
+func (p Posted) Held() bool { return p.Visibility == unapproved }
+
 // StartThread starts a thread in a forum.
 func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request NewThread, once Once) (Posted, error) {
-	title, titleErr := checkTitle(request.Title)
-	body := s.compose(request.Message)
+	title, titleErr := a.rights.settings.checkTitle(request.Title)
+	body := compose(a.rights.settings, request.Message)
 	access, err := s.currentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
@@ -71,8 +74,8 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err != nil {
 			return done, err
 		}
-		if w.visibility == visible && w.holds(title) && !a.may(f.id, ModerationBypass) {
-			w.visibility, w.held = unapproved, "word_filter"
+		if w.visibility == visible && w.holds(title) {
+			w.hold(a.in(f.id).mask, "word_filter")
 		}
 		title := w.filter(title)
 		t := &thread{
@@ -89,13 +92,20 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err != nil {
 			return done, err
 		}
+		w.rights |= ForumView | ThreadPost
+		if !f.open || !f.allowThreads {
+			w.rights |= LockBypass
+		}
+		if err := s.used(c, a, "thread.post", w.rights, f.id, t.id, p); err != nil {
+			return done, err
+		}
 		return Posted{t.id, p, t.slug, t.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
 	})
 }
 
 // Reply answers in a thread.
 func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewReply, once Once) (Posted, error) {
-	body := s.compose(request.Message)
+	body := compose(a.rights.settings, request.Message)
 	return s.once(ctx, a, once, func(c conn) (done Posted, err error) {
 		// Holding the thread makes its posts visible in the order of their ids.
 		t, err := threadFor(c, a, in, c.lock())
@@ -118,6 +128,13 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 		}
 		p, err := s.insert(c, a, t, w)
 		if err != nil {
+			return done, err
+		}
+		w.rights |= ThreadView | ReplyPost
+		if !f.open || !f.allowReplies || t.locked {
+			w.rights |= LockBypass
+		}
+		if err := s.used(c, a, "reply.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.id, Post: p, Visibility: w.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
@@ -169,12 +186,12 @@ type composed struct {
 	err        error
 }
 
-func (s *Service) compose(message string) composed {
-	text, err := checkMessage(message)
+func compose(set *Settings, message string) composed {
+	text, err := set.checkMessage(message)
 	if err != nil {
 		return composed{err: err}
 	}
-	return composed{text: text, html: Render(text)} // not in the transaction: others wait for it
+	return composed{text: text, html: set.render(text)} // not in the transaction: others wait for it
 }
 
 // writing is a post that the rules let pass.
@@ -184,6 +201,7 @@ type writing struct {
 	now        int64
 	visibility int64
 	held       string // why
+	rights     Mask   // by which it passes
 	filters    []wordFilter
 }
 
@@ -192,7 +210,8 @@ type writing struct {
 func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
 	w = writing{text: body.text, html: body.html, now: s.micros()}
 	starts := t == nil
-	if err := checkWords(w.text, f.minWords, min(f.maxWords, wordsMost)); err != nil {
+	set := a.rights.settings
+	if err := checkWords(w.text, f.minWords, min(f.maxWords, set.WordsMost)); err != nil {
 		return w, err
 	}
 	if w.filters, err = wordFilters(c); err != nil {
@@ -200,7 +219,7 @@ func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (
 	}
 	bad := w.holds(w.text)
 	if w.text = w.filter(w.text); w.text != body.text {
-		w.html = Render(w.text)
+		w.html = set.render(w.text)
 	}
 	w.hash = bodyHash(w.text)
 	if t != nil {
@@ -215,8 +234,8 @@ func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (
 	if err != nil {
 		return w, err
 	}
-	if !s.options.NoFlood && !a.may(f.id, FloodBypass) {
-		if err := spend(&buckets, f, posts, starts, w.now); err != nil {
+	if set.Flood && !a.may(f.id, FloodBypass) {
+		if err := set.spend(&buckets, f, posts, starts, w.now); err != nil {
 			return w, err
 		}
 		if err := withinDay(c, a, w.now); err != nil {
@@ -227,29 +246,35 @@ func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (
 			return w, err
 		}
 	}
-	if w.held = s.heldBecause(a, f, w, posts, moderated != 0, starts, bad); w.held != "" {
-		w.visibility = unapproved
+	if moderated != 0 {
+		w.hold(0, "author_moderated")
+	} else if why := heldBecause(a, f, w, posts, starts, bad); why != "" {
+		w.hold(a.in(f.id).mask, why)
 	}
 	return w, nil
 }
 
-// spend takes one event from each bucket.
-func spend(full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
-	flood := floodPosts
-	if posts < newMemberPosts {
-		flood = floodPostsNew
+// hold sends a post to the queue, unless the author passes by it.
+func (w *writing) hold(mask Mask, why string) {
+	if mask.Has(ModerationBypass) {
+		w.rights |= ModerationBypass
+		return
 	}
+	w.visibility, w.held = unapproved, why
+}
+
+// spend takes one event from each bucket.
+func (s *Settings) spend(full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
+	flood := s.floodFor(posts)
 	if f.floodSeconds.Valid {
 		flood.interval = time.Duration(f.floodSeconds.Int64) * time.Second
 	}
 	var waits [3]time.Duration
-	if flood.interval > 0 {
-		full[0], waits[0] = flood.take(full[0], now)
-	}
+	full[0], waits[0] = flood.take(full[0], now)
 	if starts {
-		full[1], waits[1] = hourlyThreads.take(full[1], now)
+		full[1], waits[1] = every(s.ThreadsPerHour, time.Hour).take(full[1], now)
 	}
-	full[2], waits[2] = hourlyPosts.take(full[2], now)
+	full[2], waits[2] = every(s.PostsPerHour, time.Hour).take(full[2], now)
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
 		return flooded(wait)
 	}
@@ -272,25 +297,22 @@ func withinDay(c conn, a *Actor, now int64) error {
 	return nil
 }
 
-// heldBecause is why a post goes to the queue; empty: it does not.
-func (s *Service) heldBecause(a *Actor, f *forum, w writing, posts int64, moderated, starts, bad bool) string {
-	r := a.in(f.id)
+// heldBecause is why a post of an author who does not pass by the queue goes
+// there; empty: it does not.
+func heldBecause(a *Actor, f *forum, w writing, posts int64, starts, bad bool) string {
+	r, set := a.in(f.id), a.rights.settings
 	restricted := ReplyNeedsApproval
 	if starts {
 		restricted = ThreadNeedsApproval
 	}
 	switch {
-	case moderated:
-		return "author_moderated"
-	case r.mask.Has(ModerationBypass):
-		return ""
 	case starts && f.moderateThreads, !starts && f.moderatePosts:
 		return "forum_moderated"
 	case r.restrict.Has(restricted):
 		return "group_moderated"
-	case posts < s.options.HoldFirst:
+	case posts < set.HoldFirst:
 		return "first_posts"
-	case posts < newMemberPosts && links(w.text) > newMemberLinks:
+	case posts < set.NewMemberPosts && links(w.text) > set.NewMemberLinks:
 		return "links"
 	case bad:
 		return "word_filter"
@@ -303,7 +325,7 @@ func duplicate(c conn, a *Actor, t *thread, w writing) error {
 	var n int
 	err := c.row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
-		a.id(), t.id, w.now-duplicateWithin.Microseconds(), w.hash).Scan(&n)
+		a.id(), t.id, w.now-a.rights.settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
 	if err == nil && n > 0 {
 		return invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}
@@ -349,10 +371,14 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 		_, err = c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + 1, last_post_id = ?, last_thread_id = ?, last_post_at = ? WHERE id = ?",
 			boolean(starts), id, t.id, max(w.now, t.lastAt), t.forum)
 		if err == nil {
-			err = s.notify(c, a, t, id)
+			err = s.notify(c, a, t, id, starts)
 		}
 	}
 	if err != nil {
+		return 0, err
+	}
+	p := &post{id: id, number: t.next, author: a.id(), authorName: a.User.Name, visibility: w.visibility}
+	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
 	_, err = c.exec("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
@@ -434,6 +460,9 @@ func first(errs ...error) error {
 			continue
 		}
 		all.Details = append(all.Details, e.Details...)
+	}
+	if all == nil {
+		return nil
 	}
 	return all
 }

@@ -8,12 +8,13 @@ import (
 
 // The tags of the documentation.
 const (
-	tagForums     = "Forums"
-	tagThreads    = "Threads"
-	tagPosts      = "Posts"
-	tagMembers    = "Members"
-	tagModeration = "Moderation"
-	tagDocument   = "Document"
+	tagForums      = "Forums"
+	tagThreads     = "Threads"
+	tagPosts       = "Posts"
+	tagMembers     = "Members"
+	tagModeration  = "Moderation"
+	tagAttachments = "Attachments"
+	tagDocument    = "Document"
 )
 
 // The scopes of the table.
@@ -120,7 +121,7 @@ func (s *Service) Routes() []rest.Route {
 		{10, rest.Route{
 			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch), Answer: "FoundPage",
 			Query: []rest.Param{
-				{Name: "q", Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},
+				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},
 				forumParam,
 				{Name: "author", Schema: `{"type":"string"}`, Description: "Only posts of this member."},
 				limitParam, afterParam,
@@ -147,6 +148,26 @@ func (s *Service) Routes() []rest.Route {
 			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: with(s.restore), Answer: "SettledPost",
 			Summary: "Bring a deleted post back",
 		}},
+
+		{1, rest.Route{
+			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachments), Answer: "AttachmentList",
+			Summary: "List the files at a post", Description: "In the order in which they were attached.",
+		}},
+		{5, rest.Route{
+			Method: "POST", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsWrite, Serve: with(s.postAttachment), BodyMedia: "*/*",
+			Answer: "AttachmentAnswer", Status: http.StatusCreated,
+			Query:   []rest.Param{{Name: "name", Schema: `{"type":"string"}`, Description: "The name of the file. Its extension must agree with the content.", Required: true}},
+			Summary: "Attach a file to a post", Description: "The body is the content of the file.",
+		}},
+		{5, rest.Route{
+			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsWrite, Serve: with(s.deleteAttachment),
+			Summary: "Remove a file from a post",
+		}},
+		{1, rest.Route{
+			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachment), Media: mediaTypes(),
+			Also:    []int{http.StatusPartialContent},
+			Summary: "Download a file", Description: "Ranges and conditional requests are answered as in RFC 9110.",
+		}},
 	}
 	routes := make([]rest.Route, len(table))
 	for i, e := range table {
@@ -166,7 +187,7 @@ type entry struct {
 // refusals are the statuses that a route has beside those of every route.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
-		return []int{http.StatusInternalServerError}
+		return []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none
 	}
 	list := []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError}
 	switch r.Method {

@@ -12,7 +12,7 @@ import (
 // The names of settings.
 const (
 	settingSecret  = "cursor_secret"
-	settingOffline = "offline" // "1": the board is closed
+	settingOffline = "offline"
 )
 
 // setup gives an empty database what a board starts with (the groups, a

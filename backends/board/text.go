@@ -9,28 +9,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of texts, in characters.
+// Bounds of texts, in characters. Those of titles and messages are settings.
 const (
-	titleLeast, titleMost     = 3, 120
-	messageLeast, messageMost = 2, 30_000
-	reasonMost                = 200
-	slugMost                  = 60
-	wordsMost                 = 5_000
+	reasonMost = 200
+	slugMost   = 60
+	wordsMost  = 10_000 // words; forums and settings allow fewer
 )
 
 // normal trims a text and brings it into the one form that is stored (NFC).
 func normal(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
 
-func checkTitle(text string) (string, error) {
+func (s *Settings) checkTitle(text string) (string, error) {
 	text = normal(text)
-	n := utf8.RuneCountInString(text)
+	n := int64(utf8.RuneCountInString(text))
 	switch {
 	case strings.ContainsFunc(text, forbiddenInLine):
 		return "", invalid("title", "control_character", "the title must be one line without control characters")
-	case n < titleLeast:
-		return "", invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", titleLeast))
-	case n > titleMost:
-		return "", invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed", n, titleMost))
+	case n < s.TitleLeast:
+		return "", invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", s.TitleLeast))
+	case n > s.TitleMost:
+		return "", invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed", n, s.TitleMost))
 	case words(text) == 0:
 		return "", invalid("title", "no_words", "the title must have a word")
 	}
@@ -39,18 +37,18 @@ func checkTitle(text string) (string, error) {
 
 // checkMessage checks the text of a post by the board's rules; those of a forum
 // come on top.
-func checkMessage(text string) (string, error) {
+func (s *Settings) checkMessage(text string) (string, error) {
 	text = normal(strings.ReplaceAll(text, "\r\n", "\n"))
-	n := utf8.RuneCountInString(text)
+	n := int64(utf8.RuneCountInString(text))
 	switch {
 	case strings.ContainsFunc(text, forbiddenInText):
 		return "", invalid("message", "control_character", "the message must not have control characters")
-	case n < messageLeast:
-		return "", invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters", messageLeast))
-	case n > messageMost:
-		return "", invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed", n, messageMost))
+	case n < s.MessageLeast:
+		return "", invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters", s.MessageLeast))
+	case n > s.MessageMost:
+		return "", invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed", n, s.MessageMost))
 	}
-	return text, checkWords(text, 1, wordsMost)
+	return text, checkWords(text, 1, s.WordsMost)
 }
 
 func checkWords(text string, least, most int64) error {
@@ -134,4 +132,7 @@ func slug(text string) string {
 }
 
 // fold is a name as it is compared: look-alikes by case and width are one.
-func fold(name string) string { return strings.ToLower(norm.NFKC.String(normal(name))) }
+func fold(name string) string { return storable(strings.ToLower(norm.NFKC.String(normal(name)))) }
+
+// storable is a text that is looked for; PostgreSQL takes no U+0000.
+func storable(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }

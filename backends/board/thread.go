@@ -62,7 +62,7 @@ type forum struct {
 }
 
 const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
-	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 5000), f.thread_count, f.post_count, COALESCE(f.last_post_at, 0)"
+	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000), f.thread_count, f.post_count, COALESCE(f.last_post_at, 0)"
 
 func scanForum(r row) (*forum, error) {
 	f := new(forum)
@@ -96,9 +96,17 @@ func scanPost(r row) (*post, error) {
 
 // forumFor reads a forum that the actor sees.
 func forumFor(c conn, a *Actor, id int64) (*forum, error) {
-	if !a.in(id).visible {
+	f := a.in(id)
+	if !f.visible {
 		return nil, notFound()
 	}
+	if !f.seen {
+		a.looked(id)
+	}
+	return readForum(c, id)
+}
+
+func readForum(c conn, id int64) (*forum, error) {
 	f, err := scanForum(c.row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
 	return f, none(err)
 }
@@ -145,16 +153,26 @@ func postByID(c conn, a *Actor, id int64, lock string) (*thread, *post, error) {
 // what is asked for, the thread itself or a post of it.
 func (a *Actor) sees(forum, owner, author, visibility int64) bool {
 	f := a.in(forum)
-	if !f.visible || !f.mask.Has(ThreadView) || !f.mask.Has(ThreadViewOthers) && !a.owns(owner) {
+	if !a.admits(f.visible, f.mask, owner, author, visibility) {
+		return false
+	}
+	if a.rights.admin && !a.admits(f.seen, f.natural, owner, author, visibility) {
+		a.looked(forum)
+	}
+	return true
+}
+
+func (a *Actor) admits(seen bool, mask Mask, owner, author, visibility int64) bool {
+	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.owns(owner) {
 		return false
 	}
 	switch visibility {
 	case visible:
 		return true
 	case unapproved:
-		return a.owns(author) || f.mask&(ContentViewUnapproved|ContentApprove) != 0
+		return a.owns(author) || mask&(ContentViewUnapproved|ContentApprove) != 0
 	}
-	return f.mask.Has(ContentViewDeleted)
+	return mask.Has(ContentViewDeleted)
 }
 
 // shows are the visibilities that a moderator sees in lists, as SQL. They are

@@ -29,8 +29,6 @@ const (
 	TokenTTL = 4 * time.Second
 	// maxCachedTokens bounds the cache.
 	maxCachedTokens = 20_000
-	// maxTokens is how many a member may have at a time.
-	maxTokens = 10
 )
 
 // Token is what narrows an actor.
@@ -198,21 +196,29 @@ type TokenRequest struct {
 
 // IssueToken makes a token and returns its text, which is not kept.
 func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (text string, err error) {
+	if err := checkToken(r); err != nil {
+		return "", err
+	}
+	err = s.write(ctx, func(c conn) error {
+		text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes))
+		return err
+	})
+	return text, err
+}
+
+// checkToken checks what a token is asked to be.
+func checkToken(r TokenRequest) error {
 	scopes := scopesOf(r.Scopes)
 	name := normal(r.Name)
 	switch n := utf8.RuneCountInString(name); {
 	case len(scopes) == 0 || len(scopes) != len(r.Scopes):
-		return "", invalid("scopes", "unknown", "scopes must be some of "+strings.Join(Scopes, " "))
+		return invalid("scopes", "unknown", "scopes must be some of "+strings.Join(Scopes, " "))
 	case n == 0 || n > 80 || strings.ContainsFunc(name, forbiddenInLine):
-		return "", invalid("name", "length", "a token needs a name of 1 to 80 characters")
+		return invalid("name", "length", "a token needs a name of 1 to 80 characters")
 	case r.Days < 0 || r.Days > 3650:
-		return "", invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
+		return invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
 	}
-	err = s.write(ctx, func(c conn) error {
-		text, err = s.issue(c, r, name, scopes)
-		return err
-	})
-	return text, err
+	return nil
 }
 
 func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (string, error) {
@@ -229,8 +235,12 @@ func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (s
 	if err != nil {
 		return "", err
 	}
-	if active >= maxTokens {
-		return "", invalid("user", "too_many", "the member has 10 tokens already; revoke one first")
+	set, err := loadSettings(c, defaultSettings(s.options))
+	if err != nil {
+		return "", err
+	}
+	if active >= set.TokensMost {
+		return "", invalid("user", "too_many", "the member has "+itoa(active)+" valid tokens already; revoke one first")
 	}
 	text, lookup, hash := newToken()
 	expires := int64(0)

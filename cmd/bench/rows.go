@@ -30,6 +30,7 @@ var rows = []row{
 	{"l", "75 KB request with 24 tools, translated", toolsRow},
 	{"m", "reports over a usage log in SQLite", usageReportRow},
 	{"n", "run events in SQLite, and queries over them", runEventsRow},
+	{"o", "board in SQLite and PostgreSQL", boardRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

@@ -199,6 +199,9 @@ func (c *Call) write(w http.ResponseWriter, answer any) error {
 	case nil:
 		w.WriteHeader(http.StatusNoContent)
 		return nil
+	case http.Handler:
+		a.ServeHTTP(w, c.R)
+		return nil
 	case Raw:
 		kind, text = a.Type, a.Data
 		if a.Name != "" {

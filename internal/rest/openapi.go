@@ -24,6 +24,8 @@ type Document struct {
 	Server string
 	// PathSchema is JSON Schema of the parameters in paths. Default: text.
 	PathSchema string
+	// PlainErrors tells that refusals may be plain text as well.
+	PlainErrors bool
 	// Extra are path items, JSON, of what is served beside the table.
 	Extra map[string]json.RawMessage
 }
@@ -92,13 +94,20 @@ func (d Document) operation(r *Route) (object, error) {
 		if !json.Valid([]byte(p.Schema)) {
 			return nil, fmt.Errorf("the schema of %s is not JSON", p.Name)
 		}
-		params = append(params, object{"name": p.Name, "in": "query", "description": p.Description, "schema": json.RawMessage(p.Schema)})
+		param := object{"name": p.Name, "in": "query", "description": p.Description, "schema": json.RawMessage(p.Schema)}
+		if p.Required {
+			param["required"] = true
+		}
+		params = append(params, param)
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
 	if r.Body != "" {
 		op["requestBody"] = object{"required": !r.OptionalBody, "content": content("application/json", r.Body)}
+	}
+	if r.BodyMedia != "" {
+		op["requestBody"] = object{"required": true, "content": object{r.BodyMedia: object{}}}
 	}
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
@@ -107,7 +116,11 @@ func (d Document) operation(r *Route) (object, error) {
 		case r.Answer != "":
 			answer["content"] = content("application/json", r.Answer)
 		case r.Media != "":
-			answer["content"] = object{r.Media: object{"schema": object{"type": "string"}}}
+			media := make(object)
+			for kind := range strings.SplitSeq(r.Media, ",") {
+				media[kind] = object{"schema": object{"type": "string"}}
+			}
+			answer["content"] = media
 		}
 		if r.Media != "" && r.Answer != "" {
 			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
@@ -118,13 +131,18 @@ func (d Document) operation(r *Route) (object, error) {
 	if !r.Guest || r.Scope != "" {
 		refusals = append(refusals, http.StatusUnauthorized)
 	}
-	if r.Body != "" {
+	if r.Body != "" || r.BodyMedia != "" {
 		refusals = append(refusals, http.StatusRequestEntityTooLarge)
 	}
 	for _, status := range refusals {
-		if !slices.Contains(r.Also, status) {
-			answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": content("application/json", "Error")}
+		if slices.Contains(r.Also, status) {
+			continue
 		}
+		body := content("application/json", "Error")
+		if d.PlainErrors {
+			body["text/plain"] = object{"schema": object{"type": "string"}}
+		}
+		answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": body}
 	}
 	op["responses"] = answers
 	return op, nil

@@ -34,19 +34,23 @@ type Route struct {
 	Query []Param
 	// Body and Answer name schemas of the document; empty: there is none.
 	Body, Answer string
+	// BodyMedia is the type of a body that is not JSON; any: */*.
+	BodyMedia string
 	// OptionalBody lets a request leave its body away.
 	OptionalBody bool
 	// Status of success. Default: 200, or 204 where there is no Answer.
 	Status int
 	// Also lists further statuses of success with the same Answer.
 	Also []int
-	// Media is the type of the answer. Default: application/json.
+	// Media is the type of the answer, or without an Answer several between
+	// commas. Default: application/json.
 	Media string
 	// Errors lists the statuses of refusals, beside those that every route has:
 	// 400, 429 and 503, and 401 where a credential is needed.
 	Errors []int
-	// Serve answers: with a value that becomes JSON, a Raw, or nil for 204. To
-	// answer with one of Also it calls Call.Status.
+	// Serve answers: with a value that becomes JSON, a Raw, an http.Handler that
+	// writes the answer, or nil for 204. To answer with one of Also it calls
+	// Call.Status.
 	Serve func(c *Call) (any, error)
 }
 
@@ -54,7 +58,8 @@ type Route struct {
 type Param struct {
 	Name, Description string
 	// Schema is JSON Schema, for example {"type":"integer","minimum":1}.
-	Schema string
+	Schema   string
+	Required bool
 }
 
 // Raw is an answer that is not JSON, or is JSON already.

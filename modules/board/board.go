@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -29,10 +30,11 @@ const (
 	actorVar = "tollgate.board.actor"
 )
 
-// Handler serves the JSON API of a discussion board under /api/v1; the routes
-// are in /api/v1/openapi.json. Every other path goes to the next handler.
+// Handler serves a discussion board: pages for people, and a JSON API under
+// /api/v1, whose routes are in /api/v1/openapi.json.
 //
-// `api_auth board_token` before it says who asks; without it all are guests.
+// In the API `api_auth board_token` before it says who asks; without it all are
+// guests. On the pages members sign in with a password.
 // The groups, a category and a forum are made on an empty database; the
 // administrator by `tollgate board init`.
 type Handler struct {
@@ -49,10 +51,30 @@ type Handler struct {
 	// NoFlood switches the flood control off.
 	NoFlood bool `json:"no_flood,omitempty"`
 
+	// NoPages leaves the pages away: every path outside of the API goes to the
+	// next handler.
+	NoPages bool `json:"no_pages,omitempty"`
+
+	// MembersOnly shows guests no page but those to sign in and to join.
+	MembersOnly bool `json:"members_only,omitempty"`
+
+	// Mail sends what members follow by mail. Default: mails are only logged.
+	Mail *Mail `json:"mail,omitempty"`
+
+	// Attachments is the folder for attached files, or "database". Default:
+	// board-attachments beside the database, where that is a file.
+	Attachments string `json:"attachments,omitempty"`
+
 	app     *tollgate.App
 	service *board.Service
 	api     *board.API
+	site    *web.Site // nil: no pages
 }
+
+// services are the boards by their databases. Handlers and token providers share
+// one, and with it the tokens and views that it has in memory, also across
+// reloads.
+var services = caddy.NewUsagePool()
 
 // CaddyModule returns the Caddy module information.
 func (Handler) CaddyModule() caddy.ModuleInfo {
@@ -66,14 +88,28 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.BaseURL = strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
 	var err error
-	h.app, h.service, err = open(ctx, board.Options{BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood})
-	if err == nil {
-		h.api = h.service.API()
+	h.app, h.service, err = open(ctx, board.Options{})
+	if err != nil {
+		return err
 	}
-	return err
+	h.service = h.service.With(board.Options{
+		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
+		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments),
+	})
+	h.api = h.service.API()
+	if !h.NoPages {
+		h.site = web.New(h.service, web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Address: clientAddress}, ctx.Logger())
+	}
+	return startJobs(ctx, h.app, h.service, h.Mail, h.BaseURL)
 }
 
-// open makes a board on the database of the configuration.
+// clientAddress is the client's, by the rules for proxies of the server.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
+}
+
+// open takes the board on the database of the configuration.
 func open(ctx caddy.Context, options board.Options) (*tollgate.App, *board.Service, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
@@ -83,10 +119,12 @@ func open(ctx caddy.Context, options board.Options) (*tollgate.App, *board.Servi
 	if err != nil {
 		return nil, nil, err
 	}
-	service := board.New(db, options, ctx.Logger(), time.Now)
-	// Before the modules are cleaned up, and with them the database is closed.
-	ctx.OnCancel(service.Close)
-	return app, service, nil
+	service, err := tollgate.Share(app, services, db, func() (*board.Service, error) { return board.New(db, board.Options{}, ctx.Logger(), time.Now), nil },
+		func(s *board.Service) error { s.Close(); return nil })
+	if err != nil {
+		return nil, nil, err
+	}
+	return app, service.With(options), nil
 }
 
 // Validate checks the options.
@@ -100,14 +138,19 @@ func (h *Handler) Validate() error {
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
 		return fmt.Errorf("hold_first is %d, must be from 0 to 1000", h.HoldFirst)
 	}
-	return nil
+	return h.Mail.validate(h.BaseURL)
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.api.Owns(r.URL.Path) {
+	page := !h.api.Owns(r.URL.Path)
+	if page && h.site == nil {
 		return next.ServeHTTP(w, r)
 	}
 	defer h.app.Acquire()()
+	if page {
+		h.site.Serve(w, r)
+		return nil
+	}
 	actor, err := h.actor(r)
 	if err == nil {
 		err = h.api.Serve(w, r, actor)
@@ -120,8 +163,8 @@ func (h *Handler) actor(r *http.Request) (*board.Actor, error) {
 	if err := h.service.Ready(r.Context()); err != nil {
 		return nil, err
 	}
-	if actor, ok := caddyhttp.GetVar(r.Context(), actorVar).(*board.Actor); ok {
-		return actor, nil
+	if actor, ok := Actor(r.Context()); ok {
+		return h.service.Adopt(r.Context(), actor)
 	}
 	return h.service.Guest(r.Context())
 }

@@ -23,6 +23,15 @@ func init() {
 //		hold_first <n>
 //		offline
 //		no_flood
+//		no_pages
+//		members_only
+//		attachments <folder>|database
+//		mail log
+//		mail smtp[s]://<host>[:<port>] {
+//			from     <address>
+//			user     <name>
+//			password <secret>
+//		}
 //	}
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // board
@@ -36,23 +45,31 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.Errf("%s is given twice", option)
 		}
 		seen[option] = true
+		if option == "mail" {
+			m, err := unmarshalMail(d)
+			if err != nil {
+				return err
+			}
+			h.Mail = m
+			continue
+		}
 		args := d.RemainingArgs()
-		flag := option == "offline" || option == "no_flood"
+		flag := map[string]*bool{"offline": &h.Offline, "no_flood": &h.NoFlood, "no_pages": &h.NoPages, "members_only": &h.MembersOnly}[option]
 		switch {
-		case flag && len(args) != 0, !flag && len(args) != 1 && (option == "base_url" || option == "hold_first"):
+		case flag != nil && len(args) != 0, len(args) != 1 && (option == "base_url" || option == "hold_first" || option == "attachments"):
 			return d.ArgErr()
 		case option == "base_url":
 			h.BaseURL = args[0]
+		case option == "attachments":
+			h.Attachments = args[0]
 		case option == "hold_first":
 			n, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
 				return d.Errf("hold_first: %q is not a whole number", args[0])
 			}
 			h.HoldFirst = n
-		case option == "offline":
-			h.Offline = true
-		case option == "no_flood":
-			h.NoFlood = true
+		case flag != nil:
+			*flag = true
 		default:
 			return d.Errf("board has no option %q", option)
 		}

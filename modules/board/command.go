@@ -5,11 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -184,50 +180,4 @@ func revokeCommand(o *options) *cobra.Command {
 			return o.answer(cmd, map[string]any{"revoked": true}, "", "The token is revoked.")
 		}),
 	}
-}
-
-func seedCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "seed --fixture <file>", Args: cobra.NoArgs,
-		Short: "Loads a fixture for a demo or a test, and prints the tokens that it makes",
-		Long: `
-Loads a fixture, a JSON object with the arrays groups, users, forums, overrides,
-moderators, prefixes, threads (each with its posts) and tokens, in this order;
-each is optional. Members refer to others by name: forums by slug.
-
-  {"users": [{"name": "alice", "groups": ["registered"]}],
-   "forums": [{"slug": "help", "title": "Help", "parent": "general"}],
-   "overrides": [{"forum": "help", "group": "guest", "deny": ["forum.view"]}],
-   "threads": [{"forum": "help", "title": "Hello", "posts":
-     [{"author": "alice", "message": "First!", "at": "2026-01-01T00:00:00Z"}]}],
-   "tokens": [{"user": "alice", "name": "demo", "scopes": ["posts:read"], "days": 90}]}
-
-The fixture is read as a stream: it may be of any size. "-" is the standard input.
-`,
-	}
-	fixture := cmd.Flags().String("fixture", "", "The file (required)")
-	required(cmd, "fixture")
-	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {
-		from := io.Reader(os.Stdin)
-		if *fixture != "-" {
-			file, err := os.Open(*fixture)
-			if err != nil {
-				return err
-			}
-			defer file.Close() //nolint:errcheck // nothing was written
-			from = file
-		}
-		tokens, err := service.Seed(ctx, from, func(part string, done int) {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d\n", part, done)
-		})
-		if err != nil {
-			return err
-		}
-		var text []string
-		for _, name := range slices.Sorted(maps.Keys(tokens)) {
-			text = append(text, name+"\t"+tokens[name])
-		}
-		return o.answer(cmd, map[string]any{"tokens": tokens}, strings.Join(text, "\n"), "The fixture is loaded.")
-	})
-	return cmd
 }

@@ -31,8 +31,10 @@ type gatewayKey struct {
 // Gateway is what the model gateway keeps across reloads.
 type Gateway struct {
 	Keychain *keychain.Service
-	Usage    *keychain.UsageLog
-	Memory   *cascade.Memory
+	// Keyring encrypts secrets in the database.
+	Keyring keyring.Keyring
+	Usage   *keychain.UsageLog
+	Memory  *cascade.Memory
 	// Sealer makes the tokens in which clients carry reasoning state.
 	Sealer *hub.Sealer
 	// UserTokenKeys verify the user tokens that SignUserToken makes; the first
@@ -62,6 +64,7 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 		return nil, err
 	}
 	return &Gateway{
+		Keyring:       ring,
 		Sealer:        sealer,
 		UserTokenKeys: tokenKeys,
 		Keychain:      service,

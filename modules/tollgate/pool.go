@@ -49,3 +49,10 @@ func take[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error),
 	})
 	return p.value, nil
 }
+
+// Share loads the value of key from a service's own pool, or makes it, so that it
+// survives reloads. It ends behind the last request of the last configuration
+// that has it, before the databases that were taken before it.
+func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
+	return take(a, pool, key, make, end)
+}

@@ -29,6 +29,8 @@ type option struct {
 	line, with string
 	// value is what "…" stands for where that is not the option as a whole.
 	value func(h httpcaddyfile.Helper) (string, error)
+	// also is another line that it changes, and what stands there then.
+	also [2]string
 	// repeated tells that it may be given more than once.
 	repeated bool
 }
@@ -36,11 +38,11 @@ type option struct {
 // serviceOptions are the services with their options.
 var serviceOptions = map[string][]option{
 	"board": append([]option{
-		{name: "guests", line: "\t\tguest\n", with: "…", value: parseOff},
+		{name: "guests", line: "\t\tguest\n", with: "…", value: parseOff, also: [2]string{"\tboard {\n", "\tboard {\n\t\tmembers_only\n"}},
 		{name: "token_limit", line: "\t\tlimit 600\n", with: "\t\tlimit …\n", value: parseWord},
 		{name: "guest_limit", line: "\t\tlimit 120\n", with: "\t\tlimit …\n", value: parseWord},
 		{name: "hold_first", line: "\t\thold_first 0\n", with: "\t\t…\n"},
-	}, inBlock("board", nil, "base_url", "offline", "no_flood")...),
+	}, inBlock("board", nil, "base_url", "offline", "no_flood", "no_pages", "attachments", "mail")...),
 	"gateway": {
 		{name: "max_body", line: "\n\t@inference", with: "\trequest_body {\n\t\tmax_size …\n\t}\n\n\t@inference", value: parseSize},
 		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
@@ -49,7 +51,9 @@ var serviceOptions = map[string][]option{
 	},
 	"events": append([]option{
 		{name: "user_jwt", line: "\tapi_auth @token user_jwt\n", with: "\tapi_auth @token …\n"},
-	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "max_body", "corrective_change")...),
+		{name: "budget", line: "\trun_events {\n", with: "…\n\trun_events {\n", value: parseEventsBudget},
+	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "alias", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "max_body",
+		"query_timeout", "query_max_time", "wide_queries", "corrective_change")...),
 }
 
 // inBlock are options that a directive of the long form takes as they are.
@@ -83,6 +87,23 @@ func parseWord(h httpcaddyfile.Helper) (string, error) {
 	return quote(word), nil
 }
 
+// parseEventsBudget is a limit and, where that is not a minute, a window.
+func parseEventsBudget(h httpcaddyfile.Helper) (string, error) {
+	words := h.RemainingArgs()
+	if len(words) != 1 && len(words) != 2 {
+		return "", h.ArgErr()
+	}
+	text, err := services.ReadFile("services/events.budget.caddyfile")
+	if err != nil {
+		return "", err
+	}
+	budget := strings.Replace(string(text), "limit 600\n", "limit "+quote(words[0])+"\n", 1)
+	if len(words) == 2 {
+		budget = strings.Replace(budget, "window 1m\n", "window "+quote(words[1])+"\n", 1)
+	}
+	return budget, nil
+}
+
 // parseOff is an option that can only be switched off, which removes its line.
 func parseOff(h httpcaddyfile.Helper) (string, error) {
 	option := h.Val()
@@ -103,13 +124,14 @@ func parseOff(h httpcaddyfile.Helper) (string, error) {
 //		cascade { … }             # the options of cascade
 //	}
 //	tollgate [<matcher>] board {
-//		guests off                # every request needs a token
+//		guests off                # requests need a token, and pages a member
 //		token_limit <units>       # of a token in 5 minutes; default 600
 //		guest_limit <units>       # of an address in 5 minutes; default 120
 //		…                         # the options of board
 //	}
 //	tollgate [<matcher>] events {
 //		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
+//		budget <units> [<window>] # of a user, or else an address; default: none, window 1m
 //		…                         # the options of run_events
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
@@ -182,6 +204,7 @@ func withOptions(h httpcaddyfile.Helper, long string, options []option) (string,
 			}
 		}
 		long = strings.Replace(long, o.line, strings.Replace(o.with, "…", value, 1), 1)
+		long = strings.Replace(long, o.also[0], o.also[1], 1)
 	}
 	return long, nil
 }

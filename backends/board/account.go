@@ -1,0 +1,135 @@
+package board
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a profile, in characters.
+const (
+	memberTitleMost = 80
+	bioMost         = 2000
+)
+
+// SetProfile changes what others see of the actor.
+func (s *Service) SetProfile(ctx context.Context, a *Actor, title, bio string) error {
+	if a.User == nil {
+		return notFound()
+	}
+	title, bio = normal(title), normal(strings.ReplaceAll(bio, "\r\n", "\n"))
+	var titleErr, bioErr error
+	switch {
+	case utf8.RuneCountInString(title) > memberTitleMost:
+		titleErr = invalid("title", "too_long", "the title has at most 80 characters")
+	case strings.ContainsFunc(title, forbiddenInLine):
+		titleErr = invalid("title", "control_character", "the title must be one line without control characters")
+	}
+	switch {
+	case utf8.RuneCountInString(bio) > bioMost:
+		bioErr = invalid("bio", "too_long", "the text has at most 2000 characters")
+	case strings.ContainsFunc(bio, forbiddenInText):
+		bioErr = invalid("bio", "control_character", "the text must not have control characters")
+	}
+	if err := first(titleErr, bioErr); err != nil {
+		return err
+	}
+	if err := a.suspended(s.micros()); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c conn) error {
+		filters, err := wordFilters(c)
+		if err != nil {
+			return err
+		}
+		w := writing{filters: filters}
+		if _, err := c.exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", w.filter(title), w.filter(bio), a.id()); err != nil {
+			return err
+		}
+		return bumpPermissions(c) // actors are cached
+	})
+}
+
+// SetPassword changes the actor's password, signs it out everywhere and returns
+// the cookie of a new session.
+func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, address string) (cookie string, err error) {
+	if err := s.confirm(ctx, a, current, address); err != nil {
+		return "", fieldOf(err, "current")
+	}
+	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
+		return "", err
+	}
+	var hash string
+	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
+		return "", err
+	}
+	err = s.write(ctx, func(c conn) error {
+		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.id()); err != nil {
+			return err
+		}
+		if err := endSessions(c, a.id()); err != nil {
+			return err
+		}
+		cookie, err = addSession(c, a.id(), s.micros())
+		return err
+	})
+	return cookie, err
+}
+
+// TokenInfo is a token of a member, without its secret.
+type TokenInfo struct {
+	ID                               int64
+	Name, Lookup                     string
+	Scopes                           []string
+	CreatedAt, ExpiresAt, LastUsedAt int64 // 0: never
+}
+
+// OwnTokens lists the actor's tokens that are good, newest first.
+func (s *Service) OwnTokens(ctx context.Context, a *Actor) (list []TokenInfo, err error) {
+	err = s.read(ctx, func(c conn) error {
+		list = nil
+		return c.all("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
+			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.id(), s.micros()}, func(r row) error {
+			var t TokenInfo
+			var scopes string
+			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
+			t.Scopes = scopesOf(strings.Fields(scopes))
+			list = append(list, t)
+			return err
+		})
+	})
+	return list, err
+}
+
+// IssueOwnToken makes a token of the actor, who gives the password once more.
+func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, password, address string) (text string, err error) {
+	if !a.May(TokenIssue) || a.Token != nil {
+		return "", forbidden("userId", "no_permission", "you may not make tokens")
+	}
+	r.User = a.User.Name
+	if err := checkToken(r); err != nil {
+		return "", err
+	}
+	if err := s.confirm(ctx, a, password, address); err != nil {
+		return "", err
+	}
+	err = s.write(ctx, func(c conn) error {
+		if text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes)); err != nil {
+			return err
+		}
+		return s.used(c, a, "token.issue", TokenIssue, 0, 0, 0)
+	})
+	return text, err
+}
+
+// RevokeOwnToken ends a token of the actor.
+func (s *Service) RevokeOwnToken(ctx context.Context, a *Actor, id int64) error {
+	var lookup string
+	err := s.read(ctx, func(c conn) error {
+		return none(c.row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ? AND revoked_at IS NULL", id, a.id()).Scan(&lookup))
+	})
+	if err != nil {
+		return err
+	}
+	return s.RevokeToken(ctx, lookup)
+}

@@ -1,0 +1,426 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxForums = 2000
+	maxLevels = 10
+)
+
+// ForumSpec is what administrators set of a forum.
+type ForumSpec struct {
+	Parent          int64  // 0: a root
+	Type            string // category, forum or link
+	Title           string
+	Description     string
+	LinkURL         string // of a link
+	Open            bool
+	AllowThreads    bool
+	AllowReplies    bool
+	ModerateThreads bool
+	ModeratePosts   bool
+	RequiresPrefix  bool
+	FloodSeconds    *int64 // nil: the board's; 0: no limit
+	MinWords        int64  // 0: one
+	MaxWords        int64  // 0: the board's
+}
+
+// NewForumSpec is what a new forum begins with.
+func NewForumSpec() ForumSpec {
+	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
+}
+
+// ForumRow is a forum as administrators see it.
+type ForumRow struct {
+	ID    int64
+	Slug  string
+	Depth int64
+	ForumSpec
+	Threads, Posts int64
+	First, Last    bool // among its siblings
+}
+
+// ForumTree lists all forums, depth first.
+func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.survey(ctx, a, func(c conn) error {
+		rows := make(map[int64]ForumRow)
+		err := c.all("SELECT "+forumColumns+" FROM board_forums f", nil, func(r row) error {
+			f, err := scanForum(r)
+			rows[f.id] = f.row()
+			return err
+		})
+		list = nil
+		last := make(map[int64]int) // by parent: the place of its last child so far
+		for _, id := range access.order {
+			f, ok := rows[id]
+			if !ok {
+				continue
+			}
+			before, hasBefore := last[f.Parent]
+			f.First, f.Last = !hasBefore, true
+			if hasBefore {
+				list[before].Last = false
+			}
+			last[f.Parent] = len(list)
+			list = append(list, f)
+		}
+		return err
+	})
+	return list, err
+}
+
+// ForumByID reads a forum as administrators see it.
+func (s *Service) ForumByID(ctx context.Context, a *Actor, id int64) (f ForumRow, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		found, err := readForum(c, id)
+		if err == nil {
+			f = found.row()
+		}
+		return err
+	})
+	return f, err
+}
+
+func (f *forum) row() ForumRow {
+	r := ForumRow{
+		ID: f.id, Slug: f.slug, Depth: f.depth, Threads: f.threads, Posts: f.posts,
+		ForumSpec: ForumSpec{
+			Parent: f.parent, Type: f.kind, Title: f.title, Description: f.description, LinkURL: f.link.String, Open: f.open,
+			AllowThreads: f.allowThreads, AllowReplies: f.allowReplies, ModerateThreads: f.moderateThreads, ModeratePosts: f.moderatePosts,
+			RequiresPrefix: f.requiresPrefix,
+		},
+	}
+	if f.floodSeconds.Valid {
+		r.FloodSeconds = &f.floodSeconds.Int64
+	}
+	if f.minWords > 1 {
+		r.MinWords = f.minWords
+	}
+	if f.maxWords < wordsMost {
+		r.MaxWords = f.maxWords
+	}
+	return r
+}
+
+// check refuses what a forum cannot be, wherever it is.
+func (f *ForumSpec) check() error {
+	f.Title, f.Description, f.LinkURL = normal(f.Title), normal(f.Description), strings.TrimSpace(f.LinkURL)
+	switch n := utf8.RuneCountInString(f.Title); {
+	case n < 1 || n > 100 || strings.ContainsFunc(f.Title, forbiddenInLine):
+		return invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
+	case utf8.RuneCountInString(f.Description) > 500 || strings.ContainsFunc(f.Description, forbiddenInText):
+		return invalid("description", "length", "a description has at most 500 characters")
+	case f.Type != "category" && f.Type != "forum" && f.Type != "link":
+		return invalid("type", "unknown", "a forum is a category, a forum or a link")
+	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
+		return invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
+	case f.MinWords < 0 || f.MinWords > wordsMost:
+		return invalid("min_words", "range", "a forum asks for 0 to 10000 words")
+	case f.MaxWords < 0 || f.MaxWords > wordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
+		return invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
+	}
+	if f.Type != "link" {
+		f.LinkURL = ""
+		return nil
+	}
+	u, err := url.Parse(f.LinkURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(f.LinkURL) > 2000 {
+		return invalid("link_url", "unknown", "a link needs an address with http or https")
+	}
+	return nil
+}
+
+// checkParent refuses a parent that cannot hold children, and self (0: a new
+// forum) below itself.
+func (f *ForumSpec) checkParent(c conn, self int64) error {
+	if f.Parent == 0 {
+		return nil
+	}
+	var kind, path, own string
+	err := c.row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return invalid("parent", "unknown", "there is no such forum to be below")
+	}
+	if err != nil {
+		return err
+	}
+	levels := int64(strings.Count(path, "/")) + 1
+	if self != 0 {
+		var below int64
+		if err := c.row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
+			return none(err)
+		}
+		if strings.HasPrefix(path+"/", own+"/") {
+			return invalid("parent", "cycle", "a forum cannot be below itself")
+		}
+		if err := c.row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
+			return err
+		}
+		levels += below
+	}
+	switch {
+	case kind == "link":
+		return invalid("parent", "link", "nothing can be below a link")
+	case levels > maxLevels:
+		return invalid("parent", "depth", "forums nest at most "+itoa(maxLevels)+" levels deep")
+	}
+	return nil
+}
+
+// forumSlug is a slug that no other forum has.
+func forumSlug(c conn, title string) (string, error) {
+	base := slug(title)
+	for n := int64(1); ; n++ {
+		try := base
+		if n > 1 {
+			try = base[:min(len(base), slugMost-6)] + "-" + itoa(n)
+		}
+		var taken int
+		if err := c.row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
+			return try, err
+		}
+	}
+}
+
+// CreateForum adds a forum behind its siblings.
+func (s *Service) CreateForum(ctx context.Context, a *Actor, spec ForumSpec) (id int64, err error) {
+	invalidSpec := spec.check()
+	err = s.administer(ctx, a, func(c conn) error {
+		var count int
+		if err := c.row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
+			return err
+		}
+		switch {
+		case invalidSpec != nil:
+			return invalidSpec
+		case count >= maxForums:
+			return conflict("a board has at most " + itoa(maxForums) + " forums")
+		}
+		if err := spec.checkParent(c, 0); err != nil {
+			return err
+		}
+		name, err := forumSlug(c, spec.Title)
+		if err != nil {
+			return err
+		}
+		f := spec.forum()
+		f.slug = name
+		if id, err = addForum(c, f); err != nil {
+			return err
+		}
+		return s.noteIn(c, a, "forum.create", id, spec.Type+" "+brief(spec.Title))
+	})
+	return id, err
+}
+
+func (f *ForumSpec) forum() forum {
+	made := forum{
+		parent: f.Parent, kind: f.Type, title: f.Title, description: f.Description, link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
+		open: f.Open, allowThreads: f.AllowThreads, allowReplies: f.AllowReplies, moderateThreads: f.ModerateThreads, moderatePosts: f.ModeratePosts,
+		requiresPrefix: f.RequiresPrefix, minWords: f.MinWords, maxWords: f.MaxWords,
+	}
+	if f.FloodSeconds != nil {
+		made.floodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+	}
+	return made
+}
+
+// EditForum changes a forum; with another parent it goes behind the children of
+// that one, and all below it comes along.
+func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumSpec) error {
+	invalidSpec := spec.check()
+	return s.administer(ctx, a, func(c conn) error {
+		old, err := readForum(c, id)
+		if err != nil {
+			return err
+		}
+		if invalidSpec != nil {
+			return invalidSpec
+		}
+		before := old.row().ForumSpec
+		if spec.Type != before.Type {
+			if err := mayBecome(c, id, spec.Type); err != nil {
+				return err
+			}
+		}
+		if spec.Parent != before.Parent {
+			if err := spec.checkParent(c, id); err != nil {
+				return err
+			}
+			if err := reparent(c, id, spec.Parent); err != nil {
+				return err
+			}
+		}
+		f := spec.forum()
+		_, err = c.exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
+			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
+			f.kind, f.title, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
+			boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords), id)
+		if err != nil {
+			return err
+		}
+		if changes := before.changes(&spec); changes != "" {
+			return s.noteIn(c, a, "forum.edit", id, changes)
+		}
+		return nil
+	})
+}
+
+// mayBecome refuses another type for a forum that has what the type cannot have.
+func mayBecome(c conn, id int64, kind string) error {
+	threads, children, err := contents(c, id)
+	switch {
+	case err != nil:
+		return err
+	case kind != "forum" && threads:
+		return invalid("type", "has_threads", "a "+kind+" holds no threads, and this forum has some")
+	case kind == "link" && children:
+		return invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
+	}
+	return nil
+}
+
+// contents tells what a forum holds.
+func contents(c conn, id int64) (threads, children bool, err error) {
+	err = c.row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
+		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0", id, id).Scan(&threads, &children)
+	return threads, children, err
+}
+
+// reparent puts a forum, and with it all below, under another parent.
+func reparent(c conn, id, parent int64) error {
+	var path, above string
+	if err := c.row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
+		return err
+	}
+	if parent != 0 {
+		if err := c.row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
+			return err
+		}
+	}
+	to := above + "/" + itoa(id)
+	var position int64
+	if err := c.row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
+		return err
+	}
+	if _, err := c.exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", null(parent), position, id); err != nil {
+		return err
+	}
+	deeper := strings.Count(to, "/") - strings.Count(path, "/")
+	_, err := c.exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
+		to, len(path)+1, deeper, path, path+"/%")
+	return err
+}
+
+// changes tells what differs, for the log.
+func (f *ForumSpec) changes(to *ForumSpec) string {
+	yes := func(b bool) string {
+		if b {
+			return "yes"
+		}
+		return "no"
+	}
+	flood := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return itoa(*n)
+	}
+	var list []string
+	for _, v := range [][3]string{
+		{"parent", itoa(f.Parent), itoa(to.Parent)},
+		{"type", f.Type, to.Type},
+		{"title", f.Title, to.Title},
+		{"description", f.Description, to.Description},
+		{"link", f.LinkURL, to.LinkURL},
+		{"open", yes(f.Open), yes(to.Open)},
+		{"takes threads", yes(f.AllowThreads), yes(to.AllowThreads)},
+		{"takes replies", yes(f.AllowReplies), yes(to.AllowReplies)},
+		{"holds threads", yes(f.ModerateThreads), yes(to.ModerateThreads)},
+		{"holds posts", yes(f.ModeratePosts), yes(to.ModeratePosts)},
+		{"needs a prefix", yes(f.RequiresPrefix), yes(to.RequiresPrefix)},
+		{"flood seconds", flood(f.FloodSeconds), flood(to.FloodSeconds)},
+		{"least words", itoa(f.MinWords), itoa(to.MinWords)},
+		{"most words", itoa(f.MaxWords), itoa(to.MaxWords)},
+	} {
+		if v[1] != v[2] {
+			list = append(list, v[0]+": "+brief(v[1])+" → "+brief(v[2]))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
+func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) error {
+	return s.administer(ctx, a, func(c conn) error {
+		f, err := readForum(c, id)
+		if err != nil {
+			return err
+		}
+		var siblings []int64
+		err = c.all("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.parent}, func(r row) error {
+			var sibling int64
+			err := r.Scan(&sibling)
+			siblings = append(siblings, sibling)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		at := slices.Index(siblings, id)
+		to := max(0, min(at+by, len(siblings)-1))
+		if to == at {
+			return nil
+		}
+		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
+		for i, sibling := range siblings {
+			if _, err := c.exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
+				return err
+			}
+		}
+		return s.noteIn(c, a, "forum.shift", id, "to place "+itoa(int64(to+1)))
+	})
+}
+
+// DeleteForum removes a forum that holds nothing.
+func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
+	return s.administer(ctx, a, func(c conn) error {
+		f, err := readForum(c, id)
+		if err != nil {
+			return err
+		}
+		threads, children, err := contents(c, id)
+		switch {
+		case err != nil:
+			return err
+		case threads:
+			return conflict("the forum has threads, deleted ones count too: move them first")
+		case children:
+			return conflict("there are forums below this one: move or delete them first")
+		}
+		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads"} {
+			if _, err := c.exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
+				return err
+			}
+		}
+		if _, err := c.exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
+			return err
+		}
+		if _, err := c.exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.noteIn(c, a, "forum.delete", id, brief(f.title))
+	})
+}

@@ -1,0 +1,382 @@
+package board
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MemberRow is a member as administrators see it.
+type MemberRow struct {
+	ID             int64
+	Name           string
+	Email          string
+	State          string // active, awaiting, banned or deleted
+	BannedUntil    int64  // 0: for ever
+	SuspendedUntil int64
+	Moderated      bool
+	Posts          int64
+	JoinedAt       int64
+	LastActiveAt   int64
+	LastPostAt     int64
+	Groups         []int64 // of MemberByID
+
+	key string
+}
+
+const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at," +
+	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key"
+
+func scanMember(r row) (m MemberRow, err error) {
+	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key)
+}
+
+// States are those of members.
+var States = []string{"active", "awaiting", "banned", "deleted"}
+
+// MemberQuery is what members are looked for by.
+type MemberQuery struct {
+	Name  string // the name begins with it, or it is the mail address
+	State string // empty: all
+	After string // the next of the page before
+	Limit int
+}
+
+// FindMembers lists members by name.
+func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (list []MemberRow, next string, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		list, next = nil, ""
+		where, args := "u.username_key > ?", []any{storable(q.After)}
+		switch name := fold(q.Name); {
+		case strings.Contains(name, "@"): // no name has this character
+			where += " AND u.email_key = ?"
+			args = append(args, mailKey(q.Name))
+		case name != "":
+			// Keys are compared by their bytes, so those that begin alike are one range.
+			where += " AND u.username_key >= ? AND u.username_key < ?"
+			args = append(args, name, name+"\U0010FFFF")
+		}
+		if q.State != "" {
+			where += " AND u.state = ?"
+			args = append(args, storable(q.State))
+		}
+		err := c.all("SELECT "+memberColumns+" FROM board_users u WHERE "+where+" ORDER BY u.username_key LIMIT ?", append(args, q.Limit+1), func(r row) error {
+			m, err := scanMember(r)
+			list = append(list, m)
+			return err
+		})
+		if len(list) > q.Limit {
+			list = list[:q.Limit]
+			next = list[q.Limit-1].key
+		}
+		return err
+	})
+	return list, next, err
+}
+
+// MemberByID reads a member as administrators see it.
+func (s *Service) MemberByID(ctx context.Context, a *Actor, id int64) (m MemberRow, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		m, err = memberByID(c, id)
+		return err
+	})
+	return m, err
+}
+
+func memberByID(c conn, id int64) (MemberRow, error) {
+	m, err := scanMember(c.row("SELECT "+memberColumns+" FROM board_users u WHERE u.id = ?", id))
+	if err != nil {
+		return m, none(err)
+	}
+	u := &User{ID: id}
+	err = loadGroups(c, u)
+	m.Groups = u.groups
+	return m, err
+}
+
+// changeMember runs a change of a member that is not deleted.
+func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action string, fn func(c conn, m *MemberRow) (detail string, err error)) error {
+	return s.administer(ctx, a, func(c conn) error {
+		m, err := memberByID(c, id)
+		if err != nil {
+			return err
+		}
+		if m.State == "deleted" {
+			return conflict("this member is deleted")
+		}
+		detail, err := fn(c, &m)
+		if err != nil {
+			return err
+		}
+		return s.note(c, a, action, joinDetail(brief(m.Name), detail))
+	})
+}
+
+// ApproveMember lets in a member who awaits it.
+func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
+	return s.changeMember(ctx, a, id, "member.approve", func(c conn, m *MemberRow) (string, error) {
+		if m.State != "awaiting" {
+			return "", conflict("this member does not await approval: the state is " + m.State)
+		}
+		_, err := c.exec("UPDATE board_users SET state = 'active' WHERE id = ?", id)
+		return "", err
+	})
+}
+
+// Ban keeps a member from the board, until a time or (0) for ever. Nobody bans
+// oneself.
+func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason string) error {
+	reason, reasonErr := checkReason(reason)
+	return s.changeMember(ctx, a, id, "member.ban", func(c conn, _ *MemberRow) (string, error) {
+		switch {
+		case id == a.id():
+			return "", conflict("you cannot ban yourself")
+		case reasonErr != nil:
+			return "", reasonErr
+		}
+		if err := s.checkUntil(until); err != nil && until != 0 {
+			return "", err
+		}
+		if _, err := c.exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", null(until), id); err != nil {
+			return "", err
+		}
+		return joinDetail(untilText(until), reason), endSessions(c, id)
+	})
+}
+
+// Unban ends a ban.
+func (s *Service) Unban(ctx context.Context, a *Actor, id int64) error {
+	return s.changeMember(ctx, a, id, "member.unban", func(c conn, m *MemberRow) (string, error) {
+		if m.State != "banned" {
+			return "", conflict("this member is not banned")
+		}
+		_, err := c.exec("UPDATE board_users SET state = 'active', banned_until = NULL WHERE id = ?", id)
+		return "", err
+	})
+}
+
+// Suspend lets a member only read until a time; 0 ends it.
+func (s *Service) Suspend(ctx context.Context, a *Actor, id, until int64, reason string) error {
+	reason, reasonErr := checkReason(reason)
+	return s.changeMember(ctx, a, id, "member.suspend", func(c conn, _ *MemberRow) (string, error) {
+		switch {
+		case until != 0 && id == a.id():
+			return "", conflict("you cannot suspend yourself")
+		case reasonErr != nil:
+			return "", reasonErr
+		}
+		detail := "ended"
+		if until != 0 {
+			if err := s.checkUntil(until); err != nil {
+				return "", err
+			}
+			detail = untilText(until)
+		}
+		_, err := c.exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", null(until), id)
+		return joinDetail(detail, reason), err
+	})
+}
+
+// checkUntil refuses ends that are past, or too far away to mean it.
+func (s *Service) checkUntil(until int64) error {
+	if now := s.micros(); until <= now || until > now+100*365*24*time.Hour.Microseconds() {
+		return invalid("until", "range", "the end must lie ahead, at most 100 years")
+	}
+	return nil
+}
+
+func untilText(until int64) string {
+	if until == 0 {
+		return "for ever"
+	}
+	return "until " + wireTime(until)
+}
+
+// SetModerated sets whether every post of a member is held.
+func (s *Service) SetModerated(ctx context.Context, a *Actor, id int64, moderated bool) error {
+	return s.changeMember(ctx, a, id, "member.moderate", func(c conn, _ *MemberRow) (string, error) {
+		detail := "posts are held"
+		if !moderated {
+			detail = "posts are not held any more"
+		}
+		_, err := c.exec("UPDATE board_users SET moderated = ? WHERE id = ?", boolean(moderated), id)
+		return detail, err
+	})
+}
+
+// SetGroups puts a member into these groups and no others.
+func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []int64) error {
+	return s.changeMember(ctx, a, id, "member.groups", func(c conn, m *MemberRow) (string, error) {
+		if len(groups) > maxGroups {
+			return "", invalid("groups", "too_many", "there are not so many groups")
+		}
+		wanted := slices.Clone(groups)
+		slices.Sort(wanted)
+		wanted = slices.Compact(wanted)
+		var detail []string
+		for _, group := range wanted {
+			g, err := groupByID(c, group)
+			if notFoundErr(err) || err == nil && g.Kind == "guest" {
+				return "", invalid("groups", "unknown", "there is no such group for members")
+			}
+			if err != nil {
+				return "", err
+			}
+			if !slices.Contains(m.Groups, group) {
+				detail = append(detail, "+"+brief(g.Name))
+				if _, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?)", id, group); err != nil {
+					return "", err
+				}
+			}
+		}
+		for _, group := range m.Groups {
+			if slices.Contains(wanted, group) {
+				continue
+			}
+			g, err := groupByID(c, group)
+			if err != nil {
+				return "", err
+			}
+			detail = append(detail, "-"+brief(g.Name))
+			if _, err := c.exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", id, group); err != nil {
+				return "", err
+			}
+		}
+		return strings.Join(detail, " "), nil
+	})
+}
+
+// ResetPassword gives a member a password to be told once, and signs the member
+// out everywhere.
+func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (password string, err error) {
+	if err := s.administrator(a); err != nil {
+		return "", err
+	}
+	password = newPassword()
+	var hash string
+	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
+		return "", err
+	}
+	err = s.changeMember(ctx, a, id, "member.password", func(c conn, _ *MemberRow) (string, error) {
+		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?", hash, id); err != nil {
+			return "", err
+		}
+		return "", endSessions(c, id)
+	})
+	if err != nil {
+		return "", err
+	}
+	return password, nil
+}
+
+// DeleteMember removes what is known of a member. The posts stay, under the
+// name, which nobody else can take; but that of who was never let in is free.
+func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
+	return s.changeMember(ctx, a, id, "member.delete", func(c conn, m *MemberRow) (string, error) {
+		if id == a.id() {
+			return "", conflict("you cannot delete yourself")
+		}
+		key := m.key
+		if m.State == "awaiting" {
+			key = "@" + itoa(id) // no name has this character
+		}
+		_, err := c.exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, password_hash = '', title = '', bio = '',"+
+			" banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
+		if err != nil {
+			return "", err
+		}
+		if _, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.micros(), id); err != nil {
+			return "", err
+		}
+		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads"} {
+			if _, err := c.exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
+				return "", err
+			}
+		}
+		return "", endSessions(c, id)
+	})
+}
+
+// MemberTokens lists the tokens of a member, newest first, also those that
+// ended.
+func (s *Service) MemberTokens(ctx context.Context, a *Actor, id int64) (list []TokenRow, err error) {
+	list, _, err = s.Tokens(ctx, a, id, 0, 100)
+	return list, err
+}
+
+// TokenRow is a token as administrators see it.
+type TokenRow struct {
+	TokenInfo
+	User      int64
+	UserName  string
+	RevokedAt int64 // 0: it is not
+}
+
+// Tokens lists tokens, newest first, of one member or (0) of all.
+func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limit int) (list []TokenRow, next int64, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	err = s.survey(ctx, a, func(c conn) error {
+		list, next = nil, 0
+		where, args := "t.id < ?", []any{before}
+		if user != 0 {
+			where += " AND t.user_id = ?"
+			args = append(args, user)
+		}
+		err := c.all("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r row) error {
+			var t TokenRow
+			var scopes string
+			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
+			t.Scopes = scopesOf(strings.Fields(scopes))
+			list = append(list, t)
+			return err
+		})
+		if len(list) > limit {
+			list = list[:limit]
+			next = list[limit-1].ID
+		}
+		return err
+	})
+	return list, next, err
+}
+
+// IssueTokenFor makes a token of any member, and returns its text, which is not
+// kept.
+func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (text string, err error) {
+	if err := s.administrator(a); err != nil {
+		return "", err
+	}
+	if err := checkToken(r); err != nil {
+		return "", err
+	}
+	err = s.administer(ctx, a, func(c conn) error {
+		if text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes)); err != nil {
+			return err
+		}
+		return s.note(c, a, "token.issue", brief(r.User)+": "+brief(r.Name)+", "+strings.Join(scopesOf(r.Scopes), " "))
+	})
+	return text, err
+}
+
+// RevokeTokenFor ends a token of any member.
+func (s *Service) RevokeTokenFor(ctx context.Context, a *Actor, id int64) error {
+	var lookup string
+	err := s.administer(ctx, a, func(c conn) error {
+		var user, name string
+		err := c.row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
+			Scan(&lookup, &name, &user)
+		if err != nil {
+			return none(err)
+		}
+		if _, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.micros(), id); err != nil {
+			return err
+		}
+		return s.note(c, a, "token.revoke", brief(user)+": "+brief(name))
+	})
+	s.tokens.forget(lookup)
+	return err
+}

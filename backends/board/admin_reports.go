@@ -1,0 +1,149 @@
+package board
+
+import (
+	"context"
+)
+
+// ReportedPost is a post with the open reports of it.
+type ReportedPost struct {
+	PostID     int64
+	Forum      int64
+	ForumTitle string
+	Post       *PostInfo // nil: the actor does not see it any more
+	Thread     *ThreadInfo
+	Author     AuthorRecord
+	Reports    []ReportEntry
+}
+
+// ReportEntry is what a member reported.
+type ReportEntry struct {
+	ID     int64
+	User   string
+	Reason string
+	At     int64
+
+	post, forum int64
+}
+
+// openReports has the arguments forum, id, limit.
+func openReports() listing {
+	return listing{
+		"r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.reason, r.created_at",
+		"board_reports r", "board_reports_open", "r.forum_id = ? AND r.closed_at IS NULL AND r.id > ?", "r.id",
+	}
+}
+
+// Reports lists open reports by post, oldest first, of one forum or (0) of all in
+// which the actor may approve.
+func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
+	forums, err := s.moderated(ctx, a, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		var entries []ReportEntry
+		for _, id := range forums {
+			err := c.all(openReports().sql(c.db.Dialect()), []any{id, after, limit + 1}, func(r row) error {
+				var e ReportEntry
+				err := r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
+				entries = append(entries, e)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		sortBy(entries, func(e ReportEntry) int64 { return e.ID })
+		next = 0
+		if len(entries) > limit {
+			entries = entries[:limit]
+			next = entries[limit-1].ID
+		}
+		list, err = s.byPost(c, access, a, entries)
+		return err
+	})
+	return list, next, err
+}
+
+func (s *Service) byPost(c conn, access *access, a *Actor, entries []ReportEntry) (list []ReportedPost, err error) {
+	at, titles := make(map[int64]int), make(map[int64]string)
+	for _, e := range entries {
+		i, known := at[e.post]
+		if !known {
+			item := ReportedPost{PostID: e.post, Forum: e.forum}
+			if item.ForumTitle, err = titleOf(c, titles, e.forum); err != nil {
+				return nil, err
+			}
+			t, p, err := postByID(c, a, e.post, "")
+			switch {
+			case err == nil:
+				post, thread := viewPost(p), viewThread(access, a, t, marks{}, s.micros())
+				item.Post, item.Thread = &post, &thread
+				if item.Author, err = recordOf(c, p.author); err != nil {
+					return nil, err
+				}
+			case !notFoundErr(err):
+				return nil, err
+			}
+			i = len(list)
+			at[e.post] = i
+			list = append(list, item)
+		}
+		list[i].Reports = append(list[i].Reports, e)
+	}
+	return list, nil
+}
+
+// CloseReports ends the open reports of a post, with a note for the log.
+func (s *Service) CloseReports(ctx context.Context, a *Actor, post int64, note string) error {
+	note, noteErr := checkReason(note)
+	return s.write(ctx, func(c conn) error {
+		var forum, thread int64
+		if err := c.row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
+			return none(err)
+		}
+		switch f := a.in(forum); {
+		case !f.visible:
+			return notFound()
+		case !f.mask.Has(ContentApprove):
+			return forbidden("postId", "no_permission", "you may not close reports in this forum")
+		}
+		if err := a.suspended(s.micros()); err != nil {
+			return err
+		}
+		if noteErr != nil {
+			return noteErr
+		}
+		n, err := c.exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.micros(), null(a.id()), note, post)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return conflict("there is no open report of this post")
+		}
+		return s.logged(c, a, "report.close", ContentApprove, forum, thread, post, note)
+	})
+}
+
+// DeleteReported deletes a reported post and closes its reports.
+func (s *Service) DeleteReported(ctx context.Context, a *Actor, post int64, note string) error {
+	var thread int64
+	err := s.read(ctx, func(c conn) error {
+		t, _, err := postByID(c, a, post, "")
+		if err == nil {
+			thread = t.id
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Delete(ctx, a, thread, post); err != nil {
+		return err
+	}
+	return s.CloseReports(ctx, a, post, note)
+}

@@ -1,0 +1,902 @@
+package board
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// actor is a member by name as of now; empty: the guest.
+func (s *site) actor(name string) *Actor {
+	s.t.Helper()
+	if name == "" {
+		a, err := s.service.Guest(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return a
+	}
+	a, err := s.service.Member(s.t.Context(), s.user(name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+func (s *site) user(name string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_users WHERE username_key = ?", name)
+}
+
+func (s *site) group(name string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_groups WHERE name = ?", name)
+}
+
+// refused fails unless err is a refusal of a status, with a first reason if one
+// is given.
+func refused(t *testing.T, what string, err error, status int, reason string) {
+	t.Helper()
+	e, ok := apierror.From(err)
+	if !ok || e.Status != status || reason != "" && (len(e.Details) == 0 || e.Details[0].Reason != reason) {
+		t.Errorf("%s: %v, want a refusal with %d %s", what, err, status, reason)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastLog is the newest entry of the log.
+func (s *site) lastLog() LogEntry {
+	s.t.Helper()
+	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), LogQuery{Limit: 1})
+	if err != nil || len(list) == 0 {
+		s.t.Fatal(list, err)
+	}
+	return list[0]
+}
+
+// TestWhoMayAdminister runs every command as all kinds of actors: only an
+// administrator is let through, and each change is in the log.
+func TestWhoMayAdminister(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b := t.Context(), s.service
+		forum, bob, awaiting := s.forum("public"), s.user("bob"), s.user("awaiting")
+		until := s.clock.now().Add(time.Hour).UnixMicro()
+		var made, group, token, prefix int64
+		commands := []struct {
+			name, action string
+			run          func(a *Actor) error
+		}{
+			{"settings", "settings.change", func(a *Actor) error { return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}) }},
+			{"create forum", "forum.create", func(a *Actor) (err error) {
+				spec := NewForumSpec()
+				spec.Title = "Made"
+				made, err = b.CreateForum(ctx, a, spec)
+				return err
+			}},
+			{"edit forum", "forum.edit", func(a *Actor) error {
+				spec := NewForumSpec()
+				spec.Title, spec.Parent = "Made anew", s.forum("root")
+				return b.EditForum(ctx, a, made, spec)
+			}},
+			{"shift forum", "forum.shift", func(a *Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
+			{"overrides", "forum.rights", func(a *Actor) error {
+				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: ForumView}})
+			}},
+			{"delete forum", "forum.delete", func(a *Actor) error { return b.DeleteForum(ctx, a, made) }},
+			{"create group", "group.create", func(a *Actor) (err error) {
+				group, err = b.CreateGroup(ctx, a, GroupSpec{Name: "Made", Allow: ForumView})
+				return err
+			}},
+			{"edit group", "group.edit", func(a *Actor) error {
+				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: ForumView | ThreadView, Restrict: ReplyNeedsApproval, EditWindow: 5})
+			}},
+			{"moderator", "moderator.set", func(a *Actor) error {
+				return b.SetModerator(ctx, a, Moderator{Forum: forum, Group: group, Rights: ContentApprove, Cascades: true})
+			}},
+			{"remove moderator", "moderator.remove", func(a *Actor) error {
+				return b.RemoveModerator(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_forum_moderators"))
+			}},
+			{"groups of a member", "member.groups", func(a *Actor) error { return b.SetGroups(ctx, a, bob, []int64{s.group("registered"), group}) }},
+			{"delete group", "group.delete", func(a *Actor) error { return b.DeleteGroup(ctx, a, group) }},
+			{"approve member", "member.approve", func(a *Actor) error { return b.ApproveMember(ctx, a, awaiting) }},
+			{"ban", "member.ban", func(a *Actor) error { return b.Ban(ctx, a, bob, until, "rude") }},
+			{"unban", "member.unban", func(a *Actor) error { return b.Unban(ctx, a, bob) }},
+			{"suspend", "member.suspend", func(a *Actor) error { return b.Suspend(ctx, a, bob, until, "rude") }},
+			{"moderated", "member.moderate", func(a *Actor) error { return b.SetModerated(ctx, a, bob, true) }},
+			{"password", "member.password", func(a *Actor) error { _, err := b.ResetPassword(ctx, a, bob); return err }},
+			{"issue token", "token.issue", func(a *Actor) error {
+				_, err := b.IssueTokenFor(ctx, a, TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
+				return err
+			}},
+			{"revoke token", "token.revoke", func(a *Actor) error {
+				token = s.number("SELECT max(id) FROM board_api_tokens WHERE revoked_at IS NULL")
+				return b.RevokeTokenFor(ctx, a, token)
+			}},
+			{"delete member", "member.delete", func(a *Actor) error { return b.DeleteMember(ctx, a, bob) }},
+			{"prefix", "prefix.create", func(a *Actor) error { return b.SetPrefix(ctx, a, PrefixRow{Label: "New", Forums: []int64{forum}}) }},
+			{"edit prefix", "prefix.edit", func(a *Actor) error {
+				prefix = s.number("SELECT max(id) FROM board_prefixes")
+				return b.SetPrefix(ctx, a, PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
+			}},
+			{"delete prefix", "prefix.delete", func(a *Actor) error { return b.DeletePrefix(ctx, a, prefix) }},
+			{"filter", "filter.add", func(a *Actor) error { return b.AddWordFilter(ctx, a, WordFilter{Pattern: "darn", Replacement: "***"}) }},
+			{"delete filter", "filter.delete", func(a *Actor) error {
+				return b.DeleteWordFilter(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_word_filters"))
+			}},
+		}
+		entries := func() int64 { return s.number("SELECT count(*) FROM board_moderation_log") }
+		for _, command := range commands {
+			before := entries()
+			for _, as := range []string{"", "alice", "mod", "watched", "banned"} {
+				refused(t, command.name+" as "+as, command.run(s.actor(as)), 403, "no_permission")
+			}
+			if n := entries(); n != before {
+				t.Errorf("%s: %d entries in the log of what was refused", command.name, n-before)
+			}
+			if err := command.run(s.actor("admin")); err != nil {
+				t.Fatalf("%s: %v", command.name, err)
+			}
+			if e := s.lastLog(); entries() != before+1 || e.Action != command.action || e.ActorName != "admin" {
+				t.Errorf("%s: logged %+v, %d entries more", command.name, e, entries()-before)
+			}
+			if action := command.action; !slices.Contains(LogActions, action) {
+				t.Errorf("%s is not in the list of actions", action)
+			}
+		}
+		// What administrators see, others do not.
+		views := map[string]func(a *Actor) error{
+			"forums":     func(a *Actor) error { _, err := b.ForumTree(ctx, a); return err },
+			"groups":     func(a *Actor) error { _, err := b.Groups(ctx, a); return err },
+			"matrix":     func(a *Actor) error { _, err := b.Matrix(ctx, a, forum); return err },
+			"moderators": func(a *Actor) error { _, err := b.Moderators(ctx, a); return err },
+			"members":    func(a *Actor) error { _, _, err := b.FindMembers(ctx, a, MemberQuery{Limit: 5}); return err },
+			"member":     func(a *Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
+			"tokens":     func(a *Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
+			"prefixes":   func(a *Actor) error { _, err := b.Prefixes(ctx, a); return err },
+			"filter":     func(a *Actor) error { _, err := b.WordFilters(ctx, a); return err },
+		}
+		for name, view := range views {
+			for _, as := range []string{"", "alice", "mod"} {
+				refused(t, name+" as "+as, view(s.actor(as)), 403, "no_permission")
+			}
+			must(t, view(s.actor("admin")))
+		}
+		s.exact()
+	})
+}
+
+// TestRightsCountAtOnce: what an administrator changes counts in the next
+// request of the API.
+func TestRightsCountAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		forum, thread := s.forum("public"), s.threadOf("Public thread")
+		url := path("/threads/%d", thread)
+		registered, guest := s.group("registered"), s.group("guest")
+
+		s.do("alice", "GET", url, "").want(200)
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: ForumView}}))
+		s.do("alice", "GET", url, "").want(404)
+		s.do("", "GET", url, "").want(200)
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: ForumView}}))
+		s.do("", "GET", url, "").want(404)
+		columns, err := b.Matrix(ctx, s.actor("admin"), forum)
+		must(t, err)
+		for _, c := range columns {
+			if hidden := c.Group.Kind == "guest" || c.Group.Kind == "registered"; c.Deny.Has(ForumView) != hidden || !c.Inherited.Has(ForumView) && c.Group.Name != "members" {
+				t.Errorf("%s: %+v", c.Group.Name, c)
+			}
+		}
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {}, guest: {}}))
+		if n := s.number("SELECT count(*) FROM board_forum_overrides WHERE forum_id = ?", forum); n != 0 {
+			t.Errorf("%d overrides that say nothing", n)
+		}
+		s.do("alice", "GET", url, "").want(200)
+
+		for _, bad := range []Override{{Allow: AdminAccess}, {Deny: TokenIssue}, {Allow: ForumView, Deny: ForumView}, {Allow: 1 << 60}} {
+			refused(t, "override", b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: bad}), 422, "unknown")
+		}
+		refused(t, "override of no group", b.SetOverrides(ctx, admin, forum, map[int64]Override{9999: {}}), 404, "")
+		refused(t, "override in no forum", b.SetOverrides(ctx, admin, 9999, nil), 404, "")
+
+		// A member becomes moderator of one forum, and is one no more.
+		held := s.postOf("public held")
+		approve := path("/moderation/queue/%d/approve", held)
+		s.do("alice", "POST", approve, "{}").want(404)
+		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: ContentApprove}))
+		s.do("alice", "POST", approve, "{}").want(404) // not below
+		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: ContentApprove, Cascades: true}))
+		list, err := b.Moderators(ctx, admin)
+		must(t, err)
+		if len(list) != 1 || list[0].Name() != "alice" || !list[0].Cascades {
+			t.Errorf("moderators: %+v", list)
+		}
+		s.do("alice", "POST", approve, "{}").want(200)
+		must(t, b.RemoveModerator(ctx, admin, list[0].ID))
+		s.do("alice", "GET", "/moderation/queue", "").want(403)
+		for what, m := range map[string]Moderator{
+			"nobody": {Forum: forum, Rights: ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: ThreadLock},
+			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: AdminAccess},
+			"unknown": {Forum: forum, UserName: "nobody", Rights: ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: ThreadLock},
+		} {
+			refused(t, "moderator: "+what, b.SetModerator(ctx, admin, m), 422, "")
+		}
+
+		// Groups.
+		id, err := b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders", Allow: ForumView | ThreadView | ThreadViewOthers | ReplyPost})
+		must(t, err)
+		staff := path("/threads/%d", s.threadOf("Staff thread"))
+		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: ForumView}}))
+		must(t, b.SetGroups(ctx, admin, s.user("alice"), []int64{registered, id, id}))
+		s.do("alice", "GET", staff, "").want(200)
+		refused(t, "taken", groupErr(b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders"})), 422, "taken")
+		refused(t, "rename built in", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "Folk"}), 422, "built_in")
+		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: everything}), 422, "admin.access")
+		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: everything}), 422, "admin.access")
+		refused(t, "unknown right", b.EditGroup(ctx, admin, id, GroupSpec{Name: "Insiders", Allow: 1 << 50}), 422, "unknown")
+		refused(t, "delete built in", b.DeleteGroup(ctx, admin, registered), 409, "")
+		refused(t, "guest as a member's group", b.SetGroups(ctx, admin, s.user("alice"), []int64{guest}), 422, "unknown")
+		must(t, b.DeleteGroup(ctx, admin, id))
+		s.do("alice", "GET", staff, "").want(404)
+	})
+}
+
+func groupErr(_ int64, err error) error { return err }
+
+// TestLastAdministrator: no command leaves the board without one.
+func TestLastAdministrator(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
+		until := s.clock.now().Add(time.Hour).UnixMicro()
+		attempts := map[string]func(a *Actor, id int64) error{
+			"groups":  func(a *Actor, id int64) error { return b.SetGroups(ctx, a, id, []int64{registered}) },
+			"ban":     func(a *Actor, id int64) error { return b.Ban(ctx, a, id, 0, "") },
+			"suspend": func(a *Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
+			"delete":  func(a *Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
+			"rights": func(a *Actor, _ int64) error {
+				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: everything &^ AdminAccess})
+			},
+		}
+		for name, attempt := range attempts {
+			refused(t, name+" of the only one", attempt(admin, id), 409, "")
+		}
+		// One who cannot act does not count.
+		must(t, b.SetGroups(ctx, admin, s.user("banned"), []int64{registered, administrators}))
+		refused(t, "groups", attempts["groups"](admin, id), 409, "")
+		// Nor do two who leave one after the other.
+		must(t, b.SetGroups(ctx, admin, s.user("bob"), []int64{registered, administrators}))
+		must(t, attempts["groups"](s.actor("bob"), id))
+		for _, name := range []string{"groups", "rights"} {
+			refused(t, name+" of the last one", attempts[name](s.actor("bob"), s.user("bob")), 409, "")
+		}
+		// With two, either may take it from the other, at the same time not both.
+		must(t, b.SetGroups(ctx, s.actor("bob"), id, []int64{registered, administrators}))
+		x, y := s.actor("admin"), s.actor("bob")
+		errs := make(chan error, 2)
+		go func() { errs <- attempts["groups"](x, y.User.ID) }()
+		go func() { errs <- attempts["groups"](y, x.User.ID) }()
+		first, second := <-errs, <-errs
+		if (first == nil) == (second == nil) {
+			t.Errorf("both: %v and %v", first, second)
+		}
+		if n := s.number("SELECT count(*) FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? AND u.state = 'active'", administrators); n != 1 {
+			t.Errorf("%d administrators are left", n)
+		}
+	})
+}
+
+// tree is how the forums stand, as text.
+func (s *site) tree() string {
+	s.t.Helper()
+	list, err := s.service.ForumTree(s.t.Context(), s.actor("admin"))
+	must(s.t, err)
+	var b strings.Builder
+	for _, f := range list {
+		b.WriteString(strings.Repeat("-", int(f.Depth)) + f.Slug + " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestForumTree(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		must(t, b.DeleteForum(ctx, admin, s.forum("discussion")))
+		must(t, b.DeleteForum(ctx, admin, s.forum("general")))
+		move := func(slug, parent string) error {
+			f, err := b.ForumByID(ctx, admin, s.forum(slug))
+			must(t, err)
+			f.Parent = 0
+			if parent != "" {
+				f.Parent = s.forum(parent)
+			}
+			return b.EditForum(ctx, admin, f.ID, f.ForumSpec)
+		}
+		want := func(tree string) {
+			t.Helper()
+			if got := s.tree(); got != tree {
+				t.Errorf("tree: %s\nwant: %s", got, tree)
+			}
+			// Path and depth are as the parents say.
+			if n := s.number("SELECT count(*) FROM board_forums f LEFT JOIN board_forums p ON p.id = f.parent_id WHERE f.path <> COALESCE(p.path, '') || '/' || f.id OR f.depth <> COALESCE(p.depth + 1, 0)"); n != 0 {
+				t.Errorf("%d paths are wrong", n)
+			}
+		}
+		want("root -public -members -staff --below-staff -tickets -held -closed -prefixed -wordy -link")
+		refused(t, "below itself", move("staff", "staff"), 422, "cycle")
+		refused(t, "below its child", move("staff", "below-staff"), 422, "cycle")
+		refused(t, "below its grandchild", move("root", "below-staff"), 422, "cycle")
+		refused(t, "below a link", move("public", "link"), 422, "link")
+		must(t, move("staff", "public"))
+		want("root -public --staff ---below-staff -members -tickets -held -closed -prefixed -wordy -link")
+		must(t, move("staff", ""))
+		want("root -public -members -tickets -held -closed -prefixed -wordy -link staff -below-staff")
+		must(t, b.ShiftForum(ctx, admin, s.forum("staff"), -1))
+		must(t, b.ShiftForum(ctx, admin, s.forum("public"), 2))
+		must(t, b.ShiftForum(ctx, admin, s.forum("link"), 1)) // is the last
+		want("staff -below-staff root -members -tickets -public -held -closed -prefixed -wordy -link")
+		// A hidden parent hides, wherever it went.
+		must(t, move("public", "staff"))
+		s.do("alice", "GET", path("/forums/%d/threads", s.forum("public")), "").want(404)
+		must(t, move("public", "root"))
+		s.do("alice", "GET", path("/forums/%d/threads", s.forum("public")), "").want(200)
+
+		refused(t, "with threads", b.DeleteForum(ctx, admin, s.forum("public")), 409, "")
+		refused(t, "with forums", b.DeleteForum(ctx, admin, s.forum("root")), 409, "")
+		must(t, b.DeleteForum(ctx, admin, s.forum("link")))
+		refused(t, "twice", b.DeleteForum(ctx, admin, 9999), 404, "")
+
+		spec := NewForumSpec()
+		for what, change := range map[string]func(f *ForumSpec){
+			"title": func(f *ForumSpec) { f.Title = " " }, "control": func(f *ForumSpec) { f.Title = "a\u202eb" }, "type": func(f *ForumSpec) { f.Type = "x" },
+			"link": func(f *ForumSpec) { f.Type, f.LinkURL = "link", "javascript:alert(1)" }, "words": func(f *ForumSpec) { f.MinWords, f.MaxWords = 9, 8 },
+			"parent": func(f *ForumSpec) { f.Parent = 9999 }, "description": func(f *ForumSpec) { f.Description = strings.Repeat("x", 501) },
+		} {
+			bad := spec
+			bad.Title = "Bad"
+			change(&bad)
+			_, err := b.CreateForum(ctx, admin, bad)
+			refused(t, what, err, 422, "")
+		}
+		f, err := b.ForumByID(ctx, admin, s.forum("public"))
+		must(t, err)
+		f.Type = "category"
+		refused(t, "a category of threads", b.EditForum(ctx, admin, f.ID, f.ForumSpec), 422, "has_threads")
+
+		// The rules of a forum count in the API, also that of a new one.
+		zero := int64(0)
+		spec = ForumSpec{Type: "forum", Title: "Public", Parent: s.forum("root"), Open: true, AllowThreads: true, ModerateThreads: true, FloodSeconds: &zero, MinWords: 2, MaxWords: 3}
+		id, err := b.CreateForum(ctx, admin, spec)
+		must(t, err)
+		if got, err := b.ForumByID(ctx, admin, id); err != nil || got.Slug != "public-2" || got.FloodSeconds == nil || *got.FloodSeconds != 0 || got.MaxWords != 3 {
+			t.Errorf("made: %+v %v", got, err)
+		}
+		url := path("/forums/%d/threads", id)
+		s.do("alice", "POST", url, `{"title":"A title","message":"one"}`).want(422, "validation_failed", "too_few_words")
+		s.do("alice", "POST", url, `{"title":"A title","message":"one two three four"}`).want(422, "validation_failed", "too_many_words")
+		if made := data[created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
+			t.Errorf("not held: %+v", made)
+		}
+		// Levels.
+		parent := id
+		for range 20 {
+			spec := NewForumSpec()
+			spec.Title, spec.Parent = "Deep", parent
+			if id, err = b.CreateForum(ctx, admin, spec); err != nil {
+				break
+			}
+			parent = id
+		}
+		refused(t, "too deep", err, 422, "depth")
+	})
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true, HoldFirst: 1})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		set := func(values ...string) error {
+			by := make(map[string]string)
+			for i := 0; i < len(values); i += 2 {
+				by[values[i]] = values[i+1]
+			}
+			return b.ChangeSettings(ctx, admin, by)
+		}
+		public := path("/forums/%d/threads", s.forum("public"))
+		post := func(as, title, message string) *answer {
+			return s.do(as, "POST", public, `{"title":`+quoted(title)+`,"message":`+quoted(message)+`}`)
+		}
+		for what, values := range map[string][]string{
+			"unknown": {"cursor_secret", "x"}, "not a number": {"title_max", "many"}, "too small": {"title_max", "1"}, "too large": {"message_max", "9999999"},
+			"contradiction": {"title_min", "50", "title_max", "20"}, "choice": {"registration", "maybe"}, "empty": {"name", " "}, "lines": {"name", "a\nb"},
+			"one of two": {"title_max", "100", "words_max", "0"},
+		} {
+			refused(t, what, set(values...), 422, "")
+		}
+		if got, err := b.Settings(ctx); err != nil || got.TitleMost != 120 || got.HoldFirst != 1 {
+			t.Errorf("after refusals: %+v %v", got, err)
+		}
+		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE action = 'settings.change'"); n != 0 {
+			t.Errorf("%d refusals are logged", n)
+		}
+
+		post("newbie", "First of mine", "some text").want(201)
+		must(t, set("hold_first", "0", "title_max", "12", "message_min", "6", "words_max", "10", "new_member_links", "0"))
+		post("alice", "Thirteen char", "some text").want(422, "validation_failed", "too_long")
+		post("alice", "A title", "short").want(422, "validation_failed", "too_short")
+		post("alice", "A title", strings.Repeat("word ", 11)).want(422, "validation_failed", "too_many_words")
+		if got := data[created](post("newbie", "A title", "no link here").want(201)); got.Visibility != "visible" {
+			t.Errorf("held: %+v", got)
+		}
+		if got := data[created](post("newbie", "A title", "see https://example.com/").want(201)); got.Visibility != "unapproved" {
+			t.Errorf("a link of a new member is not held: %+v", got)
+		}
+		if e := s.lastLog(); e.Action != "settings.change" || !strings.Contains(e.Detail, "title_max: 120 → 12") {
+			t.Errorf("log: %+v", e)
+		}
+		// What is as the configuration says is not stored.
+		must(t, set("hold_first", "1", "title_max", "120", "message_min", "2", "words_max", "5000", "new_member_links", "2"))
+		if n := s.number("SELECT count(*) FROM board_settings WHERE name <> 'cursor_secret'"); n != 0 {
+			t.Errorf("%d settings are stored", n)
+		}
+
+		must(t, set("images", ""))
+		post("alice", "Images", "![a](https://example.com/a.png) text").want(201)
+		if n := s.number("SELECT count(*) FROM board_posts WHERE message LIKE '![a]%' AND message_html LIKE '%<img%'"); n != 0 {
+			t.Error("an image where there are none")
+		}
+
+		must(t, set("flood", "1", "flood_posts", "2", "flood_seconds", "30"))
+		post("bob", "One", "some text").want(201)
+		post("bob", "Tw", "some text").want(422, "validation_failed", "too_short")
+		post("bob", "Three", "some text").want(201)
+		post("bob", "Fourth", "some text").want(429, "flood_limited")
+		s.clock.advance(30 * time.Second)
+		post("bob", "Fourth", "some text").want(201)
+
+		must(t, set("offline", "1", "offline_message", "Back at noon."))
+		if a := s.do("alice", "GET", "/forums", "").want(503, "board_offline"); !strings.Contains(a.body, "Back at noon.") {
+			t.Errorf("offline: %s", a.body)
+		}
+		s.do("mod", "GET", "/forums", "").want(200)
+		must(t, set("offline", ""))
+		s.do("alice", "GET", "/forums", "").want(200)
+
+		must(t, set("tokens_max", "1"))
+		_, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "x", Scopes: Scopes})
+		refused(t, "too many tokens", err, 422, "too_many")
+	})
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		alice, bob := s.user("alice"), s.user("bob")
+		until := s.clock.now().Add(time.Hour).UnixMicro()
+		reply := func(as, text string) *answer {
+			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
+		}
+
+		must(t, b.Ban(ctx, admin, bob, until, "rude"))
+		s.do("bob", "GET", "/me", "").want(403, "owner_unavailable")
+		refused(t, "ban until yesterday", b.Ban(ctx, admin, bob, 1, ""), 422, "range")
+		refused(t, "ban of oneself", b.Ban(ctx, admin, s.user("admin"), 0, ""), 409, "")
+		must(t, b.Unban(ctx, admin, bob))
+		s.do("bob", "GET", "/me", "").want(200)
+		refused(t, "unban of the free", b.Unban(ctx, admin, bob), 409, "")
+
+		must(t, b.Suspend(ctx, admin, bob, until, ""))
+		reply("bob", "let me").want(403, "forbidden", "suspended")
+		must(t, b.Suspend(ctx, admin, bob, 0, ""))
+		reply("bob", "let me").want(201)
+
+		must(t, b.SetModerated(ctx, admin, bob, true))
+		if got := data[replied](reply("bob", "held now").want(201)); got.Visibility != "unapproved" {
+			t.Errorf("not held: %+v", got)
+		}
+
+		refused(t, "approve an active one", b.ApproveMember(ctx, admin, bob), 409, "")
+		s.do("awaiting", "GET", "/me", "").want(403)
+		must(t, b.ApproveMember(ctx, admin, s.user("awaiting")))
+		s.do("awaiting", "GET", "/me", "").want(200)
+
+		password, err := b.ResetPassword(ctx, admin, alice)
+		must(t, err)
+		if _, err := b.Login(ctx, "alice", password, "192.0.2.1", ""); err != nil {
+			t.Errorf("the new password: %v", err)
+		}
+		n := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice)
+		must(t, b.Ban(ctx, admin, alice, 0, ""))
+		if left := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice); n != 1 || left != 0 {
+			t.Errorf("%d sessions, %d after a ban", n, left)
+		}
+		must(t, b.Unban(ctx, admin, alice))
+
+		// Tokens of any member.
+		text, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
+		must(t, err)
+		s.do(text, "GET", "/me", "").want(200)
+		tokens, err := b.MemberTokens(ctx, admin, alice)
+		must(t, err)
+		if tokens[0].Name != "made" || tokens[0].RevokedAt != 0 || tokens[0].UserName != "alice" {
+			t.Errorf("tokens: %+v", tokens)
+		}
+		must(t, b.RevokeTokenFor(ctx, admin, tokens[0].ID))
+		s.do(text, "GET", "/me", "").want(401)
+		refused(t, "twice", b.RevokeTokenFor(ctx, admin, tokens[0].ID), 404, "")
+
+		// The posts of a deleted member stay under the name, which stays taken.
+		must(t, b.DeleteMember(ctx, admin, alice))
+		s.do("alice", "GET", "/me", "").want(401)
+		if a := s.do("", "GET", path("/threads/%d/posts", s.threadOf("Public thread")), ""); !strings.Contains(a.body, `"authorUsername":"alice"`) {
+			t.Errorf("the name is gone: %s", a.body)
+		}
+		s.do("bob", "GET", path("/members/%d", alice), "").want(404)
+		refused(t, "a change of the deleted", b.SetModerated(ctx, admin, alice, true), 409, "")
+		_, err = b.Register(ctx, NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9"})
+		refused(t, "the same name", err, 422, "taken")
+		refused(t, "deletion of oneself", b.DeleteMember(ctx, admin, s.user("admin")), 409, "")
+		s.exact()
+
+		// Pages of the list.
+		var names []string
+		after := ""
+		for {
+			list, next, err := b.FindMembers(ctx, admin, MemberQuery{After: after, Limit: 3})
+			must(t, err)
+			for _, m := range list {
+				names = append(names, m.Name)
+			}
+			if after = next; next == "" {
+				break
+			}
+		}
+		if got := strings.Join(names, " "); got != "admin alice awaiting banned bob mod newbie watched" {
+			t.Errorf("members: %s", got)
+		}
+		for q, want := range map[MemberQuery]string{
+			{Name: "B"}: "banned bob", {Name: "bo"}: "bob", {State: "banned"}: "banned", {State: "deleted"}: "alice", {Name: "a", State: "active"}: "admin awaiting", {Name: "%"}: "",
+		} {
+			q.Limit = 10
+			list, _, err := b.FindMembers(ctx, admin, q)
+			must(t, err)
+			var names []string
+			for _, m := range list {
+				names = append(names, m.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%+v: %s, want %s", q, got, want)
+			}
+		}
+	})
+}
+
+func TestPrefixesAndWords(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		forum := s.forum("public")
+		must(t, b.SetPrefix(ctx, admin, PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
+		list, err := b.Prefixes(ctx, admin)
+		must(t, err)
+		i := slices.IndexFunc(list, func(p PrefixRow) bool { return p.Label == "Solved" })
+		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
+		for what, p := range map[string]PrefixRow{
+			"taken": {Label: "Solved"}, "length": {Label: strings.Repeat("x", 31)}, "unknown": {Label: "Other", Forums: []int64{s.forum("link")}},
+		} {
+			refused(t, what, b.SetPrefix(ctx, admin, p), 422, what)
+		}
+		refused(t, "no prefix", b.SetPrefix(ctx, admin, PrefixRow{ID: 9999, Label: "Other"}), 404, "")
+		must(t, b.DeletePrefix(ctx, admin, list[i].ID))
+		if got := data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
+			t.Errorf("a prefix that is gone: %+v", got.Prefix)
+		}
+
+		must(t, b.AddWordFilter(ctx, admin, WordFilter{Pattern: "darn", Replacement: "gosh"}))
+		must(t, b.AddWordFilter(ctx, admin, WordFilter{Pattern: "casino", Hold: true, Replacement: "ignored"}))
+		refused(t, "twice", b.AddWordFilter(ctx, admin, WordFilter{Pattern: "darn"}), 422, "taken")
+		refused(t, "short", b.AddWordFilter(ctx, admin, WordFilter{Pattern: "d"}), 422, "length")
+		reply := func(text string) replied {
+			return data[replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(text)+`}`).want(201))
+		}
+		if got := reply("oh DARN, it is"); got.Visibility != "visible" || s.postOf("oh gosh, it is") != got.ID {
+			t.Errorf("not replaced: %+v", got)
+		}
+		if got := reply("come to the Casino"); got.Visibility != "unapproved" {
+			t.Errorf("not held: %+v", got)
+		}
+		words, err := b.WordFilters(ctx, admin)
+		must(t, err)
+		if len(words) != 2 || words[1].Replacement != "" || !words[1].Hold {
+			t.Errorf("words: %+v", words)
+		}
+		must(t, b.DeleteWordFilter(ctx, admin, words[0].ID))
+		reply("so darn well")
+		s.postOf("so darn well")
+	})
+}
+
+// bareAdministrator is an administrator who would have no other right.
+func (s *site) bareAdministrator() *Actor {
+	s.t.Helper()
+	ctx := s.t.Context()
+	id, err := s.service.CreateGroup(ctx, s.actor("admin"), GroupSpec{Name: "Operators", Allow: AdminAccess})
+	must(s.t, err)
+	must(s.t, s.service.SetGroups(ctx, s.actor("admin"), s.user("newbie"), []int64{id}))
+	return s.actor("newbie")
+}
+
+// TestAsAdministrator: what an administrator could not do as another member is in
+// the log, on every path.
+func TestAsAdministrator(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b := t.Context(), s.service
+		bare := s.bareAdministrator()
+		closed := s.forum("closed")
+		thread := s.threadOf("Public thread")
+		yes := true
+		steps := []struct {
+			action string
+			run    func(a *Actor) error
+		}{
+			{"thread.post", func(a *Actor) error {
+				_, err := b.StartThread(ctx, a, closed, NewThread{Title: "In a closed forum", Message: "some text"}, Once{})
+				return err
+			}},
+			{"reply.post", func(a *Actor) error {
+				_, err := b.Reply(ctx, a, s.threadOf("Locked thread"), NewReply{Message: "in a locked thread " + a.User.Name}, Once{})
+				return err
+			}},
+			{"post.edit", func(a *Actor) error {
+				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), "changed by "+a.User.Name, ""))
+			}},
+			{"post.approve", func(a *Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
+			{"post.delete", func(a *Actor) error { _, err := b.Delete(ctx, a, thread, s.postOf("public held")); return err }},
+			{"post.restore", func(a *Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
+			{"thread.lock", func(a *Actor) error { return b.Change(ctx, a, thread, ThreadChange{Locked: &yes}) }},
+			{"thread.move", func(a *Actor) error {
+				to := s.forum("members")
+				return b.Change(ctx, a, thread, ThreadChange{Forum: &to})
+			}},
+			{"report.create", func(a *Actor) error { _, err := b.Report(ctx, a, s.postOf("locked first"), "bad text"); return err }},
+		}
+		for _, step := range steps {
+			must(t, step.run(bare))
+			if e := s.lastLog(); e.Action != step.action || e.ActorName != "newbie" || !strings.HasPrefix(e.Detail, asAdministrator) {
+				t.Errorf("%s: the log has %+v", step.action, e)
+			}
+		}
+		// One who could do it anyway is not noted so.
+		before := s.number("SELECT count(*) FROM board_moderation_log")
+		must(t, steps[1].run(s.actor("mod")))
+		if n := s.number("SELECT count(*) FROM board_moderation_log"); n != before {
+			t.Errorf("a moderator's reply is in the log")
+		}
+
+		// Looks, once for a forum.
+		must(t, b.Flush(ctx))
+		s.clock.advance(2 * time.Hour)
+		must(t, b.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}))
+		before = s.number("SELECT count(*) FROM board_moderation_log")
+		for range 3 {
+			must(t, b.Admit(s.actor("newbie")))
+			must(t, s.service.read(ctx, func(c conn) error {
+				_, err := threadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
+				return err
+			}))
+			must(t, b.Flush(ctx))
+		}
+		if n := s.number("SELECT count(*) FROM board_moderation_log"); n != before+2 {
+			t.Errorf("%d looks are noted, want two", n-before)
+		}
+		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE action = 'forum.look' AND forum_id = ? AND actor_id = ?", s.forum("staff"), s.user("newbie")); n != 1 {
+			t.Errorf("%d looks at the staff's forum", n)
+		}
+		// The groups that a board begins with give administrators every right.
+		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE actor_id = ? AND detail LIKE 'as administrator%'", s.user("admin")); n != 0 {
+			t.Errorf("%d entries say that the administrator had no right", n)
+		}
+	})
+}
+
+func editErr(_ Edited, err error) error { return err }
+
+// TestModeratorOfOneForum: queue, reports and log end where the rights end.
+func TestModeratorOfOneForum(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("members"), UserName: "alice", Rights: ModeratorMask}))
+		alice := s.actor("alice")
+		// Something held, reported and logged in both forums, and in one that alice
+		// does not see.
+		for _, slug := range []string{"public", "members", "staff"} {
+			as := "watched"
+			if slug == "staff" {
+				must(t, b.SetModerated(ctx, admin, s.user("mod"), true))
+				as = "mod"
+			}
+			s.do(as, "POST", path("/forums/%d/threads", s.forum(slug)), path(`{"title":"held in %s","message":"held message in %s"}`, slug, slug)).want(201)
+		}
+		for _, title := range []string{"Public thread", "Members thread", "Staff thread"} {
+			post := s.number("SELECT first_post_id FROM board_threads WHERE title = ?", title)
+			s.do("mod", "POST", path("/posts/%d/report", post), `{"reason":"bad in `+title+`"}`).want(201)
+			s.do("admin", "PATCH", path("/threads/%d", s.threadOf(title)), `{"isLocked":true}`).want(200)
+		}
+		queue, _, err := b.QueuePage(ctx, alice, 0, 0, 50)
+		must(t, err)
+		if len(queue) != 1 || queue[0].Thread.Title != "held in members" || queue[0].ForumTitle != "Members only" || queue[0].Author.Posts != 10 {
+			t.Errorf("queue: %+v", queue)
+		}
+		forums, err := b.QueueForums(ctx, alice)
+		must(t, err)
+		if len(forums) != 1 || forums[0].ID != s.forum("members") || forums[0].Count != 1 {
+			t.Errorf("forums: %+v", forums)
+		}
+		reports, _, err := b.Reports(ctx, alice, 0, 0, 50)
+		must(t, err)
+		if len(reports) != 1 || reports[0].Thread.Title != "Members thread" || len(reports[0].Reports) != 1 || reports[0].Reports[0].User != "mod" {
+			t.Errorf("reports: %+v", reports)
+		}
+		log, _, err := b.Log(ctx, alice, LogQuery{Limit: 50})
+		must(t, err)
+		if len(log) == 0 {
+			t.Error("the log is empty")
+		}
+		for _, e := range log {
+			if e.Forum != s.forum("members") {
+				t.Errorf("log: %+v", e)
+			}
+		}
+		for _, f := range []struct {
+			slug   string
+			status int
+		}{{"public", 403}, {"staff", 404}} {
+			id := s.forum(f.slug)
+			_, _, err := b.QueuePage(ctx, alice, id, 0, 50)
+			refused(t, "queue of "+f.slug, err, f.status, "")
+			_, _, err = b.Reports(ctx, alice, id, 0, 50)
+			refused(t, "reports of "+f.slug, err, f.status, "")
+			_, _, err = b.Log(ctx, alice, LogQuery{Forum: id, Limit: 50})
+			refused(t, "log of "+f.slug, err, f.status, "")
+			post := s.number("SELECT post_id FROM board_reports WHERE forum_id = ?", id)
+			refused(t, "closing in "+f.slug, b.CloseReports(ctx, alice, post, ""), f.status, "")
+		}
+		for _, as := range []string{"", "bob"} {
+			_, _, err := b.Reports(ctx, s.actor(as), 0, 0, 50)
+			refused(t, "reports as "+as, err, 403, "")
+			_, _, err = b.Log(ctx, s.actor(as), LogQuery{Limit: 50})
+			refused(t, "log as "+as, err, 403, "")
+			_, err2 := b.QueueForums(ctx, s.actor(as))
+			must(t, err2)
+		}
+
+		// Reports go with their thread, and end.
+		to := s.forum("members")
+		must(t, b.Change(ctx, admin, s.threadOf("Public thread"), ThreadChange{Forum: &to}))
+		if reports, _, err = b.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
+			t.Errorf("after the move: %+v %v", reports, err)
+		}
+		post := s.postOf("members first")
+		must(t, b.CloseReports(ctx, alice, post, "all is well"))
+		refused(t, "twice", b.CloseReports(ctx, alice, post, ""), 409, "")
+		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.id()); n != 1 {
+			t.Error("who closed the report, and why, is not kept")
+		}
+		must(t, b.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
+		if reports, _, err = b.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 0 {
+			t.Errorf("after closing: %+v %v", reports, err)
+		}
+		s.exact()
+	})
+}
+
+func TestSettleAll(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b := t.Context(), s.service
+		thread := s.threadOf("Public thread")
+		ids := make([]int64, 0, 6)
+		for i := range 6 {
+			ids = append(ids, data[replied](s.do("watched", "POST", path("/threads/%d/posts", thread), path(`{"message":"held %d"}`, i)).want(201)).ID)
+		}
+		mod := s.actor("mod")
+		// Pages by keyset, with what came before.
+		first, next, err := b.QueuePage(ctx, mod, s.forum("public"), 0, 3)
+		must(t, err)
+		if len(first) != 3 || next == 0 || first[0].Before == nil || first[2].Reason != "author_moderated" {
+			t.Fatalf("page: %d, next %d, %+v", len(first), next, first)
+		}
+		if first[2].Before.Message != "public second" || first[2].Author.Held != 6 {
+			t.Errorf("context: %+v %+v", first[2].Before, first[2].Author)
+		}
+		if done, skipped, err := b.SettleAll(ctx, s.actor("bob"), ids[:1], true, ""); err != nil || done != 0 || skipped != 1 {
+			t.Errorf("a member settles %d, skips %d: %v", done, skipped, err) // does not even see it
+		}
+		done, skipped, err := b.SettleAll(ctx, mod, ids[:4], true, "fine")
+		if err != nil || done != 4 || skipped != 0 {
+			t.Errorf("approved %d, skipped %d: %v", done, skipped, err)
+		}
+		done, skipped, err = b.SettleAll(ctx, mod, append(ids[3:], 987654), false, "spam")
+		if err != nil || done != 2 || skipped != 2 {
+			t.Errorf("rejected %d, skipped %d: %v", done, skipped, err)
+		}
+		log, _, err := b.Log(ctx, mod, LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
+		must(t, err)
+		if len(log) != 2 || log[0].Detail != "spam" || log[0].ForumTitle != "Public" {
+			t.Errorf("log: %+v", log)
+		}
+		_, _, err = b.SettleAll(ctx, mod, make([]int64, maxSettled+1), true, "")
+		refused(t, "too many", err, 422, "too_many")
+		s.exact()
+	})
+}
+
+// TestLog pages through the log by all of its filters.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b := t.Context(), s.service
+		for i := range 7 {
+			as := "mod"
+			if i%2 == 0 {
+				as = "admin"
+			}
+			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Public thread")), path(`{"isLocked":%v}`, i%2 == 0)).want(200)
+			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Members thread")), path(`{"isSticky":%v}`, i%2 == 0)).want(200)
+		}
+		for q, want := range map[LogQuery]int{
+			{}: 14, {Actor: "ADMIN"}: 8, {Action: "thread.lock"}: 7, {Forum: s.forum("members")}: 7, {Actor: "mod", Action: "thread.stick"}: 3,
+			{Actor: "mod", Action: "thread.stick", Forum: s.forum("public")}: 0, {Actor: "nobody"}: 0,
+		} {
+			for _, as := range []string{"admin", "mod"} {
+				seen, last, before := 0, int64(1)<<62, int64(0)
+				for {
+					q.Before, q.Limit = before, 3
+					list, next, err := b.Log(ctx, s.actor(as), q)
+					must(t, err)
+					for _, e := range list {
+						if e.ID >= last || e.Detail == "" || e.ActorName == "" || e.Thread == 0 {
+							t.Errorf("%+v: %+v behind %d", q, e, last)
+						}
+						last = e.ID
+						seen++
+					}
+					if before = next; next == 0 {
+						break
+					}
+				}
+				if seen != want {
+					t.Errorf("%s %+v: %d entries, want %d", as, q, seen, want)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package board
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxPrefixes    = 500
+	maxWordFilters = 500
+)
+
+// PrefixRow is a prefix of threads as administrators see it.
+type PrefixRow struct {
+	ID       int64
+	Label    string
+	Position int64
+	Forums   []int64 // that offer it
+}
+
+// Prefixes lists the prefixes by position.
+func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		list = nil
+		err := c.all("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r row) error {
+			var p PrefixRow
+			err := r.Scan(&p.ID, &p.Label, &p.Position)
+			list = append(list, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			err := c.all("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", []any{list[i].ID}, func(r row) error {
+				var forum int64
+				err := r.Scan(&forum)
+				list[i].Forums = append(list[i].Forums, forum)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// SetPrefix adds a prefix (id 0) or changes one.
+func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
+	return s.administer(ctx, a, func(c conn) error {
+		p.Label = normal(p.Label)
+		switch n := utf8.RuneCountInString(p.Label); {
+		case n < 1 || n > 30 || strings.ContainsFunc(p.Label, forbiddenInLine):
+			return invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
+		case p.Position < 0 || p.Position > 1_000_000:
+			return invalid("position", "range", "a position is from 0 to 1000000")
+		case len(p.Forums) > maxForums:
+			return invalid("forums", "too_many", "there are not so many forums")
+		}
+		var taken, count int
+		if err := c.row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
+			return err
+		}
+		switch {
+		case taken > 0:
+			return invalid("label", "taken", "there is such a prefix already")
+		case p.ID == 0 && count >= maxPrefixes:
+			return conflict("a board has at most " + itoa(maxPrefixes) + " prefixes")
+		}
+		action := "prefix.edit"
+		if p.ID == 0 {
+			action = "prefix.create"
+			if err := c.row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id", p.Label, p.Position).Scan(&p.ID); err != nil {
+				return err
+			}
+		} else {
+			n, err := c.exec("UPDATE board_prefixes SET label = ?, position = ? WHERE id = ?", p.Label, p.Position, p.ID)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return notFound()
+			}
+		}
+		if err := offer(c, p); err != nil {
+			return err
+		}
+		return s.note(c, a, action, brief(p.Label)+" in "+itoa(int64(len(p.Forums)))+" forums")
+	})
+}
+
+// offer makes exactly the forums of a prefix offer it.
+func offer(c conn, p PrefixRow) error {
+	if _, err := c.exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
+		return err
+	}
+	for _, forum := range p.Forums {
+		n, err := c.exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ? AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return invalid("forums", "unknown", "there is no such forum that holds threads")
+		}
+	}
+	return nil
+}
+
+// DeletePrefix removes a prefix; threads lose it.
+func (s *Service) DeletePrefix(ctx context.Context, a *Actor, id int64) error {
+	return s.administer(ctx, a, func(c conn) error {
+		var label string
+		if err := c.row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
+			return none(err)
+		}
+		for _, statement := range []string{
+			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?", "DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
+		} {
+			if _, err := c.exec(statement, id); err != nil {
+				return err
+			}
+		}
+		return s.note(c, a, "prefix.delete", brief(label))
+	})
+}
+
+// WordFilter is a word that the board replaces, or that holds a post.
+type WordFilter struct {
+	ID          int64
+	Pattern     string
+	Replacement string
+	Hold        bool
+}
+
+// WordFilters lists the word filter.
+func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		list = nil
+		return c.all("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r row) error {
+			var f WordFilter
+			var action string
+			err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
+			f.Hold = action == "hold"
+			list = append(list, f)
+			return err
+		})
+	})
+	return list, err
+}
+
+// AddWordFilter adds a word, which counts for what is written from then on.
+func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) error {
+	return s.administer(ctx, a, func(c conn) error {
+		f.Pattern, f.Replacement = normal(f.Pattern), normal(f.Replacement)
+		switch n := utf8.RuneCountInString(f.Pattern); {
+		case n < 2 || n > 100 || strings.ContainsFunc(f.Pattern, forbiddenInLine):
+			return invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
+		case utf8.RuneCountInString(f.Replacement) > 100 || strings.ContainsFunc(f.Replacement, forbiddenInLine):
+			return invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
+		case f.Hold:
+			f.Replacement = ""
+		}
+		var count, taken int
+		if err := c.row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
+			return err
+		}
+		switch {
+		case count >= maxWordFilters:
+			return conflict("a board has at most " + itoa(maxWordFilters) + " filtered words")
+		case taken > 0:
+			return invalid("pattern", "taken", "this word is filtered already")
+		}
+		action, detail := "replace", brief(f.Pattern)+" → "+brief(f.Replacement)
+		if f.Hold {
+			action, detail = "hold", brief(f.Pattern)+" holds"
+		}
+		if _, err := c.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
+			return err
+		}
+		return s.note(c, a, "filter.add", detail)
+	})
+}
+
+// DeleteWordFilter removes a word.
+func (s *Service) DeleteWordFilter(ctx context.Context, a *Actor, id int64) error {
+	return s.administer(ctx, a, func(c conn) error {
+		var pattern string
+		if err := c.row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
+			return none(err)
+		}
+		if _, err := c.exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.note(c, a, "filter.delete", brief(pattern))
+	})
+}

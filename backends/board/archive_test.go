@@ -1,0 +1,86 @@
+package board
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// spammed seeds a thread with runs of deleted posts between visible ones.
+func (s *site) spammed(title string, at time.Time, runs ...int) (thread int64) {
+	s.t.Helper()
+	var b strings.Builder
+	b.WriteString(path(`{"threads":[{"forum":"public","title":%q,"posts":[{"author":"alice","message":"first","at":%q}`, title, at.Format(time.RFC3339)))
+	for n, run := range runs {
+		for i := range run {
+			b.WriteString(path(`,{"author":"bob","message":"spam %d %d","at":%q,"visibility":"deleted"}`, n, i, at.Format(time.RFC3339)))
+		}
+		b.WriteString(path(`,{"author":"alice","message":"after %d","at":%q}`, n, at.Format(time.RFC3339)))
+	}
+	b.WriteString("]}]}")
+	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), func(string, int) {}); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.threadOf(title)
+}
+
+// TestArchive: long runs of old deleted posts move, nothing that clients see
+// changes but for those who see deleted posts, and restore brings one back.
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		month := s.clock.now().Add(-31 * 24 * time.Hour)
+		thread := s.spammed("Spammed", month, archiveRun+700, 300, archiveRun+1, archiveRun)
+		young := s.spammed("Spammed of late", s.clock.now().Add(-29*24*time.Hour), archiveRun+200)
+		posts := path("/threads/%d/posts", thread)
+		before := s.do("", "GET", posts, "").want(200).body
+		last := s.do("", "GET", path("/threads/%d", thread), "").want(200).body
+
+		const want = 2*archiveRun + 701
+		if moved, err := s.service.Archive(t.Context()); moved != want || err != nil {
+			t.Fatalf("%d moved, want %d: %v", moved, want, err)
+		}
+		if moved, err := s.service.Archive(t.Context()); moved != 0 || err != nil {
+			t.Errorf("%d moved again: %v", moved, err)
+		}
+		for query, want := range map[string]int64{
+			"SELECT count(*) FROM board_posts WHERE visibility = 2 AND thread_id = ?":         300 + archiveRun,
+			"SELECT count(*) FROM board_posts_archive WHERE visibility = 2 AND thread_id = ?": want,
+			"SELECT count(*) FROM board_post_ids WHERE visibility = 3 AND thread_id = ?":      want,
+		} {
+			if n := s.number(query, thread); n != want {
+				t.Errorf("%s: %d, want %d", query, n, want)
+			}
+		}
+		if n := s.number("SELECT count(*) FROM board_posts_archive WHERE thread_id = ?", young); n != 0 {
+			t.Errorf("%d posts of less than a month are archived", n)
+		}
+		if after := s.do("", "GET", posts, "").want(200).body; after != before {
+			t.Errorf("the page was\n%s\nand is\n%s", before, after)
+		}
+		if after := s.do("", "GET", path("/threads/%d", thread), "").want(200).body; after != last {
+			t.Errorf("the thread was\n%s\nand is\n%s", last, after)
+		}
+
+		id := s.number("SELECT min(id) FROM board_posts_archive")
+		s.do("bob", "POST", path("/posts/%d/restore", id), "").want(404)
+		if n := s.number("SELECT count(*) FROM board_posts_archive"); n != want {
+			t.Errorf("a refused restore leaves %d in the archive", n)
+		}
+		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(200)
+		if p := data[PostInfo](s.do("", "GET", path("%s/%d", posts, id), "").want(200)); p.Message != "spam 0 0" || p.Number != 2 {
+			t.Errorf("restored %+v", p)
+		}
+		if n := s.number("SELECT count(*) FROM board_posts_archive"); n != want-1 {
+			t.Errorf("%d in the archive after one was restored", n)
+		}
+		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(409)
+		if n := s.number(`SELECT count(*) FROM board_threads t WHERE t.reply_count <>
+			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`); n != 0 {
+			t.Errorf("%d threads count wrong", n)
+		}
+	})
+}

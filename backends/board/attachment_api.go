@@ -1,0 +1,83 @@
+package board
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+type attachmentInfo struct {
+	ID        int64  `json:"id"`
+	ThreadID  int64  `json:"threadId"`
+	PostID    int64  `json:"postId"`
+	UserID    int64  `json:"userId"`
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"`
+	SHA256    string `json:"sha256"`
+	Width     *int64 `json:"width"`
+	Height    *int64 `json:"height"`
+	CreatedAt string `json:"createdAt"`
+	Path      string `json:"path"`
+}
+
+func viewAttachment(f *Attachment) attachmentInfo {
+	return attachmentInfo{
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, orNull(f.Width), orNull(f.Height), wireTime(f.CreatedAt),
+		Mount + "/attachments/" + itoa(f.ID),
+	}
+}
+
+func (s *Service) getAttachments(c *rest.Call, a *Actor) (any, error) {
+	thread, post, err := ids(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Attachments(c.R.Context(), a, thread, post)
+	views := make([]attachmentInfo, 0, len(list))
+	for i := range list {
+		views = append(views, viewAttachment(&list[i]))
+	}
+	return envelope{views}, err
+}
+
+func (s *Service) postAttachment(c *rest.Call, a *Actor) (any, error) {
+	thread, post, err := ids(c)
+	if err != nil {
+		return nil, err
+	}
+	if most := a.rights.settings.AttachmentKiB << 10; c.R.ContentLength > most {
+		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most>>10)
+	}
+	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.locate(c, "/attachments/"+itoa(f.ID))
+	return envelope{viewAttachment(f)}, nil
+}
+
+func (s *Service) deleteAttachment(c *rest.Call, a *Actor) (any, error) {
+	thread, post, err := ids(c)
+	if err != nil {
+		return nil, err
+	}
+	id, err := number(c.Path("attachmentId"))
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.Detach(c.R.Context(), a, thread, post, id)
+}
+
+func (s *Service) getAttachment(c *rest.Call, a *Actor) (any, error) {
+	id, err := number(c.Path("attachmentId"))
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.Attachment(c.R.Context(), a, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Download(c.R.Context(), f)
+}

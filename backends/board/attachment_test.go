@@ -1,0 +1,372 @@
+package board
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// picture is an image of a size in a format.
+func picture(tb testing.TB, format string, width, height int) string {
+	tb.Helper()
+	var out bytes.Buffer
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	err := map[string]func(io.Writer) error{
+		"png":  func(w io.Writer) error { return png.Encode(w, img) },
+		"jpeg": func(w io.Writer) error { return jpeg.Encode(w, img, nil) },
+		"gif":  func(w io.Writer) error { return gif.Encode(w, img, nil) },
+	}[format](&out)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out.String()
+}
+
+// webps are an image of 3 by 2 in each kind of WebP.
+func webps(tb testing.TB) map[string]string {
+	tb.Helper()
+	header := func(kind, body string) string {
+		return "RIFF\x30\x00\x00\x00WEBP" + kind + "\x20\x00\x00\x00" + body + strings.Repeat("\x00", 30)
+	}
+	return map[string]string{
+		"lossy":    header("VP8 ", "\x00\x00\x00\x9d\x01\x2a\x03\x00\x02\x00"),
+		"lossless": header("VP8L", "\x2f\x02\x40\x00\x00"),
+		"extended": header("VP8X", "\x00\x00\x00\x00\x02\x00\x00\x01\x00\x00"),
+	}
+}
+
+// upload sends a file as a member.
+func (s *site) upload(as, posts, name, content string) *answer {
+	s.t.Helper()
+	r := s.request(as, "POST", posts+"/attachments?name="+url.QueryEscape(name), content)
+	r.Header.Set("Content-Type", "application/octet-stream")
+	return s.send(r)
+}
+
+// emptySQLite is a database of its own.
+func emptySQLite(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started(t, db)
+}
+
+// editable lets the authors of the fixture's posts edit them.
+func editable(s *site) *site {
+	s.t.Helper()
+	s.exec("UPDATE board_groups SET edit_window_min = 2880 WHERE kind = 'registered'")
+	return s
+}
+
+// onBothStores runs the test on each engine with each place of content.
+func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		folder := ""
+		if db.Dialect() == store.SQLite {
+			folder = filepath.Join(t.TempDir(), "attachments")
+		}
+		test(t, editable(newSite(t, db, Options{Attachments: folder, NoFlood: true})))
+	})
+	t.Run("sqlite in the database", func(t *testing.T) {
+		t.Parallel()
+		test(t, editable(newSite(t, emptySQLite(t), Options{NoFlood: true})))
+	})
+}
+
+// TestAttachments: upload, list, download, remove, on both stores.
+func TestAttachments(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, s *site) {
+		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		content := picture(t, "png", 3, 2)
+		f := data[attachmentInfo](s.upload("alice", posts, `C:\dir\Ünï "x".PNG`, content).want(201))
+		if f.Name != `Ünï "x".PNG` || f.MediaType != "image/png" || f.Size != int64(len(content)) || *f.Width != 3 || *f.Height != 2 {
+			t.Errorf("%+v", f)
+		}
+		large := strings.Repeat("0123456789abcdef", 50_000) // three parts and more
+		text := data[attachmentInfo](s.upload("alice", posts, "notes.txt", large).want(201))
+		if list := data[[]attachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 2 || list[0] != f && list[0].ID != f.ID {
+			t.Errorf("%+v", list)
+		}
+		a := s.do("", "GET", path("/attachments/%d", f.ID), "").want(200)
+		if a.body != content {
+			t.Error("another content")
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'", "Cache-Control": "private, no-cache",
+			"Content-Disposition": `inline; filename="_n_ _x_.PNG"; filename*=UTF-8''%C3%9Cn%C3%AF%20%22x%22.PNG`, "Etag": `"` + f.SHA256 + `"`,
+		} {
+			if got := a.header.Get(name); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		a = s.do("alice", "GET", path("/attachments/%d", text.ID), "").want(200)
+		if a.body != large || !strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment; ") || a.header.Get("Content-Type") != "text/plain; charset=utf-8" || a.header.Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("%d bytes, %v", len(a.body), a.header)
+		}
+		r := s.request("", "GET", path("/attachments/%d", text.ID), "")
+		r.Header.Set("Range", "bytes=262140-262149")
+		if part := s.send(r).want(206); part.body != large[262140:262150] {
+			t.Errorf("%q", part.body)
+		}
+		r = s.request("", "GET", path("/attachments/%d", f.ID), "")
+		r.Header.Set("If-None-Match", `"`+f.SHA256+`"`)
+		if same := s.send(r); same.status != 304 || same.body != "" {
+			t.Errorf("%d %q", same.status, same.body)
+		}
+		// The same content is kept once and lasts as long as one file has it.
+		twin := data[attachmentInfo](s.upload("alice", posts, "twin.png", content).want(201))
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(204)
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(404, "not_found")
+		s.do("", "GET", path("/attachments/%d", f.ID), "").want(404, "not_found")
+		s.sweep(1, 0)
+		s.do("", "GET", path("/attachments/%d", twin.ID), "").want(200)
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, twin.ID), "").want(204)
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, text.ID), "").want(204)
+		s.sweep(1, 1)
+		fresh := data[attachmentInfo](s.upload("alice", posts, "fresh.txt", "stored just now").want(201))
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, fresh.ID), "").want(204)
+		s.sweep(0, 0)
+		s.sweep(1, 1)
+	})
+}
+
+// sweep runs the job some hours on, and wants it to find something or nothing.
+func (s *site) sweep(hours, found int) {
+	s.t.Helper()
+	if files, ok := s.service.files.(folderFiles); ok { // its times are those of the system
+		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
+		list, err := filepath.Glob(filepath.Join(string(files), "*", "*"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, file := range list {
+			if err := os.Chtimes(file, at, at); err != nil {
+				s.t.Error(err)
+			}
+		}
+		s.service.now = time.Now
+	} else {
+		s.clock.advance(time.Duration(hours) * 61 * time.Minute)
+	}
+	n, err := s.service.SweepAttachments(s.t.Context())
+	if err != nil || (n > 0) != (found > 0) {
+		s.t.Errorf("%d swept, %v", n, err)
+	}
+	s.service.now = s.clock.now
+}
+
+// TestAttachmentRights: a file is as visible as its post, and belongs to it.
+func TestAttachmentRights(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{NoFlood: true}))
+		file := func(as, title, message string) (posts string, id int64) {
+			posts = path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message))
+			return posts, data[attachmentInfo](s.upload(as, posts, "a.txt", "text of "+message).want(201)).ID
+		}
+		public, publicID := file("alice", "Public thread", "public first")
+		members, membersID := file("alice", "Members thread", "members first")
+		held, heldID := file("bob", "Public thread", "public held")
+		_, staffID := file("mod", "Staff thread", "staff first")
+		gone, goneID := file("mod", "Public thread", "public deleted")
+		for _, test := range []struct {
+			as, posts string
+			id        int64
+			status    int
+		}{
+			{"", public, publicID, 200},
+			{"", members, membersID, 404},
+			{"bob", members, membersID, 200},
+			{"", held, heldID, 404},
+			{"alice", held, heldID, 404},
+			{"bob", held, heldID, 200},
+			{"mod", held, heldID, 200},
+			{"bob", gone, goneID, 404},
+			{"mod", gone, goneID, 200},
+		} {
+			s.do(test.as, "GET", path("/attachments/%d", test.id), "").want(test.status)
+			s.do(test.as, "GET", test.posts+"/attachments", "").want(test.status)
+		}
+		s.do("", "GET", path("/attachments/%d", staffID), "").want(404)
+		s.do("alice", "GET", path("/attachments/%d", staffID), "").want(404)
+		s.do("", "GET", "/attachments/999", "").want(404, "not_found")
+		s.do("", "GET", "/attachments/x", "").want(404, "not_found")
+
+		s.upload("", public, "a.txt", "x").want(401)
+		s.upload("narrow", public, "a.txt", "x").want(403, "missing_scope")
+		s.upload("bob", public, "a.txt", "x").want(403, "forbidden", "no_permission")
+		s.do("bob", "DELETE", path("%s/attachments/%d", public, publicID), "").want(403, "forbidden", "no_permission")
+		s.do("bob", "DELETE", path("%s/attachments/%d", held, publicID), "").want(404) // not of this post
+		s.upload("alice", held, "a.txt", "x").want(404)
+		locked := path("/threads/%d/posts/%d", s.threadOf("Locked thread"), s.postOf("locked first"))
+		s.upload("alice", locked, "a.txt", "x").want(403, "forbidden", "thread_locked")
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(AttachmentDownload))
+		s.do("", "GET", path("/attachments/%d", publicID), "").want(403, "forbidden")
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(AttachmentUpload))
+		s.upload("alice", public, "b.txt", "x").want(403, "forbidden", "no_permission")
+		s.clock.advance(25 * time.Hour)
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask | ?", int64(AttachmentUpload))
+		s.upload("alice", public, "b.txt", "x").want(403, "forbidden", "edit_window_closed")
+	})
+}
+
+// TestAttachmentHeld: who is moderated cannot put a file at a visible post.
+func TestAttachmentHeld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, emptySQLite(t), Options{NoFlood: true})
+	post := data[replied](s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
+	posts := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
+	s.exec("UPDATE board_groups SET restrict_mask = ?", int64(EditNeedsApproval))
+	s.upload("newbie", posts, "a.txt", "some text").want(201)
+	s.do("bob", "GET", posts, "").want(404)
+	s.exact()
+}
+
+// TestAttachmentRefused: bad names, types, sizes and counts.
+func TestAttachmentRefused(t *testing.T) {
+	t.Parallel()
+	s := editable(newSite(t, emptySQLite(t), Options{NoFlood: true}))
+	s.exec("INSERT INTO board_settings (name, value) VALUES ('attachment_kib', '10'), ('attachments_max', '7')")
+	posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+	huge := []byte(picture(t, "png", 1, 1))
+	copy(huge[16:], "\x00\x00\x80\x00\x00\x00\x80\x00") // 32768 by 32768
+	for _, test := range []struct{ name, content, reason string }{
+		{"", "x", "required"},
+		{"x", "x", "type"},
+		{"x.", "x", "type"},
+		{".png", "x", "type"},
+		{"x.html", "<html>", "type"},
+		{"x.svg", "<svg/>", "type"},
+		{"x.exe", "MZ", "type"},
+		{"x.txt.js", "x", "type"},
+		{"a\nb.txt", "x", "control_character"},
+		{"\xff.txt", "x", "characters"},
+		{strings.Repeat("x", 130) + ".txt", "x", "length"},
+		{"../", "x", "required"},
+		{"x.txt", "", "required"},
+		{"x.txt", "<html><script>", "type"},
+		{"x.png", "GIF89a", "type"},
+		{"x.png", picture(t, "gif", 1, 1), "type"},
+		{"x.jpg", picture(t, "png", 1, 1), "type"},
+		{"x.png", picture(t, "png", 1, 1)[:12], "image"},
+		{"x.png", string(huge), "image"},
+		{"x.pdf", "%PD", "type"},
+		{"x.txt", "\x00\x01\x02", "type"},
+		{"x.docx", "text", "type"},
+		{"x.webp", "RIFF\x00\x00\x00\x00WEBPVP", "image"},
+	} {
+		s.upload("alice", posts, test.name, test.content).want(422, "validation_failed", test.reason)
+	}
+	for i := range 4 {
+		format := []string{"png", "gif", "jpeg", "jpeg"}[i]
+		s.upload("alice", posts, fmt.Sprintf("%d.%s", i, []string{"png", "gif", "jpg", "jpeg"}[i]), picture(t, format, 2, 2)).want(201)
+	}
+	for name, content := range webps(t) {
+		if f := data[attachmentInfo](s.upload("alice", posts, name+".webp", content).want(201)); *f.Width != 3 || *f.Height != 2 {
+			t.Errorf("%s: %d by %d", name, *f.Width, *f.Height)
+		}
+	}
+	s.upload("alice", posts, "x.txt", "one too many").want(422, "validation_failed", "count")
+
+	other := path("/threads/%d/posts/%d", s.threadOf("Members thread"), s.postOf("members first"))
+	r := s.request("alice", "POST", other+"/attachments?name=a.txt", strings.Repeat("x", 10<<10+1))
+	s.send(r).want(413, "payload_too_large")
+	r = s.request("alice", "POST", other+"/attachments?name=a.txt", strings.Repeat("x", 10<<10+1))
+	r.ContentLength = -1
+	s.send(r).want(413, "payload_too_large")
+	s.upload("alice", other, "a.txt", strings.Repeat("x", 10<<10)).want(201)
+	s.send(s.request("alice", "POST", other+"/attachments", "x")).want(422, "validation_failed", "required")
+	s.exec("INSERT INTO board_settings (name, value) VALUES ('member_mib', '1')")
+	s.exec("UPDATE board_attachments SET size = 1048570 WHERE name = 'a.txt'")
+	s.upload("alice", other, "b.txt", "more than there is").want(422, "validation_failed", "total")
+	r = s.request("alice", "POST", other+"/attachments?name=a.txt", "x")
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader("abc"), brokenReader{}))
+	s.send(r).want(400, "invalid_body", "incomplete")
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// FuzzAttachment: no name and no content may break the checks, and nothing that
+// a browser could run passes as what it is not.
+func FuzzAttachment(f *testing.F) {
+	for _, content := range webps(f) {
+		f.Add("a.webp", content)
+	}
+	f.Add("a.png", picture(f, "png", 1, 1))
+	f.Add("a.jpg", picture(f, "jpeg", 1, 1))
+	f.Add("a.gif", picture(f, "gif", 1, 1))
+	f.Add("x/../ü.txt", "<svg onload=x>")
+	f.Add("a.pdf", "%PDF-1.7")
+	f.Fuzz(func(t *testing.T, name, content string) {
+		clean, kind, err := checkFileName(name)
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(clean, "/\\\r\n\x00") || clean == "" {
+			t.Errorf("%q became %q", name, clean)
+		}
+		a := &Attachment{Name: clean, MediaType: kind.media}
+		if d := disposition(a); strings.ContainsFunc(d, func(r rune) bool { return r < ' ' || r > '~' }) || strings.Count(d, `"`) != 2 {
+			t.Errorf("%q", d)
+		}
+		if content == "" || kind.check(a, strings.NewReader(content)) != nil {
+			return
+		}
+		if a.Inline() && !strings.HasPrefix(kind.media, "image/") || a.Width > imageSideMost || a.Height > imageSideMost {
+			t.Errorf("%+v", a)
+		}
+		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(content)), "<html") || strings.HasPrefix(content, "<?xml") {
+			t.Errorf("%q passes as %s", base64.StdEncoding.EncodeToString([]byte(content)), kind.media)
+		}
+	})
+}
+
+// TestSweepEnded: content that was aside when a sweep ended goes back to its
+// place while a file has it, and is removed when none has.
+func TestSweepEnded(t *testing.T) {
+	t.Parallel()
+	files := folderFiles(t.TempDir())
+	at := time.Now().Add(-2 * attachmentKeep)
+	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	for _, hash := range []string{kept, gone} {
+		if err := os.MkdirAll(filepath.Dir(files.path(hash)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		aside := filepath.Join(string(files), temporaryPrefix+hash)
+		if err := errors.Join(os.WriteFile(aside, []byte(hash), 0o600), os.Chtimes(aside, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := files.sweep(t.Context(), time.Now().Add(-attachmentKeep), func(hash string) (bool, error) { return hash == kept, nil })
+	if n != 1 || err != nil {
+		t.Errorf("%d swept, %v", n, err)
+	}
+	if content, err := os.ReadFile(files.path(kept)); err != nil || string(content) != kept {
+		t.Errorf("%q, %v", content, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(string(files), temporaryPrefix+"*")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

@@ -1,0 +1,331 @@
+package board
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+)
+
+// What people look at: several reads in one, for a page.
+
+// ForumEntry is a forum in the tree.
+type ForumEntry struct {
+	ForumInfo
+	Unread bool
+	Last   *ThreadInfo // the thread with the newest post; nil: none that the actor sees
+}
+
+// forumsAbove are those that a forum lies in, from the root on.
+func forumsAbove(list []ForumInfo, id int64) (above []ForumInfo) {
+	by := make(map[int64]ForumInfo, len(list))
+	for _, f := range list {
+		by[f.ID] = f
+	}
+	for f := by[id]; f.ParentID != nil; {
+		f = by[*f.ParentID]
+		above = append(above, f)
+	}
+	slices.Reverse(above)
+	return above
+}
+
+const (
+	// unreadLooked bounds how many threads of a forum are looked at for one that
+	// is unread, and unreadForums how many forums.
+	unreadLooked = 50
+	unreadForums = 50
+)
+
+// Tree lists the forums that the actor sees, depth first, with what is new.
+func (s *Service) Tree(ctx context.Context, a *Actor) ([]ForumEntry, error) {
+	list, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return s.tree(ctx, a, list)
+}
+
+// tree adds what is new to a list of forums.
+func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]ForumEntry, error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tree := make([]ForumEntry, len(list))
+	at := make(map[int64]*ForumEntry, len(list))
+	for i, f := range list {
+		tree[i].ForumInfo = f
+		at[f.ID] = &tree[i]
+	}
+	err = s.read(ctx, func(c conn) error {
+		now := s.micros()
+		last := make(map[int64]*thread)
+		err := c.all("SELECT "+threadColumns+" FROM board_forums f JOIN board_threads t ON t.id = f.last_thread_id WHERE t.visibility = 0", nil, func(r row) error {
+			t, err := scanThread(r)
+			last[t.forum] = t
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		read, err := forumReads(c, a)
+		if err != nil {
+			return err
+		}
+		looked := 0
+		for id, t := range last {
+			f := at[id]
+			if f == nil || !a.may(id, ThreadView|ThreadViewOthers) {
+				continue
+			}
+			info := viewThread(access, a, t, marks{}, now)
+			f.Last = &info
+			if a.User == nil || t.lastAt <= max(read[id], now-keepUnread) {
+				continue
+			}
+			if f.Unread = true; looked < unreadForums {
+				looked++
+				if f.Unread, err = s.hasUnread(c, a, id, now); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return tree, err
+}
+
+// forumReads are when the actor has marked forums as read.
+func forumReads(c conn, a *Actor) (map[int64]int64, error) {
+	read := make(map[int64]int64)
+	if a.User == nil {
+		return read, nil
+	}
+	return read, c.all("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, func(r row) error {
+		var id, at int64
+		err := r.Scan(&id, &at)
+		read[id] = at
+		return err
+	})
+}
+
+// hasUnread looks through the newest threads of a forum.
+func (s *Service) hasUnread(c conn, a *Actor, forum, now int64) (bool, error) {
+	var page []*thread
+	err := c.all(threadsOfForum("= 0").sql(c.db.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r row) error {
+		t, err := scanThread(r)
+		page = append(page, t)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	noted, err := marksOf(c, a, page)
+	return slices.ContainsFunc(page, func(t *thread) bool { return noted.unread(t, now) }), err
+}
+
+// threadList opens a forum for its threads. The rights know what kind it is: its
+// row is not read.
+func threadList(a *Actor, id int64) error {
+	f, known := a.in(id), a.rights.access.forums[id]
+	if !f.visible || known == nil || known.kind != "forum" {
+		return notFound()
+	}
+	if !f.seen {
+		a.looked(id)
+	}
+	if !f.mask.Has(ThreadView) {
+		return forbidden("forumId", "no_permission", "you may not read the threads of this forum")
+	}
+	return nil
+}
+
+// Threads lists the threads of a forum, newest activity first, behind a cursor.
+// next is the cursor of the page behind; empty: this is the last.
+func (s *Service) Threads(ctx context.Context, a *Actor, in int64, after string, most int) (list []ThreadInfo, next string, err error) {
+	var from position
+	if after != "" {
+		var ok bool
+		if from, ok = s.readCursor(in, after); !ok {
+			return nil, "", badRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
+		}
+	}
+	access := a.rights.access
+	err = s.read(ctx, func(c conn) error {
+		list, next = []ThreadInfo{}, ""
+		if err := threadList(a, in); err != nil {
+			return err
+		}
+		page, more, err := s.threads(c, a, in, from, most)
+		if err != nil {
+			return err
+		}
+		if list, err = s.viewThreads(c, access, a, page); err == nil && more {
+			last := page[len(page)-1]
+			next = s.cursor(in, position{last.lastAt, last.id})
+		}
+		return err
+	})
+	return list, next, err
+}
+
+func (s *Service) viewThreads(c conn, access *access, a *Actor, page []*thread) ([]ThreadInfo, error) {
+	noted, err := marksOf(c, a, page)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ThreadInfo, 0, len(page))
+	now := s.micros()
+	for _, t := range page {
+		list = append(list, viewThread(access, a, t, noted, now))
+	}
+	return list, nil
+}
+
+// maxSticky bounds the block of sticky threads.
+const maxSticky = 50
+
+// Sticky lists the sticky threads of a forum.
+func (s *Service) Sticky(ctx context.Context, a *Actor, in int64) (list []ThreadInfo, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		if err := threadList(a, in); err != nil {
+			return err
+		}
+		var page []*thread
+		err := c.all(stickyThreads(a.shows(in)).sql(c.db.Dialect()), []any{in, maxSticky}, func(r row) error {
+			t, err := scanThread(r)
+			if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) {
+				page = append(page, t)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		list, err = s.viewThreads(c, access, a, page)
+		return err
+	})
+	return list, err
+}
+
+// MarkForumRead notes that the actor has read a forum until now; 0: all.
+func (s *Service) MarkForumRead(ctx context.Context, a *Actor, in int64) error {
+	if a.User == nil || in != 0 && !a.in(in).visible {
+		return notFound()
+	}
+	forums := []int64{in}
+	if in == 0 {
+		forums = forums[:0]
+		for _, id := range slices.Sorted(maps.Keys(a.rights.forums)) {
+			if a.in(id).visible {
+				forums = append(forums, id)
+			}
+		}
+	}
+	return s.write(ctx, func(c conn) error {
+		for _, id := range forums {
+			_, err := c.exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
+				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.id(), id, s.micros())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// maxUnseen is how many notifications are looked at to count them.
+const maxUnseen = 99
+
+// Unseen counts the notifications that the actor has not read and may still see.
+func (s *Service) Unseen(ctx context.Context, a *Actor) (n int, err error) {
+	if a.User == nil {
+		return 0, nil
+	}
+	err = s.read(ctx, func(c conn) error {
+		n = 0
+		return c.all("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
+			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.id(), maxUnseen}, func(r row) error {
+			var forum, owner, thread, author, post int64
+			err := r.Scan(&forum, &owner, &thread, &author, &post)
+			if a.sees(forum, owner, owner, thread) && a.sees(forum, owner, author, post) {
+				n++
+			}
+			return err
+		})
+	})
+	return n, err
+}
+
+// Recent lists the threads with the newest posts that the actor sees, of one
+// forum or (0) of all, each with its first post.
+func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (threads []ThreadInfo, first []PostInfo, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		threads, first = nil, nil
+		if in != 0 {
+			if err := threadList(a, in); err != nil {
+				return err
+			}
+		}
+		var page []*thread
+		for _, id := range access.order {
+			if in != 0 && id != in || !a.MayIn(id, ThreadView|ThreadViewOthers) {
+				continue
+			}
+			err := c.all(threadsOfForum("= 0").sql(c.db.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r row) error {
+				t, err := scanThread(r)
+				page = append(page, t)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			sortBy(page, func(t *thread) int64 { return -t.lastAt })
+			page = page[:min(len(page), most)]
+		}
+		now := s.micros()
+		for _, t := range page {
+			p, err := postFor(c, a, t, t.first)
+			if notFoundErr(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			threads, first = append(threads, viewThread(access, a, t, marks{}, now)), append(first, viewPost(p))
+		}
+		return nil
+	})
+	return threads, first, err
+}
+
+// Forum reads a forum with those above and below it.
+func (s *Service) Forum(ctx context.Context, a *Actor, id int64) (f ForumEntry, above []ForumInfo, below []ForumEntry, err error) {
+	list, err := s.Forums(ctx, a)
+	if err != nil {
+		return f, nil, nil, err
+	}
+	i := slices.IndexFunc(list, func(f ForumInfo) bool { return f.ID == id })
+	if i < 0 {
+		return f, nil, nil, notFound()
+	}
+	end := i + 1
+	for end < len(list) && list[end].Depth > list[i].Depth {
+		end++
+	}
+	tree, err := s.tree(ctx, a, list[i:end])
+	if err != nil {
+		return f, nil, nil, err
+	}
+	return tree[0], forumsAbove(list, id), tree[1:], nil
+}

@@ -1,0 +1,122 @@
+package jobs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// site is a board with the fixture of the package board.
+type site struct {
+	t       *testing.T
+	db      *store.DB
+	service *board.Service
+	tokens  map[string]string
+	ahead   atomic.Int64 // how far the clock is ahead
+}
+
+// onBoth runs the test on a board of each engine.
+func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, newSite(t, db))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, newSite(t, db))
+	})
+}
+
+func newSite(t *testing.T, db *store.DB) *site {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Register(board.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := db.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, db: db}
+	s.service = s.node()
+	file, err := os.Open("../testdata/fixture.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if s.tokens, err = s.service.Seed(t.Context(), file, func(string, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.service.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// node is one more board on the same database.
+func (s *site) node() *board.Service {
+	s.t.Helper()
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	options := board.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }}
+	service := board.New(s.db, options, zap.NewNop(), func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
+	s.t.Cleanup(service.Close)
+	return service
+}
+
+func (s *site) as(name string) *board.Actor {
+	s.t.Helper()
+	a, err := s.service.Authenticate(s.t.Context(), s.tokens[name])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// reply has bob answer in the first thread, which all may read.
+func (s *site) reply(message string) board.Posted {
+	s.t.Helper()
+	done, err := s.service.Reply(s.t.Context(), s.as("bob"), 1, board.NewReply{Message: message}, board.Once{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return done
+}
+
+// follow has members follow the first thread, with a mail address.
+func (s *site) follow(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		if err := s.service.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
+			s.t.Fatal(err)
+		}
+		s.exec("UPDATE board_users SET email = ? WHERE username = ?", name+"@example.com", name)
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files")

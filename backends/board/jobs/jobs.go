@@ -1,0 +1,148 @@
+// Package jobs does the board's work in the background: it delivers webhooks,
+// sends mail and ends what is old. On several nodes each piece of work is done
+// by one.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The outcomes of a job.
+const (
+	OutcomeOK          = "ok"
+	OutcomeError       = "error"
+	OutcomeUnavailable = "unavailable" // the database is down
+)
+
+// The names of the jobs.
+const (
+	JobWebhooks    = "webhooks"
+	JobMail        = "mail"
+	JobPurge       = "purge"
+	JobAttachments = "attachments"
+	JobArchive     = "archive"
+)
+
+// settleTime bounds what is written when the work ends.
+const settleTime = 2 * time.Second
+
+// Options of the work.
+type Options struct {
+	// Webhooks delivers to the addresses of webhooks.
+	Webhooks *Deliverer
+	// Mail sends mails.
+	Mail *Mailer
+	// Observe is told how each run of a job ended and how much it did; nil: nobody is.
+	Observe func(job, outcome string, done int)
+	Logger  *zap.Logger
+}
+
+// job is a row of the table of work.
+type job struct {
+	name  string
+	every time.Duration
+	// run does what there is to do and tells how much it was.
+	run func(ctx context.Context) (done int, err error)
+}
+
+// Runner does the work of a board.
+type Runner struct {
+	service *board.Service
+	options Options
+	jobs    []job
+	down    atomic.Bool // the database is, and that was logged
+}
+
+// New makes a runner. It does nothing yet.
+func New(service *board.Service, options Options) *Runner {
+	r := &Runner{service: service, options: options}
+	r.jobs = []job{
+		{JobWebhooks, 2 * time.Second, func(ctx context.Context) (int, error) { return options.Webhooks.Deliver(ctx, service) }},
+		{JobMail, 5 * time.Second, func(ctx context.Context) (int, error) { return options.Mail.Send(ctx, service) }},
+		{JobPurge, time.Hour, func(ctx context.Context) (int, error) {
+			n, err := service.Purge(ctx)
+			return int(n), err
+		}},
+		{JobAttachments, 6 * time.Hour, service.SweepAttachments},
+		{JobArchive, 24 * time.Hour, func(ctx context.Context) (int, error) {
+			n, err := service.Archive(ctx)
+			return int(n), err
+		}},
+	}
+	return r
+}
+
+// Run works until the context ends.
+func (r *Runner) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, j := range r.jobs {
+		running.Go(func() { r.repeat(ctx, j) })
+	}
+	running.Wait()
+}
+
+func (r *Runner) repeat(ctx context.Context, j job) {
+	ticker := time.NewTicker(j.every)
+	defer ticker.Stop()
+	next := ticker.C
+	for {
+		wait := next
+		if !r.once(ctx, j) { // a database that opens is not to be waited for long
+			wait = time.After(min(j.every, time.Second))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait:
+		}
+	}
+}
+
+// once runs a job; false: the database is not there.
+func (r *Runner) once(ctx context.Context, j job) bool {
+	err := r.service.Ready(ctx)
+	done := 0
+	if err == nil {
+		done, err = j.run(ctx)
+	}
+	outcome := OutcomeOK
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case errors.Is(err, store.ErrOpening): // it is not down, it begins
+		return false
+	case errors.Is(err, store.ErrUnavailable):
+		outcome = OutcomeUnavailable
+		if !r.down.Swap(true) {
+			r.options.Logger.Warn("the work in the background waits for the database", zap.Error(err))
+		}
+	case err != nil:
+		outcome = OutcomeError
+		r.options.Logger.Error("job failed", zap.String("job", j.name), zap.Error(err))
+	default:
+		if r.down.Swap(false) {
+			r.options.Logger.Info("the work in the background goes on")
+		}
+		if done > 0 {
+			r.options.Logger.Debug("job done", zap.String("job", j.name), zap.Int("done", done))
+		}
+	}
+	if r.options.Observe != nil {
+		r.options.Observe(j.name, outcome, done)
+	}
+	return outcome != OutcomeUnavailable
+}
+
+// settling is a context for what must be noted also when the work ends.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+}

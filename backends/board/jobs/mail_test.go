@@ -1,0 +1,340 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net"
+	"net/mail"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+func newMailer(t *testing.T, server *testenv.SMTPServer) *Mailer {
+	t.Helper()
+	transport, err := NewSMTP(SMTPOptions{URL: "smtp://" + server.Address, From: "Böard <board@example.com>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Mailer{Transport: transport, BaseURL: "https://forum.example.com", Logger: zap.NewNop()}
+}
+
+func (s *site) send(m *Mailer) int {
+	s.t.Helper()
+	n, err := m.Send(s.t.Context(), s.service)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// TestMail: who follows a thread gets a mail with what is new, which can be
+// ended by the link in it.
+func TestMail(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		server := testenv.SMTP(t)
+		m := newMailer(t, server)
+		s.follow("alice", "newbie")
+		post := s.reply("Good *news* <script>alert(1)</script>\n.\nover")
+		if n := s.send(m); n != 0 {
+			t.Errorf("%d mails are due at once", n)
+		}
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 2 {
+			t.Errorf("%d mails", n)
+		}
+		mails := server.Take()
+		if len(mails) != 2 || mails[0].To != "alice@example.com" || mails[1].To != "newbie@example.com" || mails[0].From != "board@example.com" {
+			t.Fatalf("%+v", mails)
+		}
+		got, err := mail.ReadMessage(strings.NewReader(mails[0].Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, err := new(mime.WordDecoder).DecodeHeader(got.Header.Get("Subject"))
+		if err != nil || subject != "[Board] Public thread" {
+			t.Errorf("%s %v", subject, err)
+		}
+		link := strings.Trim(got.Header.Get("List-Unsubscribe"), "<>")
+		if got.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || !strings.HasPrefix(link, "https://forum.example.com/unsubscribe?token=") ||
+			got.Header.Get("Auto-Submitted") != "auto-generated" || got.Header.Get("Message-Id") == "" || got.Header.Get("Date") == "" {
+			t.Errorf("%v", got.Header)
+		}
+		for _, want := range []string{"/posts/", "text/plain", "text/html", "&lt;script&gt;"} {
+			if !strings.Contains(strings.ReplaceAll(mails[0].Data, "=\n", ""), want) {
+				t.Errorf("there is no %s in\n%s", want, mails[0].Data)
+			}
+		}
+		_, token, _ := strings.Cut(link, "token=")
+		u, err := s.service.ReadUnsubscription(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.service.EndUnsubscription(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		s.reply("More news for one")
+		s.ahead.Add(int64(time.Minute))
+		s.send(m)
+		if mails = server.Take(); len(mails) != 1 || mails[0].To != "newbie@example.com" {
+			t.Errorf("%+v", mails)
+		}
+		if post.Post == 0 {
+			t.Error("no post")
+		}
+	})
+}
+
+// TestMailFailures: a recipient who is refused holds nobody; what may work later
+// is tried again; a server that is down loses nothing.
+func TestMailFailures(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		server := testenv.SMTP(t)
+		m := newMailer(t, server)
+		core, logs := observer.New(zap.DebugLevel)
+		m.Logger = zap.New(core)
+		s.follow("alice", "newbie", "mod")
+		s.exec("UPDATE board_users SET email = 'not an address' WHERE username = 'mod'")
+		server.Refuse("alice@example.com", "550 no such user")
+		s.reply("Some news for you")
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 1 {
+			t.Errorf("%d mails", n)
+		}
+		if mails := server.Take(); len(mails) != 1 || mails[0].To != "newbie@example.com" {
+			t.Errorf("%+v", mails)
+		}
+		if due, err := s.service.DueMail(t.Context(), 10); err != nil || len(due) != 0 {
+			t.Errorf("what is refused for good is due: %+v %v", due, err)
+		}
+
+		server.Refuse("alice@example.com", "451 try again")
+		s.reply("More news for you")
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 1 {
+			t.Errorf("%d mails", n)
+		}
+		server.Take()
+		server.Refuse("alice@example.com", "")
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 1 {
+			t.Errorf("%d mails at the second try", n)
+		}
+		if mails := server.Take(); len(mails) != 1 || mails[0].To != "alice@example.com" {
+			t.Errorf("%+v", mails)
+		}
+
+		if logs.FilterMessage("mail refused").Len() != 3 || logs.FilterMessage("mail not sent").Len() != 1 {
+			t.Errorf("%v", logs.All())
+		}
+		for _, entry := range logs.All() {
+			if why, _ := entry.ContextMap()["error"].(string); why == "" || strings.Contains(why, "@") {
+				t.Errorf("%s: %q", entry.Message, why)
+			}
+		}
+
+		server.Close()
+		s.reply("Nobody hears this now")
+		s.ahead.Add(int64(time.Minute))
+		for range 20 {
+			if _, err := m.Send(t.Context(), s.service); err == nil {
+				t.Fatal("a server that is down took a mail")
+			}
+		}
+		up := testenv.SMTP(t)
+		s.exec("UPDATE board_users SET email = 'mod@example.com' WHERE username = 'mod'")
+		if n := s.send(newMailer(t, up)); n != 3 || len(up.Take()) != 3 {
+			t.Errorf("%d mails once it is up", n)
+		}
+	})
+}
+
+// TestMailLog: the transport log tells of mails without what is in them.
+func TestMailLog(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		core, logs := observer.New(zap.InfoLevel)
+		m := &Mailer{Transport: Log{zap.New(core)}, Logger: zap.New(core)}
+		s.follow("alice")
+		s.reply("A secret of ours")
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 1 || logs.Len() != 1 {
+			t.Errorf("%d mails, %d lines", n, logs.Len())
+		}
+		for _, entry := range logs.All() {
+			for _, value := range entry.ContextMap() {
+				if text, ok := value.(string); ok && (strings.Contains(text, "secret") || strings.Contains(text, "@")) {
+					t.Errorf("%v", entry)
+				}
+			}
+		}
+	})
+}
+
+// TestMailCut: a server that is silent does not hold the end of the process.
+func TestMailCut(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		cancel()
+		<-t.Context().Done()
+	}()
+	s, err := NewSMTP(SMTPOptions{URL: "smtp://" + listener.Addr().String(), From: "board@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+
+	server := testenv.SMTP(t)
+	if s, err = NewSMTP(SMTPOptions{URL: "smtp://" + server.Address, From: "board@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	server.Refuse("a@example.com", testenv.Silence)
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() {
+		<-server.Arrived()
+		cancel()
+	}()
+	if err := session.Send(ctx, &Letter{Email: "a@example.com"}); err == nil {
+		t.Error("a silent server took a mail")
+	}
+}
+
+func TestNewSMTP(t *testing.T) {
+	t.Parallel()
+	for _, o := range []SMTPOptions{
+		{},
+		{URL: "smtp://mail.example.com"},
+		{From: "a@example.com"},
+		{URL: "http://mail.example.com", From: "a@example.com"},
+		{URL: "smtp://", From: "a@example.com"},
+		{URL: "smtp://user:geheim@mail.example.com", From: "a@example.com"},
+		{URL: "smtp://mail.example.com:99999", From: "a@example.com"},
+		{URL: "smtp://mail.example.com/x", From: "a@example.com"},
+		{URL: "smtp://mail.example.com", From: "no address"},
+		{URL: "smtp://mail.example.com", From: "a@example.com", User: "u"},
+		{URL: "smtp://mail.example.com", From: "a@example.com", Password: "geheim"},
+	} {
+		if _, err := NewSMTP(o); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for url, want := range map[string]string{
+		"smtp://mail.example.com": "TLSMandatory mail.example.com:587", "smtp://mail.example.com:25": "TLSMandatory mail.example.com:25", "smtp://127.0.0.1:25": "TLSOpportunistic 127.0.0.1:25",
+		"smtp://localhost": "TLSOpportunistic localhost:587", "smtps://mail.example.com": "TLSMandatory mail.example.com:465", "smtp://localhost.example.com": "TLSMandatory localhost.example.com:587",
+	} {
+		s, err := NewSMTP(SMTPOptions{URL: url, From: "Board <a@example.com>", User: "u", Password: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.client.TLSPolicy() + " " + s.client.ServerAddr(); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
+
+// TestLetters holds the mails to those in testdata; -update writes them.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	thread := board.MailThread{ID: 7, Title: "Cats & <dogs>", Posts: []board.MailPost{{ID: 70, Number: 3, Author: "bob", Excerpt: "They <b>are</b> fine."}}, Count: 1}
+	busy := board.MailThread{ID: 8, Title: "Busy", Posts: []board.MailPost{{ID: 80, Number: 4, Author: "bob", Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", Excerpt: "Two"}}, Count: 9}
+	for name, test := range map[string]struct {
+		baseURL string
+		mailing *board.Mailing
+	}{
+		"instant": {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"weekly":  {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"no-url":  {"", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
+	} {
+		m := &Mailer{BaseURL: test.baseURL}
+		l, err := m.letter(test.mailing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "Subject: " + l.Subject + "\nUnsubscribe: " + l.Unsubscribe + "\n\n" + l.Text + "\n" + l.HTML
+		file := "testdata/letter-" + name + ".txt"
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
+// TestRunner: the work goes on over a database that is down, and ends when told.
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		core, logs := observer.New(zap.DebugLevel)
+		type run struct {
+			outcome string
+			done    int
+		}
+		runs := make(chan run, 1000)
+		r := New(s.service, Options{Logger: zap.New(core), Observe: func(_, outcome string, done int) { runs <- run{outcome, done} }})
+		failing := errors.New("broken")
+		var fail error
+		r.jobs = []job{{"test", time.Millisecond, func(context.Context) (int, error) { return 2, fail }}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { r.Run(ctx); close(ended) }()
+		if got := <-runs; got.outcome != OutcomeOK || got.done != 2 {
+			t.Errorf("%+v", got)
+		}
+		cancel()
+		<-ended
+		fail = failing
+		if !r.once(t.Context(), r.jobs[0]) || logs.FilterMessage("job failed").Len() != 1 {
+			t.Error("a failure is not told")
+		}
+		if err := s.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r = New(s.service, Options{Logger: zap.New(core), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}, Observe: r.options.Observe})
+		for range 3 {
+			for _, j := range r.jobs {
+				if r.once(t.Context(), j) {
+					t.Errorf("%s went on without a database", j.name)
+				}
+			}
+		}
+		if n := logs.FilterMessage("the work in the background waits for the database").Len(); n != 1 {
+			t.Errorf("it is told %d times", n)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package jobs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// SMTPOptions say which server sends mails on.
+type SMTPOptions struct {
+	// URL is smtp://host:port, which needs STARTTLS but on this machine, or
+	// smtps://host:port, which is TLS from the first byte. Default ports: 587 and 465.
+	URL string
+	// From is the sender, such as: Board <board@example.com>.
+	From string
+	// User and Password, where the server asks for them.
+	User, Password string
+}
+
+// SMTP sends mails through a server.
+type SMTP struct {
+	client *gomail.Client
+	from   *mail.Address
+	domain string // of the ids of mails
+}
+
+// NewSMTP checks the options; it does not connect.
+func NewSMTP(o SMTPOptions) (*SMTP, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the server must be given as smtp://host:port or smtps://host:port; user and password are options of their own")
+	}
+	from, err := mail.ParseAddress(o.From)
+	if err != nil {
+		return nil, fmt.Errorf("from: %q is not an address such as Board <board@example.com>", o.From)
+	}
+	if (o.User == "") != (o.Password == "") {
+		return nil, errors.New("user and password are given together")
+	}
+	port, policy := 587, gomail.TLSMandatory
+	options := []gomail.Option{
+		gomail.WithTimeout(mailTimeout),
+		gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
+	}
+	if local(u.Hostname()) {
+		policy = gomail.TLSOpportunistic
+	}
+	if u.Scheme == "smtps" {
+		port = 465
+		options = append(options, gomail.WithSSL())
+	} else {
+		options = append(options, gomail.WithTLSPolicy(policy))
+	}
+	if text := u.Port(); text != "" {
+		if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
+			return nil, fmt.Errorf("%q is not a port", text)
+		}
+	}
+	options = append(options, gomail.WithPort(port))
+	if o.User != "" {
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(o.User), gomail.WithPassword(o.Password))
+	}
+	client, err := gomail.NewClient(u.Hostname(), options...)
+	if err != nil {
+		return nil, err
+	}
+	_, domain, _ := strings.Cut(from.Address, "@")
+	return &SMTP{client, from, domain}, nil
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// Open implements Transport: it connects. The client heeds its context only until
+// the connection stands, and a server may be silent from then on.
+func (s *SMTP) Open(ctx context.Context) (Session, error) {
+	type dialed struct {
+		conn *smtp.Client
+		err  error
+	}
+	done := make(chan dialed, 1)
+	go func() {
+		conn, err := s.client.DialToSMTPClientWithContext(ctx)
+		done <- dialed{conn, err}
+	}()
+	select {
+	case d := <-done:
+		if d.err != nil {
+			return nil, d.err
+		}
+		return &smtpSession{s, d.conn}, nil
+	case <-ctx.Done():
+		go func() {
+			if d := <-done; d.err == nil {
+				_ = d.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+type smtpSession struct {
+	*SMTP
+	conn *smtp.Client
+}
+
+// Close implements Session.
+func (s *smtpSession) Close() { _ = s.client.CloseWithSMTPClient(s.conn) }
+
+// Send implements Session.
+func (s *smtpSession) Send(ctx context.Context, l *Letter) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m, err := s.message(l)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.Text.Close() }) // Close of the client would wait
+	err = s.client.SendWithSMTPClient(s.conn, m)
+	stop()
+	refused, ok := errors.AsType[*gomail.SendError](err)
+	if !ok {
+		return err
+	}
+	// Its text has the address of the member, which is not for the log.
+	err = fmt.Errorf("%s (%d %s)", refused.Reason, refused.ErrorCode(), refused.EnhancedStatusCode())
+	// Only what is said of the recipient is for good: a sender that is refused may
+	// be a mistake in the settings.
+	if refused.Reason == gomail.ErrSMTPRcptTo && refused.ErrorCode() >= 500 {
+		return fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	return err
+}
+
+// message is a letter as it is sent.
+func (s *SMTP) message(l *Letter) (*gomail.Msg, error) {
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	m.FromMailAddress(s.from)
+	to, err := mail.ParseAddress(l.Email)
+	if err != nil {
+		return nil, errors.New("the address of the member is not valid")
+	}
+	m.ToMailAddress(&mail.Address{Name: l.Name, Address: to.Address})
+	m.Subject(l.Subject)
+	m.SetDate()
+	m.SetMessageIDWithValue(l.ID + "@" + s.domain)
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	if l.Unsubscribe != "" {
+		m.SetGenHeader("List-Unsubscribe", "<"+l.Unsubscribe+">")
+		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
+	m.SetBodyString(gomail.TypeTextPlain, l.Text)
+	m.AddAlternativeString(gomail.TypeTextHTML, l.HTML)
+	return m, nil
+}

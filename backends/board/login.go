@@ -1,0 +1,201 @@
+package board
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"runtime"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// bound is how often something may be tried within a time.
+type bound struct {
+	what  string
+	tries int64
+	time  time.Duration
+}
+
+var (
+	loginsOfAccount = bound{"account", 5, 15 * time.Minute}
+	loginsOfAddress = bound{"address", 50, 15 * time.Minute}
+	newAccounts     = bound{"register", 10, time.Hour}
+)
+
+// Bounds of passwords, in characters.
+const (
+	passwordLeast, passwordMost = 10, 256
+	nameBytesMost               = 400
+)
+
+// hashing bounds how many passwords are hashed at once: each takes 19 MiB.
+var hashing = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+
+// inTurn runs fn when a place is free.
+func inTurn(ctx context.Context, fn func()) error {
+	select {
+	case hashing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-hashing }()
+	fn()
+	return nil
+}
+
+func (b bound) key(parts ...string) string {
+	sum := sha256.New()
+	sum.Write([]byte(b.what))
+	for _, part := range parts {
+		sum.Write([]byte("\x00" + part))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// try counts an attempt before its outcome is known, so that parallel ones
+// cannot pass together. Where none is left it says how long to wait.
+func (b bound) try(c conn, key string, now int64) (wait time.Duration, err error) {
+	var tries, ends int64
+	err = c.row("INSERT INTO board_attempts (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
+		" tries = CASE WHEN board_attempts.ends_at <= ? THEN 1 ELSE board_attempts.tries + 1 END,"+
+		" ends_at = CASE WHEN board_attempts.ends_at <= ? OR board_attempts.tries < ? THEN excluded.ends_at ELSE board_attempts.ends_at END"+
+		" RETURNING tries, ends_at", key, now+b.time.Microseconds(), now, now, b.tries).Scan(&tries, &ends)
+	if err != nil || tries <= b.tries {
+		return 0, err
+	}
+	return time.Duration(ends-now) * time.Microsecond, nil
+}
+
+func forget(c conn, keys ...string) error {
+	for _, key := range keys {
+		if _, err := c.exec("DELETE FROM board_attempts WHERE key = ?", key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errWait tells how long nothing is tried any more.
+func errWait(wait time.Duration, what string) error {
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
+		Message: what + " from your address; wait a little and try again",
+	}
+}
+
+// errLogin is the one answer to a wrong name and to a wrong password.
+func errLogin() error {
+	return invalid("password", "wrong", "the name or the password is wrong")
+}
+
+// Login signs a member in by name or mail address, and returns the cookie of the
+// new session. The session of the former cookie ends. address is the client's.
+func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
+	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwordMost {
+		return "", errLogin()
+	}
+	user, err := s.verify(ctx, name, password, address)
+	if err != nil {
+		return "", err
+	}
+	a := &Actor{User: user}
+	if err := a.blocked(s.micros()); err != nil {
+		if user.State == "awaiting" {
+			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
+		}
+		return "", apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
+	}
+	err = s.write(ctx, func(c conn) error {
+		if hash := secretHash(former); hash != "" {
+			if _, err := c.exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash); err != nil {
+				return err
+			}
+		}
+		now := s.micros()
+		if _, err := c.exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, user.ID); err != nil {
+			return err
+		}
+		cookie, err = addSession(c, user.ID, now)
+		return err
+	})
+	return cookie, err
+}
+
+// Confirm checks the password of the member of a session once more.
+func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, address string) error {
+	if err := s.confirm(ctx, a, password, address); err != nil {
+		return err
+	}
+	now := s.micros()
+	n.ConfirmedAt = now
+	return s.write(ctx, func(c conn) error {
+		_, err := c.exec("UPDATE board_sessions SET confirmed_at = ? WHERE id = ?", now, n.ID)
+		return err
+	})
+}
+
+// confirm checks the actor's own password.
+func (s *Service) confirm(ctx context.Context, a *Actor, password, address string) error {
+	if a.User == nil {
+		return notFound()
+	}
+	_, err := s.verify(ctx, a.User.Name, password, address)
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnprocessableEntity {
+		return invalid("password", "wrong", "the password is wrong")
+	}
+	return err
+}
+
+// verify finds the member whose name or mail address and password these are.
+func (s *Service) verify(ctx context.Context, name, password, address string) (*User, error) {
+	account, from := loginsOfAccount.key(fold(name), address), loginsOfAddress.key(address)
+	var user *User
+	var stored string
+	var wait time.Duration
+	err := s.write(ctx, func(c conn) (err error) {
+		user, stored = nil, ""
+		now := s.micros()
+		for _, b := range []struct {
+			bound
+			key string
+		}{{loginsOfAddress, from}, {loginsOfAccount, account}} {
+			if wait, err = b.try(c, b.key, now); err != nil || wait > 0 {
+				return err
+			}
+		}
+		user, err = scanUser(c.row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", fold(name), mailKey(name), fold(name)), &stored)
+		if errors.Is(err, sql.ErrNoRows) {
+			user, err = nil, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		return nil, errWait(wait, "too many wrong passwords")
+	}
+	var good bool
+	if err := inTurn(ctx, func() { good = checkPassword(stored, password) }); err != nil {
+		return nil, err
+	}
+	if !good || user == nil || user.State == "deleted" {
+		return nil, errLogin()
+	}
+	return user, s.write(ctx, func(c conn) error {
+		if err := loadGroups(c, user); err != nil {
+			return err
+		}
+		// The address gave a password that is right: one attempt less counts.
+		if _, err := c.exec("UPDATE board_attempts SET tries = tries - 1 WHERE key = ? AND tries > 0", from); err != nil {
+			return err
+		}
+		return forget(c, account)
+	})
+}

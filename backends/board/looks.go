@@ -1,0 +1,108 @@
+package board
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// What an administrator does by a right that the same member would not have
+// otherwise is in the moderation log. What is changed is noted with the change;
+// looks are noted here and written behind the requests, once an hour for each
+// administrator and forum.
+
+// look is an administrator's at a forum; forum 0: at a board that is offline.
+type look struct{ user, forum int64 }
+
+// maxLooks bounds what is remembered.
+const maxLooks = 4096
+
+// lookCounter remembers looks.
+type lookCounter struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	noted map[look]int64 // when, so that the same is not noted again soon
+	fresh map[look]int64 // not yet written
+}
+
+func (l *lookCounter) add(at look, now int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, ok := l.noted[at]; ok && now-last < time.Hour.Microseconds() {
+		return
+	}
+	if l.noted == nil || len(l.noted) >= maxLooks {
+		l.noted = make(map[look]int64)
+	}
+	if l.fresh == nil {
+		l.fresh = make(map[look]int64)
+	}
+	l.noted[at], l.fresh[at] = now, now
+}
+
+func (l *lookCounter) take() map[look]int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := l.fresh
+	l.fresh = nil
+	return fresh
+}
+
+func (l *lookCounter) giveBack(fresh map[look]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fresh == nil {
+		l.fresh = make(map[look]int64, len(fresh))
+	}
+	maps.Copy(l.fresh, fresh)
+}
+
+func writeLooks(c conn, fresh map[look]int64) error {
+	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
+	for _, at := range order {
+		action := "forum.look"
+		if at.forum == 0 {
+			action = "offline.look"
+		}
+		_, err := c.exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
+			at.user, action, null(at.forum), asAdministrator, fresh[at])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asAdministrator marks an entry of the log.
+const asAdministrator = "as administrator"
+
+// looked notes that the actor sees what only being an administrator shows.
+func (a *Actor) looked(forum int64) {
+	if l := a.rights.looks; l != nil && a.User != nil {
+		l.add(look{a.User.ID, forum}, l.now().UnixMicro())
+	}
+}
+
+// beyond reports whether the actor has rights only as an administrator: in a
+// forum, or (0) on the whole board.
+func (a *Actor) beyond(forum int64, right Mask) bool {
+	if !a.rights.admin {
+		return false
+	}
+	if forum == 0 {
+		return !a.rights.natural.Has(right)
+	}
+	f := a.in(forum)
+	return !f.seen || !f.natural.Has(right)
+}
+
+// used notes in the log what the actor could do only as an administrator; what
+// others do in the same way is not noted.
+func (s *Service) used(c conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
+	if !a.beyond(forum, rights) {
+		return nil
+	}
+	return s.logged(c, a, action, rights, forum, thread, post, "")
+}

@@ -1,0 +1,342 @@
+package board
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"time"
+)
+
+const (
+	mailLease    = 5 * time.Minute // how long a node has a mailing for itself
+	mailAttempts = 8
+	mailThreads  = 50 // shown in one mail
+	mailPosts    = 3  // shown of one thread
+	mailRows     = 500
+	mailExcerpt  = 400 // characters of a post
+)
+
+// backoff is how long the attempt after n failed ones waits: 30 s doubling to
+// one hour.
+func backoff(n int64) time.Duration {
+	return min(30*time.Second<<min(max(n-1, 0), 10), time.Hour)
+}
+
+// queueMail notes who is to be mailed of a post, with the post itself. What
+// waits for the same thread already is widened.
+func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string, id int64) error {
+	now := s.now()
+	_, err := c.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
+		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
+		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
+		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
+		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email <> '' ORDER BY s.user_id"+
+		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
+		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id ELSE board_mails.first_post_id END,"+
+		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id ELSE board_mails.last_post_id END",
+		target, thread, post, post, mailDue("daily", now).UnixMicro(), mailDue("weekly", now).UnixMicro(), mailDue("instant", now).UnixMicro(), now.UnixMicro(),
+		target, id, a.id())
+	return err
+}
+
+// Recipient is a member who is to be mailed.
+type Recipient struct {
+	User int64
+	Mode string // instant, daily or weekly
+}
+
+// DueMail lists who is to be mailed now, longest waiting first.
+func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
+	err = s.read(ctx, func(c conn) error {
+		list = nil
+		now := s.micros()
+		return c.all("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode ORDER BY min(due_at), user_id LIMIT ?",
+			[]any{now, now, limit}, func(r row) error {
+				var to Recipient
+				err := r.Scan(&to.User, &to.Mode)
+				list = append(list, to)
+				return err
+			})
+	})
+	return list, err
+}
+
+// Mailing is what one member is to be told of in one mail. It belongs to the
+// node that has claimed it until its lease ends.
+type Mailing struct {
+	Recipient
+	Name, Email string
+	Board       string // its name
+	// Threads that the member may see now; none: there is nothing to be sent.
+	Threads []MailThread
+	More    int // threads beyond these
+	// Unsubscribe is a token for UnsubscribeBy.
+	Unsubscribe string
+	// Key is the same when the mail is sent again.
+	Key string
+
+	rows []mailRow
+}
+
+// MailThread is a thread with its new posts.
+type MailThread struct {
+	ID    int64
+	Title string
+	Slug  string
+	Posts []MailPost // the first ones
+	Count int64      // of all, at most 100
+
+	source string // thread or forum: what the member follows
+	target int64  // its id
+}
+
+// MailPost is a post as mails show it.
+type MailPost struct {
+	ID, Number int64
+	Author     string
+	Excerpt    string
+}
+
+type mailRow struct {
+	id, thread, first, last, attempts int64
+	source                            string
+}
+
+// ClaimMail takes what is to be sent to a member, for this node alone, and looks
+// up what of it the member may see now. It is nil where another node was faster.
+func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
+	m := &Mailing{Recipient: to}
+	now := s.micros()
+	err := s.write(ctx, func(c conn) error {
+		m.rows = nil
+		return c.all("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.lock()+")"+
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + mailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r row) error {
+			var m1 mailRow
+			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source)
+			m.rows = append(m.rows, m1)
+			return err
+		})
+	})
+	if err != nil || len(m.rows) == 0 {
+		return nil, err
+	}
+	sortBy(m.rows, func(r mailRow) int64 { return r.id })
+	return m, s.composeMail(ctx, m)
+}
+
+// composeMail fills in what the member may see. A member who may not use the board
+// is sent nothing.
+func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
+	a, err := s.Member(ctx, m.User)
+	if notFoundErr(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if a.blocked(s.micros()) != nil || a.User.State != "active" {
+		return nil
+	}
+	if err := a.offline(); err != nil {
+		return err
+	}
+	m.Name, m.Board = a.User.Name, a.rights.settings.Name
+	m.Key = itoa(m.User) + "." + m.Mode + "." + itoa(m.rows[0].id) + "." + itoa(m.rows[len(m.rows)-1].last)
+	err = s.read(ctx, func(c conn) error {
+		m.Threads, m.More = nil, 0
+		if err := c.row("SELECT email FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
+			return err
+		}
+		for _, r := range m.rows {
+			t, err := s.mailThread(c, a, m.Mode, r)
+			if err != nil {
+				return err
+			}
+			switch {
+			case t.Count == 0:
+			case len(m.Threads) == mailThreads:
+				m.More++
+			default:
+				m.Threads = append(m.Threads, t)
+			}
+		}
+		return nil
+	})
+	if len(m.Threads) == 1 && m.Mode == "instant" {
+		m.Unsubscribe = s.unsubscribeToken(m.User, m.Threads[0].source[0], m.Threads[0].target)
+	} else {
+		m.Unsubscribe = s.unsubscribeToken(m.User, m.Mode[0], 0)
+	}
+	return err
+}
+
+// mailThread is empty where the member may not see the thread, follows it no
+// more, or has read it.
+func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailThread, err error) {
+	t, err := threadFor(c, a, r.thread, "")
+	if notFoundErr(err) || err == nil && t.visibility != visible {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	target := t.id
+	if r.source == "forum" {
+		target = t.forum
+	}
+	if now, err := subscribed(c, a.id(), r.source, target); err != nil || now != mode {
+		return m, err
+	}
+	var read int64
+	err = c.row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.id(), t.id).Scan(&read)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return m, err
+	}
+	m = MailThread{ID: t.id, Title: t.title, Slug: t.slug, source: r.source, target: target}
+	from := max(r.first, read+1)
+	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
+	args := append(make([]any, 0, 5), t.id, from, r.last, a.id())
+	if err := c.row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
+		return m, err
+	}
+	return m, c.all("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r row) error {
+		var p MailPost
+		err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
+		p.Excerpt = shortened(p.Excerpt, mailExcerpt)
+		m.Posts = append(m.Posts, p)
+		return err
+	})
+}
+
+// subscribed is the mode of a subscription; empty: there is none.
+func subscribed(c conn, user int64, target string, id int64) (mode string, err error) {
+	err = c.row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?", user, target, id).Scan(&mode)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return mode, err
+}
+
+// MailSent ends a mailing that was sent, or that will never be. Posts that came
+// meanwhile stay for the next one.
+func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
+	due := mailDue(m.Mode, s.now()).UnixMicro()
+	return s.write(ctx, func(c conn) error {
+		for _, r := range m.rows {
+			n, err := c.exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
+			if err == nil && n == 0 {
+				_, err = c.exec("UPDATE board_mails SET first_post_id = ?, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?", r.last+1, due, r.id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// MailFailed plans the next attempt of a mailing, and reports whether there is one.
+func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
+	tries := m.rows[0].attempts + 1
+	if tries >= mailAttempts {
+		return false, s.MailSent(ctx, m)
+	}
+	return true, s.postpone(ctx, m, tries, s.now().Add(backoff(tries)))
+}
+
+// MailHeld gives a mailing back that could not be tried.
+func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) error {
+	return s.postpone(ctx, m, m.rows[0].attempts, until)
+}
+
+func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
+	return s.write(ctx, func(c conn) error {
+		for _, r := range m.rows {
+			if _, err := c.exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// The token of a link that unsubscribes without a login:
+// base64url(user (8) | kind (1) | id (8) | MAC (16)). The kinds are the first
+// letters of thread and forum, and those of the modes for all mails of one.
+const (
+	unsubscribeSize = 8 + 1 + 8
+	unsubscribeMAC  = 16
+)
+
+func (s *Service) unsubscribeToken(user int64, kind byte, id int64) string {
+	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
+	raw = append(raw, kind)
+	raw = binary.BigEndian.AppendUint64(raw, uint64(id)) //nolint:gosec // ids are positive
+	return base64.RawURLEncoding.EncodeToString(append(raw, s.unsubscribeMAC(raw)...))
+}
+
+func (s *Service) unsubscribeMAC(raw []byte) []byte {
+	mac := hmac.New(sha256.New, *s.secret.Load())
+	mac.Write([]byte("unsubscribe\n"))
+	mac.Write(raw)
+	return mac.Sum(nil)[:unsubscribeMAC]
+}
+
+// Unsubscription is what a link of a mail ends.
+type Unsubscription struct {
+	user, id int64
+	target   string // thread or forum; empty: all of the mode
+	mode     string
+}
+
+// Target is what is followed no more: thread, forum, or the mode of all mails
+// that end.
+func (u Unsubscription) Target() string { return u.target + u.mode }
+
+// ReadUnsubscription reads the token of a link.
+func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) != unsubscribeSize+unsubscribeMAC || !hmac.Equal(s.unsubscribeMAC(raw[:unsubscribeSize]), raw[unsubscribeSize:]) {
+		return u, notFound()
+	}
+	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
+	switch raw[8] {
+	case 't':
+		u.target = "thread"
+	case 'f':
+		u.target = "forum"
+	case 'i':
+		u.mode = "instant"
+	case 'd':
+		u.mode = "daily"
+	case 'w':
+		u.mode = "weekly"
+	}
+	return u, nil
+}
+
+// EndUnsubscription does what a link of a mail is for.
+func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
+	return s.write(ctx, func(c conn) (err error) {
+		if u.target == "" {
+			_, err = c.exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
+			return err
+		}
+		_, err = c.exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
+		return err
+	})
+}
+
+// shortened is a text on one line, with most characters.
+func shortened(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,317 @@
+package board
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// mails claims and ends all that is due, by the name of the member.
+func (s *site) mails() map[string]*Mailing {
+	s.t.Helper()
+	due, err := s.service.DueMail(s.t.Context(), 100)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	list := make(map[string]*Mailing)
+	for _, to := range due {
+		m, err := s.service.ClaimMail(s.t.Context(), to)
+		if err != nil || m == nil {
+			s.t.Fatal(m, err)
+		}
+		if len(m.Threads) > 0 {
+			list[m.Name+" "+m.Mode] = m
+		}
+		if err := s.service.MailSent(s.t.Context(), m); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.micros()); n != 0 {
+		s.t.Errorf("%d rows stay", n)
+	}
+	return list
+}
+
+// TestMail: members are mailed of what they follow, in the mode they chose, and
+// only of what they may see when it is sent.
+func TestMail(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		for _, name := range []string{"alice", "bob", "newbie", "mod", "admin"} {
+			s.exec("UPDATE board_users SET email = ? WHERE username = ?", name+"@example.com", name)
+		}
+		thread := s.threadOf("Members thread")
+		follow := func(name, mode string) {
+			t.Helper()
+			s.do(name, "PUT", path("/threads/%d/subscription", thread), `{"mode":"`+mode+`"}`).want(200)
+		}
+		reply := func(as, message string) int64 {
+			t.Helper()
+			return data[replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+		}
+		follow("alice", "instant")
+		follow("newbie", "daily")
+		follow("admin", "weekly")
+		follow("mod", "none")
+		follow("watched", "instant") // has no address
+		one := reply("bob", "Some *news* for all")
+		reply("bob", "And more of it")
+		if len(s.mails()) != 0 {
+			t.Error("nothing is due yet")
+		}
+		s.clock.advance(instantDelay)
+		list := s.mails()
+		m := list["alice instant"]
+		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != one || m.Threads[0].Posts[0].Author != "bob" {
+			t.Fatalf("%+v", list)
+		}
+		if len(s.mails()) != 0 {
+			t.Error("mailed twice")
+		}
+		s.clock.advance(24 * time.Hour) // 2026-01-03, 03:04: a Saturday, behind the daily hour
+		if list = s.mails(); len(list) != 1 || list["newbie daily"] == nil || list["newbie daily"].Threads[0].Count != 2 {
+			t.Errorf("%+v", list)
+		}
+		s.clock.advance(3 * 24 * time.Hour)
+		if list = s.mails(); len(list) != 1 || list["admin weekly"] == nil {
+			t.Errorf("%+v", list)
+		}
+
+		// What is read, deleted, moved out of sight, or followed no more is not told.
+		for what, hide := range map[string]func(post int64){
+			"read": func(post int64) {
+				s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, post)).want(200)
+			},
+			"deleted":  func(post int64) { s.do("mod", "DELETE", path("/threads/%d/posts/%d", thread, post), "").want(200) },
+			"followed": func(int64) { follow("alice", "daily") },
+			"banned":   func(int64) { s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'alice'") },
+			"hidden": func(int64) {
+				s.exec("UPDATE board_forum_overrides SET clear_mask = ? WHERE forum_id = ?", int64(ForumView), s.forum("members"))
+				s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, ? FROM board_groups WHERE name = 'registered'", s.forum("members"), int64(ForumView))
+			},
+		} {
+			post := reply("bob", "News to be "+what)
+			hide(post)
+			s.clock.advance(instantDelay)
+			if list := s.mails(); len(list) != 0 {
+				t.Errorf("%s: %+v", what, list["alice instant"])
+			}
+			s.exec("UPDATE board_users SET state = 'active' WHERE username = 'alice'")
+			s.exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = (SELECT id FROM board_groups WHERE name = 'registered')", s.forum("members"))
+			s.exec("DELETE FROM board_mails")
+			follow("alice", "instant")
+		}
+		reply("bob", "Now all is well")
+		s.clock.advance(instantDelay)
+		if list = s.mails(); len(list) != 1 {
+			t.Errorf("%+v", list)
+		}
+	})
+}
+
+// TestMailOfForum: who follows a forum is told of new threads in it, once they
+// are approved.
+func TestMailOfForum(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		ctx, alice, held := t.Context(), s.actor("alice"), s.forum("held")
+		for forum, mode := range map[string]string{"staff": "instant", "root": "instant", "public": "always"} {
+			if err := s.service.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
+				t.Errorf("%s by %s", forum, mode)
+			}
+		}
+		if err := s.service.SubscribeForum(ctx, s.actor(""), held, "instant"); err == nil {
+			t.Error("a guest follows")
+		}
+		if err := s.service.SubscribeForum(ctx, alice, held, "instant"); err != nil {
+			t.Fatal(err)
+		}
+		if mode, may, err := s.service.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
+			t.Error(mode, may, err)
+		}
+		made := data[created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
+		s.clock.advance(time.Minute)
+		if len(s.mails()) != 0 {
+			t.Error("a held thread is told of")
+		}
+		s.do("mod", "POST", path("/moderation/queue/%d/approve", made.PostID), "").want(200)
+		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is no thread"}`).want(201)
+		s.clock.advance(time.Minute)
+		m := s.mails()["alice instant"]
+		if m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 1 || m.Threads[0].Title != "Held at first" {
+			t.Fatalf("%+v", m)
+		}
+		if list := s.do("alice", "GET", "/notifications", "").want(200); !strings.Contains(list.body, `"kind":"thread"`) {
+			t.Error(list.body)
+		}
+		u, err := s.service.ReadUnsubscription(m.Unsubscribe)
+		if err != nil || u.Target() != "forum" {
+			t.Fatal(u, err)
+		}
+		if err := s.service.EndUnsubscription(ctx, u); err != nil {
+			t.Fatal(err)
+		}
+		if mode, _, err := s.service.ForumSubscription(ctx, alice, held); mode != "none" || err != nil {
+			t.Error(mode, err)
+		}
+		if list, err := s.service.FollowedForums(ctx, alice); err != nil || len(list) != 1 || list[0].Slug != "held" {
+			t.Errorf("%+v %v", list, err)
+		}
+		if err := s.service.UnsubscribeForum(ctx, alice, held); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.service.FollowedForums(ctx, alice); err != nil || len(list) != 0 {
+			t.Errorf("%+v %v", list, err)
+		}
+	})
+}
+
+// TestMailQueue: a mailing belongs to one node, is tried again, and ends.
+func TestMailQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		thread := s.threadOf("Public thread")
+		s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
+		posts := path("/threads/%d/posts", thread)
+		s.do("bob", "POST", posts, `{"message":"The first news"}`).want(201)
+		s.clock.advance(time.Minute)
+		to := Recipient{s.actor("alice").id(), "instant"}
+		claim := func() *Mailing {
+			t.Helper()
+			m, err := s.service.ClaimMail(t.Context(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		m := claim()
+		if m == nil || claim() != nil {
+			t.Fatal("it is claimed never or twice")
+		}
+		key := m.Key
+		s.clock.advance(mailLease)
+		if m = claim(); m == nil || m.Key != key {
+			t.Fatalf("after the lease: %+v", m)
+		}
+		// What comes while it is sent is not lost.
+		s.do("bob", "POST", posts, `{"message":"The second news"}`).want(201)
+		if err := s.service.MailSent(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.advance(time.Minute)
+		if m = claim(); m == nil || m.Threads[0].Count != 1 || m.Threads[0].Posts[0].Excerpt != "The second news" || m.Key == key {
+			t.Fatalf("%+v", m)
+		}
+		for n := int64(1); ; n++ {
+			again, err := s.service.MailFailed(t.Context(), m)
+			if err != nil || again != (n < mailAttempts) {
+				t.Fatal(n, again, err)
+			}
+			if !again {
+				break
+			}
+			if claim() != nil {
+				t.Error("it is tried again at once")
+			}
+			s.clock.advance(backoff(n))
+			if m = claim(); m == nil {
+				t.Fatalf("attempt %d is not due", n+1)
+			}
+		}
+		s.clock.advance(24 * time.Hour)
+		if claim() != nil {
+			t.Error("it is tried for ever")
+		}
+		// While the board is offline mails wait.
+		s.do("bob", "POST", posts, `{"message":"The third news"}`).want(201)
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
+		s.clock.advance(time.Minute)
+		m, err := s.service.ClaimMail(t.Context(), to)
+		if err == nil || m == nil {
+			t.Fatal(m, err)
+		}
+		if err := s.service.MailHeld(context.WithoutCancel(t.Context()), m, s.clock.now()); err != nil {
+			t.Fatal(err)
+		}
+		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
+		if claim() == nil {
+			t.Error("it is gone")
+		}
+		s.clock.advance(keepMails + time.Hour)
+		if _, err := s.service.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.number("SELECT count(*) FROM board_mails"); n != 0 {
+			t.Errorf("%d are kept", n)
+		}
+	})
+}
+
+// TestUnsubscribeToken: a token ends what it is for, and cannot be made up.
+func TestUnsubscribeToken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, emptySQLite(t), Options{})
+	thread, alice := s.threadOf("Public thread"), s.actor("alice")
+	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
+	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {
+		token := s.service.unsubscribeToken(alice.id(), kind, thread)
+		u, err := s.service.ReadUnsubscription(token)
+		if err != nil || u.Target() != target {
+			t.Errorf("%c: %+v %v", kind, u, err)
+		}
+		for i := range token {
+			other := []byte(token)
+			other[i] = 'A' + (other[i]+1)%26
+			if _, err := s.service.ReadUnsubscription(string(other)); err == nil && string(other) != token {
+				t.Fatalf("%s is a token", other)
+			}
+		}
+	}
+	for _, token := range []string{"", "A", strings.Repeat("A", 44), strings.Repeat("A", 10_000)} {
+		if _, err := s.service.ReadUnsubscription(token); err == nil {
+			t.Errorf("%q is a token", token)
+		}
+	}
+	mode := func() int64 {
+		return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND mode = 'none'", alice.id())
+	}
+	for kind, ended := range map[byte]int64{'w': 0, 'd': 1} {
+		u, err := s.service.ReadUnsubscription(s.service.unsubscribeToken(alice.id(), kind, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.exec("UPDATE board_subscriptions SET mode = 'daily'")
+		if err := s.service.EndUnsubscription(t.Context(), u); err != nil || mode() != ended {
+			t.Errorf("%c: %d end, %v", kind, mode(), err)
+		}
+	}
+}
+
+func TestMailDue(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ mode, now, want string }{
+		{"instant", "2026-01-05T05:00:00Z", "2026-01-05T05:00:15Z"},
+		{"daily", "2026-01-05T05:59:59Z", "2026-01-05T06:00:00Z"},
+		{"daily", "2026-01-05T06:00:00Z", "2026-01-06T06:00:00Z"},
+		{"daily", "2026-01-05T07:00:00+02:00", "2026-01-05T06:00:00Z"},
+		{"weekly", "2026-01-05T05:00:00Z", "2026-01-05T06:00:00Z"}, // a Monday
+		{"weekly", "2026-01-05T06:00:00Z", "2026-01-12T06:00:00Z"},
+		{"weekly", "2025-12-31T12:00:00Z", "2026-01-05T06:00:00Z"},
+	} {
+		now, err := time.Parse(time.RFC3339, test.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
+			t.Errorf("%s at %s: %s, want %s", test.mode, test.now, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package board
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// written are the topics of all deliveries, oldest first.
+func (s *site) written() (topics []string, bodies []event) {
+	s.t.Helper()
+	err := s.service.read(s.t.Context(), func(c conn) error {
+		topics, bodies = nil, nil
+		return c.all("SELECT topic, body FROM board_webhook_deliveries ORDER BY id", nil, func(r row) error {
+			var topic, body string
+			if err := r.Scan(&topic, &body); err != nil {
+				return err
+			}
+			var e event
+			topics, bodies = append(topics, topic), append(bodies, e)
+			return json.Unmarshal([]byte(body), &bodies[len(bodies)-1])
+		})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return topics, bodies
+}
+
+func (s *site) wantTopics(want ...string) []event {
+	s.t.Helper()
+	topics, bodies := s.written()
+	if !slices.Equal(topics, want) {
+		s.t.Errorf("topics %v, want %v", topics, want)
+	}
+	s.exec("DELETE FROM board_webhook_deliveries")
+	return bodies
+}
+
+func webhookSite(t *testing.T, db *store.DB) *site {
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newSite(t, db, Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
+}
+
+// TestOutbox: each change writes its topics with itself, and none for those that
+// no webhook has.
+func TestOutbox(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := webhookSite(t, db)
+		public := path("/forums/%d/threads", s.forum("public"))
+		s.do("alice", "POST", public, `{"title":"Nobody listens","message":"Nobody at all"}`).want(201)
+		s.wantTopics()
+
+		admin := s.actor("admin")
+		id, secret, err := s.service.AddWebhook(t.Context(), admin, "https://hooks.example.com/a", Topics)
+		if err != nil || !strings.HasPrefix(secret, "whsec_") {
+			t.Fatal(id, err)
+		}
+		made := data[created](s.do("alice", "POST", public, `{"title":"A new thread","message":"First of all"}`).want(201))
+		events := s.wantTopics(TopicThreadCreated, TopicPostCreated)
+		body, ok := events[1].Data.(map[string]any)
+		if !ok || body["threadId"] != float64(made.ID) || body["postId"] != float64(made.PostID) || body["visibility"] != "visible" || body["authorUsername"] != "alice" || body["message"] != nil {
+			t.Errorf("%v", events[1])
+		}
+		posts := path("/threads/%d/posts", made.ID)
+		reply := data[replied](s.do("bob", "POST", posts, `{"message":"An answer to it"}`).want(201))
+		s.wantTopics(TopicPostCreated)
+		s.do("bob", "PATCH", path("%s/%d", posts, reply.ID), `{"message":"Another answer"}`).want(200)
+		s.wantTopics(TopicPostEdited)
+		s.do("bob", "PATCH", path("%s/%d", posts, reply.ID), `{"message":"Another answer"}`).want(200)
+		s.wantTopics()
+		s.do("alice", "POST", path("/posts/%d/report", reply.ID), `{"reason":"this is spam"}`).want(201)
+		s.wantTopics(TopicReportCreated)
+		s.do("mod", "DELETE", path("%s/%d", posts, reply.ID), "").want(200)
+		s.wantTopics(TopicPostDeleted)
+		s.do("mod", "POST", path("/posts/%d/restore", reply.ID), "").want(200)
+		if events = s.wantTopics(TopicPostApproved); events[0].Data.(map[string]any)["previousVisibility"] != "deleted" {
+			t.Errorf("%v", events[0])
+		}
+
+		s.exec("UPDATE board_forums SET moderate_posts = 1, moderate_threads = 1 WHERE slug = 'public'")
+		held := data[replied](s.do("bob", "POST", posts, `{"message":"To be held now"}`).want(201))
+		if events = s.wantTopics(TopicPostHeld); events[0].Data.(map[string]any)["reason"] != "forum_moderated" {
+			t.Errorf("%v", events[0])
+		}
+		s.do("mod", "POST", path("/moderation/queue/%d/approve", held.ID), "").want(200)
+		s.wantTopics(TopicPostApproved)
+		held = data[replied](s.do("bob", "POST", posts, `{"message":"To be held again"}`).want(201))
+		s.wantTopics(TopicPostHeld)
+		s.do("mod", "POST", path("/moderation/queue/%d/reject", held.ID), "").want(200)
+		s.wantTopics(TopicPostRejected)
+
+		if _, err := s.service.Register(t.Context(), NewMember{Name: "newcomer", Email: "new@example.com", Password: "correct horse battery"}); err != nil {
+			t.Fatal(err)
+		}
+		s.wantTopics(TopicUserRegistered)
+		s.do("bob", "POST", posts, `{"message":"x"}`).want(422)
+		s.wantTopics() // what was refused is not told of
+	})
+}
+
+// TestWebhooks: administrators manage webhooks; secrets are shown once and
+// stored sealed.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := webhookSite(t, db)
+		ctx, admin := t.Context(), s.actor("admin")
+		if _, _, err := s.service.AddWebhook(ctx, s.actor("mod"), "https://example.com/", Topics); err == nil {
+			t.Error("a moderator made a webhook")
+		}
+		for _, address := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/", "https://example.com/#x", "https://example.com/" + strings.Repeat("x", 2000), "javascript:alert(1)", "https://example.com/\x00"} {
+			if _, _, err := s.service.AddWebhook(ctx, admin, address, Topics); err == nil {
+				t.Errorf("%q is an address", address)
+			}
+		}
+		for _, topics := range [][]string{nil, {"post.unknown"}, {"post.created post.held"}, {"%"}, {topicTest}} {
+			if _, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", topics); err == nil {
+				t.Errorf("%q are topics", topics)
+			}
+		}
+		id, secret, err := s.service.AddWebhook(ctx, admin, "https://example.com/hook?key=k", []string{TopicPostHeld, TopicPostHeld})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.number("SELECT count(*) FROM board_webhooks WHERE secret LIKE ?", "%"+secret[6:]+"%"); n != 0 {
+			t.Error("the secret is stored as it is")
+		}
+		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE detail LIKE '%key=k%'"); n != 0 {
+			t.Error("the log shows the whole address")
+		}
+		list, err := s.service.Webhooks(ctx, admin)
+		if err != nil || len(list) != 1 || !list[0].Enabled || !slices.Equal(list[0].Topics, []string{TopicPostHeld}) || list[0].CreatedBy != "admin" {
+			t.Errorf("%+v %v", list, err)
+		}
+		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.service.ClaimDelivery(ctx, id)
+		if err != nil || o == nil || string(o.Secret) != secret || o.Topic != topicTest || o.URL != "https://example.com/hook?key=k" {
+			t.Fatalf("%+v %v", o, err)
+		}
+		if again, err := s.service.ClaimDelivery(ctx, id); again != nil || err != nil {
+			t.Errorf("a delivery was claimed twice: %+v %v", again, err)
+		}
+		s.clock.advance(deliveryLease)
+		if again, err := s.service.ClaimDelivery(ctx, id); err != nil || again == nil || again.Event != o.Event || again.attempts != 2 {
+			t.Errorf("after the lease: %+v %v", again, err)
+		}
+		fresh, err := s.service.RotateWebhook(ctx, admin, id)
+		if err != nil || fresh == secret {
+			t.Error(fresh == secret, err)
+		}
+		s.clock.advance(deliveryLease)
+		if o, err = s.service.ClaimDelivery(ctx, id); err != nil || o == nil || string(o.Secret) != fresh {
+			t.Errorf("after the rotation: %+v %v", o, err)
+		}
+		// A secret is bound to its address.
+		s.exec("UPDATE board_webhooks SET url = 'https://evil.example.com/'")
+		s.clock.advance(deliveryLease)
+		if o, err = s.service.ClaimDelivery(ctx, id); err == nil || o != nil {
+			t.Errorf("a moved secret opens: %+v", o)
+		}
+		if deliveries, err := s.service.Deliveries(ctx, admin, id, 10); err != nil || len(deliveries) != 1 || deliveries[0].State != "pending" || !strings.Contains(deliveries[0].Answer, "secret") {
+			t.Errorf("%+v %v", deliveries, err)
+		}
+		if err := s.service.SetWebhook(ctx, admin, id, false); err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := s.service.DueWebhooks(ctx); err != nil || len(ids) != 0 {
+			t.Errorf("one that is off is due: %v %v", ids, err)
+		}
+		if err := s.service.TestWebhook(ctx, admin, id); err == nil {
+			t.Error("one that is off is tested")
+		}
+		if err := s.service.DeleteWebhook(ctx, admin, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.service.DeleteWebhook(ctx, admin, id); !notFoundErr(err) {
+			t.Error(err)
+		}
+		for range maxWebhooks {
+			if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); err == nil {
+			t.Error("there is no bound")
+		}
+	})
+}
+
+// TestDelivered: attempts back off, end, and 410 switches the webhook off.
+func TestDelivered(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := webhookSite(t, db)
+		ctx, admin := t.Context(), s.actor("admin")
+		id, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", Topics)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := func() *Outgoing {
+			t.Helper()
+			o, err := s.service.ClaimDelivery(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		settle := func(o *Outgoing, status int) {
+			t.Helper()
+			if err := s.service.Delivered(ctx, o, status, "why"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state := func() string {
+			t.Helper()
+			list, err := s.service.Deliveries(ctx, admin, id, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list[0].State
+		}
+		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
+			t.Fatal(err)
+		}
+		for attempt := int64(1); attempt <= deliveryAttempts; attempt++ {
+			o := claim()
+			if o == nil {
+				t.Fatalf("attempt %d is not due", attempt)
+			}
+			settle(o, 500)
+			if claim() != nil {
+				t.Errorf("attempt %d comes at once", attempt+1)
+			}
+			s.clock.advance(backoff(attempt))
+		}
+		if claim() != nil || state() != "failed" {
+			t.Error("it is tried for ever")
+		}
+		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
+			t.Fatal(err)
+		}
+		o := claim()
+		if err := s.service.NotDelivered(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if o = claim(); o == nil || o.attempts != 1 {
+			t.Fatalf("what was cut short counts: %+v", o)
+		}
+		settle(o, 204)
+		if claim() != nil || state() != "delivered" {
+			t.Error("it is not delivered")
+		}
+		for range 2 {
+			if err := s.service.TestWebhook(ctx, admin, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settle(claim(), 410)
+		if list, err := s.service.Webhooks(ctx, admin); err != nil || list[0].Enabled || !strings.Contains(list[0].DisabledReason, "410") || list[0].Pending != 0 {
+			t.Errorf("%+v %v", list, err)
+		}
+		s.clock.advance(keepDeliveries)
+		if n, err := s.service.Purge(ctx); err != nil || n != 4 {
+			t.Errorf("%d purged, %v", n, err)
+		}
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	got := make([]string, 0, 10)
+	for n := range int64(10) {
+		got = append(got, backoff(n).String())
+	}
+	if want := "30s 30s 1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h0m0s 1h0m0s"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	if backoff(1<<40) != backoff(9) {
+		t.Error("it is not bounded")
+	}
+}

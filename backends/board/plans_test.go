@@ -1,0 +1,121 @@
+package board
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestPlans holds every list to its index: no scan, no sort, no temporary table.
+// Beside the listings it has the statements that run with each page or post and
+// meet a large table.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		d := db.Dialect()
+		statements := make(map[string]string)
+		for name, l := range everyListing(d) {
+			statements[name] = l.sql(d)
+		}
+		maps.Copy(statements, map[string]string{
+			"a thread":                 "SELECT " + threadColumns + " FROM board_threads t WHERE t.id = ?",
+			"a post":                   "SELECT " + postColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
+			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
+			"threads read":             "SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN (?, ?, ?)",
+			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
+			"followers":                "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?",
+			"the last post of threads": "SELECT p.id FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1",
+			"the last thread":          "SELECT id FROM board_threads WHERE forum_id = ? AND visibility = 0 ORDER BY last_post_at DESC, id DESC LIMIT 1",
+			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
+			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
+		})
+		for name, statement := range statements {
+			plan, err := s.plan(statement)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if plan == "" {
+				t.Errorf("%s: no plan", name)
+			}
+			for _, word := range badPlan(d) {
+				if strings.Contains(plan, word) {
+					t.Errorf("%s: %s in\n%s", name, word, plan)
+				}
+			}
+		}
+		if plan, err := s.plan(archiveCandidates(d)); err != nil || !strings.Contains(plan, "board_post_ids_deleted") {
+			t.Errorf("threads to archive: %v\n%s", err, plan)
+		}
+		// The check itself finds what it is for.
+		for _, statement := range []string{
+			"SELECT t.id FROM board_threads t WHERE t.title = ?",
+			"SELECT t.id FROM board_threads t WHERE t.forum_id = ? ORDER BY t.title",
+		} {
+			plan, err := s.plan(statement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := false
+			for _, word := range badPlan(d) {
+				bad = bad || strings.Contains(plan, word)
+			}
+			if !bad {
+				t.Errorf("nothing is wrong with %s:\n%s", statement, plan)
+			}
+		}
+	})
+}
+
+// badPlan are the words of a plan that reads more than its rows.
+func badPlan(d store.Dialect) []string {
+	if d == store.Postgres {
+		return []string{"Seq Scan", `"Sort"`, "Bitmap"}
+	}
+	return []string{"SCAN", "TEMP B-TREE"}
+}
+
+// plan explains a statement.
+func (s *site) plan(statement string) (string, error) {
+	args := make([]any, strings.Count(statement, "?"))
+	for i := range args {
+		args[i] = "1" // either engine makes a number of it where it needs one
+	}
+	onPostgres := s.service.db.Dialect() == store.Postgres
+	explain, settings := "EXPLAIN QUERY PLAN ", []string(nil)
+	if onPostgres {
+		// A table of a few rows would be scanned; the question is whether the index
+		// can give the rows in order.
+		explain = "EXPLAIN (FORMAT JSON) "
+		settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
+	}
+	var plan strings.Builder
+	err := s.service.write(s.t.Context(), func(c conn) error {
+		plan.Reset()
+		for _, setting := range settings {
+			if _, err := c.exec(setting); err != nil {
+				return err
+			}
+		}
+		return c.all(explain+statement, args, func(r row) error {
+			var line string
+			var skip any
+			var err error
+			if onPostgres {
+				err = r.Scan(&line)
+			} else {
+				err = r.Scan(&skip, &skip, &skip, &line)
+			}
+			// To look into the index of words counts as a scan of it.
+			if strings.Contains(line, "VIRTUAL TABLE INDEX") && strings.Contains(line, ":M") {
+				line = "SEARCH words"
+			}
+			plan.WriteString(line + "\n")
+			return err
+		})
+	})
+	return plan.String(), err
+}

@@ -1,0 +1,56 @@
+package board
+
+import (
+	"context"
+	"time"
+)
+
+// How long the board keeps what nobody asks for any more.
+const (
+	keepReads         = 90 * 24 * time.Hour
+	keepNotifications = 90 * 24 * time.Hour
+	keepDeliveries    = 7 * 24 * time.Hour // that are over
+	keepPending       = 3 * 24 * time.Hour // deliveries of webhooks that are off
+	keepMails         = 7 * 24 * time.Hour // that could not be sent
+
+	purgeBatch = 500 // rows in one transaction: others wait for it
+)
+
+// purges are statements that end what is old, a batch at a time.
+var purges = []struct {
+	keep time.Duration
+	sql  string
+}{
+	{idempotencyTTL, "DELETE FROM board_idempotency WHERE (user_id, key) IN (SELECT user_id, key FROM board_idempotency WHERE created_at <= ? LIMIT ?)"},
+	{keepReads, "DELETE FROM board_thread_reads WHERE (user_id, thread_id) IN (SELECT user_id, thread_id FROM board_thread_reads WHERE read_at <= ? LIMIT ?)"},
+	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
+	{SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
+	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
+	{keepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
+	{keepPending, "UPDATE board_webhook_deliveries SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN" +
+		" (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)"},
+	{keepDeliveries, "DELETE FROM board_webhook_deliveries WHERE id IN (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NULL LIMIT ?)"},
+	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
+}
+
+// Purge ends what is old: keys of repeated requests, marks of what was read,
+// notifications, deliveries, mails. It tells how much.
+func (s *Service) Purge(ctx context.Context) (n int64, err error) {
+	for _, p := range purges {
+		for {
+			var batch int64
+			err := s.write(ctx, func(c conn) (err error) {
+				batch, err = c.exec(p.sql, s.now().Add(-p.keep).UnixMicro(), purgeBatch)
+				return err
+			})
+			n += batch
+			if err != nil {
+				return n, err
+			}
+			if batch < purgeBatch {
+				break
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,290 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Reading is a page of a thread.
+type Reading struct {
+	Thread   ThreadInfo
+	Forum    ForumInfo
+	Above    []ForumInfo // the forums that it lies in, from the root on
+	Posts    []PostView
+	LastRead int64 // posts behind it are new to the actor
+	Mode     string
+	Can      ThreadCan
+	// Before and After are what Posts of the page before and of the one behind
+	// begin after; nil: there is none.
+	Before, After *int64
+}
+
+// PostView is a post with what the actor may do to it.
+type PostView struct {
+	PostInfo
+	New                                             bool
+	Edit, Delete, Restore, Approve, Report, History bool
+	Attach                                          bool
+	Attachments                                     []Attachment
+}
+
+// ThreadCan is what the actor may do in a thread.
+type ThreadCan struct {
+	Reply, Title, Lock, Stick, Move, Subscribe bool
+}
+
+// ReadThread reads a page of a thread, behind the post after, and counts a view.
+func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, most int) (*Reading, error) {
+	forums, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := new(Reading)
+	err = s.read(ctx, func(c conn) error {
+		*page = Reading{}
+		t, err := threadFor(c, a, id, "")
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		noted, err := marksOf(c, a, []*thread{t})
+		if err != nil {
+			return err
+		}
+		now := s.micros()
+		page.Thread, page.Forum = viewThread(access, a, t, noted, now), s.viewForum(access, a, f)
+		page.Above, page.LastRead = forumsAbove(forums, t.forum), noted.read[t.id]
+		page.Can = s.threadCan(c, a, f, t)
+		list, more, err := s.posts(c, a, t, after, most)
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			view := s.viewPostFor(a, f, t, p, now)
+			view.New = a.User != nil && p.id > page.LastRead && p.created > max(noted.forumRead[t.forum], now-keepUnread)
+			page.Posts = append(page.Posts, view)
+		}
+		if err := addAttachments(c, page.Posts); err != nil {
+			return err
+		}
+		if more {
+			page.After = &list[len(list)-1].id
+		}
+		if after > 0 {
+			if page.Before, err = stepBack(c, a, t, after+1, most); err != nil {
+				return err
+			}
+		}
+		if a.User == nil {
+			return nil
+		}
+		err = c.row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), t.id).Scan(&page.Mode)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.views.add(id)
+	return page, nil
+}
+
+func (s *Service) viewPostFor(a *Actor, f *forum, t *thread, p *post, now int64) PostView {
+	view := PostView{PostInfo: viewPost(p)}
+	_, editErr := s.mayEdit(a, f, t, p, now)
+	_, deleteErr := mayDelete(a, f, t, p)
+	suspended := a.suspended(now) != nil
+	view.Edit = a.User != nil && editErr == nil && p.visibility != deleted
+	view.Attach = view.Edit && a.may(t.forum, AttachmentUpload) && a.rights.settings.AttachmentsMost > 0
+	view.Delete = a.User != nil && deleteErr == nil && p.visibility != deleted && !suspended
+	view.Restore = a.may(t.forum, PostRestore) && p.visibility == deleted
+	view.Approve = a.may(t.forum, ContentApprove) && p.visibility == unapproved
+	view.Report = a.User != nil && a.May(ReportCreate) && !a.owns(p.author) && !suspended
+	view.History = p.edits > 0 && (a.owns(p.author) || a.may(t.forum, PostEditOthers))
+	return view
+}
+
+func (s *Service) threadCan(c conn, a *Actor, f *forum, t *thread) (can ThreadCan) {
+	if a.User == nil || a.suspended(s.micros()) != nil {
+		return can
+	}
+	yes, title := true, t.title
+	can.Reply = s.mayReply(a, f, t) == nil
+	can.Move, can.Subscribe = a.may(t.forum, ThreadMove), a.may(t.forum, ForumSubscribe)
+	for _, part := range []struct {
+		can    *bool
+		change ThreadChange
+	}{{&can.Title, ThreadChange{Title: &title}}, {&can.Lock, ThreadChange{Locked: &yes}}, {&can.Stick, ThreadChange{Sticky: &yes}}} {
+		_, err := s.mayChange(c, a, f, t, part.change)
+		*part.can = err == nil
+	}
+	return can
+}
+
+// postsBefore has the arguments thread, id, limit: the primary key backwards.
+func postsBefore(shows string) listing {
+	return listing{"p.id", "board_posts p", "", "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, "p.id DESC"}
+}
+
+// stepBack finds what a page begins after that has n posts before a post; nil:
+// there is none before it.
+func stepBack(c conn, a *Actor, t *thread, before int64, n int) (*int64, error) {
+	var ids []int64
+	err := c.all(postsBefore(a.shows(t.forum)).sql(c.db.Dialect()), []any{t.id, before, n + 1}, func(r row) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var start int64
+	if len(ids) > n {
+		start = ids[n]
+	}
+	return &start, nil
+}
+
+// Thread reads a thread.
+func (s *Service) Thread(ctx context.Context, a *Actor, id int64) (view ThreadInfo, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return view, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		t, err := threadFor(c, a, id, "")
+		if err != nil {
+			return err
+		}
+		noted, err := marksOf(c, a, []*thread{t})
+		view = viewThread(access, a, t, noted, s.micros())
+		return err
+	})
+	return view, err
+}
+
+// Place is where a post is shown: on the page of its thread behind After.
+type Place struct {
+	Thread        ThreadInfo
+	After, Number int64
+}
+
+// PlaceOf finds the page of a post, in pages of most posts.
+func (s *Service) PlaceOf(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c conn) (*thread, *post, error) { return postByID(c, a, id, "") }, most)
+}
+
+// FirstUnread finds the first post of a thread that is new to the actor, or else
+// the last one.
+func (s *Service) FirstUnread(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c conn) (*thread, *post, error) {
+		t, err := threadFor(c, a, id, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		noted, err := marksOf(c, a, []*thread{t})
+		if err != nil {
+			return nil, nil, err
+		}
+		if a.User != nil {
+			list, _, err := s.posts(c, a, t, noted.read[t.id], 1)
+			if err != nil || len(list) > 0 {
+				return t, firstOf(list), err
+			}
+		}
+		return lastPost(c, a, t)
+	}, most)
+}
+
+// LastPlace finds the last post of a thread.
+func (s *Service) LastPlace(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c conn) (*thread, *post, error) {
+		t, err := threadFor(c, a, id, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		return lastPost(c, a, t)
+	}, most)
+}
+
+func firstOf(list []*post) *post {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func lastPost(c conn, a *Actor, t *thread) (*thread, *post, error) {
+	p, err := postFor(c, a, t, t.last)
+	if notFoundErr(err) { // of a held thread
+		p, err = postFor(c, a, t, t.first)
+	}
+	return t, p, err
+}
+
+func (s *Service) place(ctx context.Context, a *Actor, find func(c conn) (*thread, *post, error), most int) (place Place, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return place, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		t, p, err := find(c)
+		if err != nil {
+			return err
+		}
+		place = Place{Thread: viewThread(access, a, t, marks{}, s.micros()), Number: p.number}
+		start, err := stepBack(c, a, t, p.id, int(p.number-1)%most)
+		if err == nil && start != nil {
+			place.After = *start
+		}
+		return err
+	})
+	return place, err
+}
+
+// Post reads a post of a thread, with what the actor may do to it.
+func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostView, info ThreadInfo, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return view, info, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		t, err := threadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		p, err := postFor(c, a, t, id)
+		if err == nil {
+			view, info = s.viewPostFor(a, f, t, p, s.micros()), viewThread(access, a, t, marks{}, s.micros())
+		}
+		return err
+	})
+	return view, info, err
+}
+
+// PostByID is Post by the id of the post alone.
+func (s *Service) PostByID(ctx context.Context, a *Actor, id int64) (view PostView, info ThreadInfo, err error) {
+	var in int64
+	err = s.read(ctx, func(c conn) error {
+		return none(c.row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+	})
+	if err != nil {
+		return view, info, err
+	}
+	return s.Post(ctx, a, in, id)
+}

@@ -1,0 +1,185 @@
+package board
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// maskOf is the mask of words.
+func maskOf(words []string, names map[string]Mask) (mask Mask, err error) {
+	for _, word := range words {
+		if word == "*" && names["admin.access"] != 0 {
+			mask |= everything
+			continue
+		}
+		bit := names[word]
+		if bits.OnesCount64(uint64(bit)) != 1 {
+			return 0, fmt.Errorf("there is no right %q", word)
+		}
+		mask |= bit
+	}
+	return mask, nil
+}
+
+func (sd *seeder) group(c conn, g SeedGroup) error {
+	allow, err := maskOf(g.Allow, maskNames)
+	if err != nil {
+		return err
+	}
+	restrict, err := maskOf(g.Restrict, restrictNames)
+	if err != nil {
+		return err
+	}
+	window := int64(1440)
+	if g.EditWindow != nil {
+		window = *g.EditWindow
+	}
+	_, err = c.exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+		g.Name, int64(allow), int64(restrict), window, g.PostsPerDay) //nolint:gosec // 42 bits
+	return err
+}
+
+func (sd *seeder) user(c conn, u SeedUser) error {
+	if err := checkName(u.Name); err != nil {
+		return err
+	}
+	var id int64
+	err := c.row("SELECT id FROM board_users WHERE username_key = ?", fold(u.Name)).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	add := newUser{name: u.Name, email: u.Email, state: u.State, groups: u.Groups, moderated: u.Moderated, posts: u.Posts, now: sd.service.micros()}
+	if len(add.groups) == 0 {
+		add.groups = []string{"registered"}
+	}
+	if !u.JoinedAt.IsZero() {
+		add.now = u.JoinedAt.UnixMicro()
+	}
+	if u.Password != "" {
+		add.password = hashPassword(u.Password)
+	}
+	if err := addUser(c, add); err != nil || u.Title+u.Bio == "" {
+		return err
+	}
+	_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", normal(u.Title), normal(u.Bio), fold(u.Name))
+	return err
+}
+
+// find is the id of a row by its name; empty: 0.
+func find(c conn, statement, name string) (id int64, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	if err = c.row(statement, name).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("there is no %q", name)
+	}
+	return id, err
+}
+
+func forumNamed(c conn, name string) (int64, error) {
+	return find(c, "SELECT id FROM board_forums WHERE slug = ?", name)
+}
+
+func (sd *seeder) forum(c conn, f SeedForum) error {
+	parent, err := forumNamed(c, f.Parent)
+	if err != nil {
+		return err
+	}
+	if id, err := forumNamed(c, f.Slug); err == nil && id != 0 {
+		return nil
+	}
+	if f.Type == "" {
+		f.Type = "forum"
+	}
+	if f.Type != "forum" && f.Type != "category" && f.Type != "link" {
+		return fmt.Errorf("type %q is none of forum, category, link", f.Type)
+	}
+	add := forum{
+		parent: parent, kind: f.Type, title: f.Title, slug: f.Slug, description: f.Description, open: !f.Closed, allowThreads: true, allowReplies: true,
+		moderateThreads: f.ModerateThreads, moderatePosts: f.ModeratePosts, requiresPrefix: f.RequiresPrefix, minWords: f.MinWords, maxWords: f.MaxWords,
+	}
+	if f.LinkURL != nil {
+		add.link = sql.NullString{String: *f.LinkURL, Valid: true}
+	}
+	if f.FloodSeconds != nil {
+		add.floodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+	}
+	_, err = addForum(c, add)
+	return err
+}
+
+func (sd *seeder) override(c conn, o SeedOverride) error {
+	in, err := forumNamed(c, o.Forum)
+	if err != nil {
+		return err
+	}
+	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", o.Group)
+	if err != nil {
+		return err
+	}
+	set, err := maskOf(o.Allow, maskNames)
+	if err != nil {
+		return err
+	}
+	unset, err := maskOf(o.Deny, maskNames)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, int64(set), int64(unset)) //nolint:gosec // 42 bits
+	return err
+}
+
+func (sd *seeder) moderator(c conn, m SeedModerator) error {
+	in, err := forumNamed(c, m.Forum)
+	if err != nil {
+		return err
+	}
+	user, err := find(c, "SELECT id FROM board_users WHERE username_key = ?", fold(m.User))
+	if err != nil {
+		return err
+	}
+	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", m.Group)
+	if err != nil {
+		return err
+	}
+	mask, err := maskOf(m.Rights, maskNames)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), int64(mask), boolean(m.Cascades)) //nolint:gosec // 42 bits
+	return err
+}
+
+func (sd *seeder) prefix(c conn, p SeedPrefix) error {
+	var id int64
+	err := c.row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
+		" ON CONFLICT (label) DO UPDATE SET label = excluded.label RETURNING id", p.Label).Scan(&id)
+	if err != nil {
+		return err
+	}
+	for _, name := range p.Forums {
+		in, err := forumNamed(c, name)
+		if err != nil {
+			return err
+		}
+		if _, err := c.exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING", in, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (sd *seeder) token(c conn, t SeedToken) error {
+	scopes := Scopes
+	if len(t.Scopes) > 0 {
+		if scopes = scopesOf(t.Scopes); len(scopes) != len(t.Scopes) {
+			return errors.New("there is no such scope")
+		}
+	}
+	text, err := sd.service.issue(c, TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
+	sd.tokens[t.Name] = text
+	return err
+}

@@ -1,0 +1,147 @@
+package board
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const smallForum = `{
+"users": [{"name": "olga", "joinedAt": "2010-01-02T03:04:05Z", "title": "Founder", "bio": "Since the first day"}, {"name": "pete"}],
+"forums": [{"slug": "old", "title": "Old"}],
+"prefixes": [{"label": "Solved", "forums": ["old"]}],
+"threads": [
+ {"forum": "old", "title": "A thread", "prefix": "Solved", "views": 7, "sticky": true, "posts": [
+  {"author": "olga", "message": "one", "at": "2011-01-01T00:00:00Z"},
+  {"guest": "Gone Member", "message": "two", "at": "2011-01-02T00:00:00Z", "editedAt": "2011-01-03T00:00:00Z", "editReason": "typo"},
+  {"author": "pete", "message": "three", "at": "2011-01-04T00:00:00Z", "visibility": "deleted"}]},
+ {"forum": "old", "title": "Held thread", "posts": [{"author": "pete", "message": "wait", "at": "2011-02-01T00:00:00Z", "visibility": "unapproved"}]},
+ {"forum": "old", "title": "Newest", "posts": [{"author": "pete", "message": "hello", "at": "2011-03-01T00:00:00Z"}]}
+]}`
+
+func (s *site) seed(text string) (map[string]int, error) {
+	done := make(map[string]int)
+	_, err := s.service.Seed(s.t.Context(), strings.NewReader(text), func(part string, n int) { done[part] = n })
+	return done, err
+}
+
+func TestSeedForum(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		done, err := s.seed(smallForum)
+		if err != nil || done["users"] != 2 || done["threads"] != 3 || done["posts"] != 5 {
+			t.Fatalf("%v: %v", done, err)
+		}
+		s.exact()
+		list := path("/forums/%d/threads", s.forum("old"))
+		threads := data[[]ThreadInfo](s.do("", "GET", list, "").want(200))
+		if len(threads) != 2 || threads[0].Title != "Newest" {
+			t.Fatalf("threads %+v", threads)
+		}
+		got := threads[1]
+		if got.Prefix == nil || got.Prefix.Label != "Solved" || got.ReplyCount != 1 || got.ViewCount != 7 || !got.IsSticky || got.LastPosterUsername != "Gone Member" ||
+			got.LastPostAt != "2011-01-02T00:00:00.000Z" || got.CreatedAt != "2011-01-01T00:00:00.000Z" {
+			t.Errorf("thread %+v", got)
+		}
+		posts := data[[]PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))
+		if len(posts) != 2 || posts[1].AuthorUserID != nil || posts[1].EditCount != 1 || posts[1].EditReason == nil || *posts[1].EditReason != "typo" || *posts[1].EditedByUsername != "Gone Member" {
+			t.Errorf("posts %+v", posts)
+		}
+		if found := data[[]FoundInfo](s.do("", "GET", "/search?q=hello", "").want(200)); len(found) != 1 {
+			t.Errorf("found %+v", found)
+		}
+		if n := s.number("SELECT post_count FROM board_users WHERE username = 'pete'"); n != 1 {
+			t.Errorf("pete has %d posts", n)
+		}
+		// New posts go on behind those of the fixture.
+		reply := data[replied](s.do("alice", "POST", path("/threads/%d/posts", got.ID), `{"message":"a reply"}`).want(201))
+		if reply.ID <= posts[1].ID {
+			t.Errorf("id %d behind %d", reply.ID, posts[1].ID)
+		}
+
+		again, err := s.seed(smallForum)
+		if err != nil || len(again) != 0 {
+			t.Errorf("loaded twice: %v %v", again, err)
+		}
+		s.exact()
+	})
+}
+
+// TestSeedResumes: what was in before an interruption is not added again.
+func TestSeedResumes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		var b strings.Builder
+		b.WriteString(`{"threads":[`)
+		b.WriteString(strings.Repeat(" ", seedHead)) // the digest is of this
+		const threads = 3*seedThreads + 10
+		for i := range threads {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(path(`{"forum":"public","title":"Resumed %d","posts":[{"author":"alice","message":"text %d"}]}`, i, i))
+		}
+		whole := b.String() + "]}"
+		half, _, _ := strings.Cut(whole, `{"forum":"public","title":"Resumed 1100"`)
+		if _, err := s.seed(half); err == nil {
+			t.Fatal("half a fixture is no error")
+		}
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title LIKE 'Resumed %'"); n != 2*seedThreads {
+			t.Fatalf("%d threads before the cut", n)
+		}
+		done, err := s.seed(whole)
+		if err != nil || done["threads"] != threads || done["posts"] != threads-2*seedThreads {
+			t.Errorf("%v: %v", done, err)
+		}
+		if n := s.number("SELECT count(*) FROM (SELECT DISTINCT title FROM board_threads WHERE title LIKE 'Resumed %') t"); n != threads {
+			t.Errorf("%d titles", n)
+		}
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title LIKE 'Resumed %'"); n != threads {
+			t.Errorf("%d threads", n)
+		}
+	})
+}
+
+func TestSeedRefusals(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		for name, c := range map[string]struct{ text, want string }{
+			"unknown part":       {`{"topics":[]}`, "there is no such part"},
+			"unknown field":      {`{"users":[{"nick":"x"}]}`, `unknown field "nick"`},
+			"no author":          {`{"threads":[{"forum":"public","title":"Title","posts":[{"message":"text"}]}]}`, "element 1: post 1: it has an author or a guest"},
+			"unknown author":     {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"nobody","message":"text"}]}]}`, `thread "Title", post 1: there is no user "nobody"`},
+			"unknown forum":      {`{"threads":[{"forum":"none","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "none"`},
+			"no forum":           {`{"threads":[{"title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, "a thread needs a forum"},
+			"unknown prefix":     {`{"threads":[{"forum":"public","prefix":"x","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "x"`},
+			"no posts":           {`{"threads":[{"forum":"public","title":"Title","posts":[]}]}`, "a thread has 1 to"},
+			"unknown visibility": {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":"text","visibility":"gone"}]}]}`, `no visibility "gone"`},
+			"empty message":      {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":" "}]}]}`, "message"},
+			"not an object":      {`[]`, "expected"},
+			"broken":             {`{"threads":[{"forum":`, "element 1"},
+		} {
+			_, err := s.seed(c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		}
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title = 'Title'"); n != 0 {
+			t.Errorf("%d threads of refused fixtures", n)
+		}
+		// A reader that fails is told of.
+		_, err := s.service.Seed(t.Context(), failing{}, func(string, int) {})
+		if !errors.Is(err, errFailing) {
+			t.Error(err)
+		}
+	})
+}
+
+var errFailing = errors.New("the disk is gone")
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errFailing }

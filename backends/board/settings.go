@@ -1,0 +1,325 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// The ways in which members join.
+const (
+	RegistrationOpen     = "open"     // at once
+	RegistrationApproval = "approval" // an administrator approves them
+	RegistrationClosed   = "closed"   // not at all
+)
+
+// Settings are what administrators set for the whole board. They count from the
+// next request on, on every node.
+type Settings struct {
+	Name           string
+	Description    string
+	Registration   string
+	Offline        bool
+	OfflineMessage string
+	Images         bool
+
+	TitleLeast, TitleMost     int64 // characters
+	MessageLeast, MessageMost int64 // characters
+	WordsMost                 int64
+	DuplicateSeconds          int64
+	EditGraceSeconds          int64
+
+	HoldFirst      int64 // the first posts of a member, this many, are held
+	NewMemberPosts int64 // who has fewer is new
+	NewMemberLinks int64 // more of them hold a new member's post
+
+	Flood           bool
+	FloodPosts      int64 // at once
+	FloodSeconds    int64 // until one more
+	NewFloodPosts   int64
+	NewFloodSeconds int64
+	EditsPerMinute  int64
+	ThreadsPerHour  int64
+	PostsPerHour    int64
+
+	TokensMost int64
+	TokenDays  int64
+
+	AttachmentsMost int64 // of a post
+	AttachmentKiB   int64 // of one
+	MemberMiB       int64 // of all attachments of a member
+}
+
+// seedRules are what fixtures are held to.
+var seedRules = defaultSettings(Options{})
+
+// defaultSettings are those of a board that nobody has changed.
+func defaultSettings(o Options) Settings {
+	return Settings{
+		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
+		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60, EditGraceSeconds: 300,
+		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
+		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10, ThreadsPerHour: 10, PostsPerHour: 60,
+		TokensMost: 10, TokenDays: 90,
+		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
+	}
+}
+
+// The kinds of settings.
+const (
+	KindLine   = "line"
+	KindText   = "text" // several lines
+	KindNumber = "number"
+	KindFlag   = "flag"
+	KindChoice = "choice"
+)
+
+// Setting describes one of the settings: how it is stored, checked and shown.
+type Setting struct {
+	Name    string // in the table and in forms
+	Section string
+	Label   string
+	Hint    string
+	Kind    string
+	Least   int64 // of a number, or of characters
+	Most    int64
+	Choices []string
+
+	of func(*Settings) any
+}
+
+// Value is the setting as text; a flag is 1 or empty.
+func (s *Setting) Value(of *Settings) string {
+	switch v := s.of(of).(type) {
+	case *string:
+		return *v
+	case *int64:
+		return itoa(*v)
+	case *bool:
+		if *v {
+			return "1"
+		}
+	}
+	return ""
+}
+
+// put parses a value, and refuses one that is out of bounds.
+func (s *Setting) put(into *Settings, text string) error {
+	switch v := s.of(into).(type) {
+	case *string:
+		text = normal(strings.ReplaceAll(text, "\r\n", "\n"))
+		n := int64(utf8.RuneCountInString(text))
+		switch {
+		case s.Kind == KindChoice && !slices.Contains(s.Choices, text):
+			return invalid(s.Name, "unknown", s.Label+": choose one of "+strings.Join(s.Choices, ", "))
+		case s.Kind != KindChoice && (n < s.Least || n > s.Most):
+			return invalid(s.Name, "length", s.Label+": must have "+itoa(s.Least)+" to "+itoa(s.Most)+" characters")
+		case s.Kind == KindLine && strings.ContainsFunc(text, forbiddenInLine), strings.ContainsFunc(text, forbiddenInText):
+			return invalid(s.Name, "control_character", s.Label+": must not have control characters")
+		}
+		*v = text
+	case *int64:
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil || n < s.Least || n > s.Most {
+			return invalid(s.Name, "range", s.Label+": must be a whole number from "+itoa(s.Least)+" to "+itoa(s.Most))
+		}
+		*v = n
+	case *bool:
+		*v = text == "1"
+	}
+	return nil
+}
+
+// AllSettings is the table of the settings, in the order of their form.
+func AllSettings() []Setting {
+	const general, texts, newcomers, flood, tokens, files = "Board", "Texts", "New members", "Flood control", "Tokens", "Attachments"
+	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
+		return Setting{Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most, of: func(s *Settings) any { return of(s) }}
+	}
+	flag := func(section, name, label, hint string, of func(*Settings) *bool) Setting {
+		return Setting{Name: name, Section: section, Label: label, Hint: hint, Kind: KindFlag, of: func(s *Settings) any { return of(s) }}
+	}
+	return []Setting{
+		{Name: "name", Section: general, Label: "Name", Kind: KindLine, Least: 1, Most: 80, of: func(s *Settings) any { return &s.Name }},
+		{Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine, Most: 200, of: func(s *Settings) any { return &s.Description }},
+		{
+			Name: "registration", Section: general, Label: "Registration", Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
+			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed}, of: func(s *Settings) any { return &s.Registration },
+		},
+		flag(general, settingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.", func(s *Settings) *bool { return &s.Offline }),
+		{Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.OfflineMessage }},
+		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.", func(s *Settings) *bool { return &s.Images }),
+
+		number(texts, "title_min", "Shortest title", "Characters.", 1, 120, func(s *Settings) *int64 { return &s.TitleLeast }),
+		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.TitleMost }),
+		number(texts, "message_min", "Shortest message", "Characters.", 1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
+		number(texts, "message_max", "Longest message", "Characters.", 100, 60_000, func(s *Settings) *int64 { return &s.MessageMost }),
+		number(texts, "words_max", "Most words of a message", "A forum may set fewer.", 10, wordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
+		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
+		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
+
+		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.", 0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
+		number(newcomers, "new_member_posts", "A member is new below", "Visible posts; limits below and the flood control for new members count until then.", 0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
+		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.", 0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
+
+		flag(flood, "flood", "Flood control", "", func(s *Settings) *bool { return &s.Flood }),
+		number(flood, "flood_posts", "Posts at once", "", 1, 1000, func(s *Settings) *int64 { return &s.FloodPosts }),
+		number(flood, "flood_seconds", "One more after", "Seconds; a forum may set another time; 0: no limit.", 0, 86_400, func(s *Settings) *int64 { return &s.FloodSeconds }),
+		number(flood, "new_flood_posts", "New members: posts at once", "", 1, 1000, func(s *Settings) *int64 { return &s.NewFloodPosts }),
+		number(flood, "new_flood_seconds", "New members: one more after", "Seconds; 0: no limit.", 0, 86_400, func(s *Settings) *int64 { return &s.NewFloodSeconds }),
+		number(flood, "edits_per_minute", "Edits a minute", "0: no limit.", 0, 1000, func(s *Settings) *int64 { return &s.EditsPerMinute }),
+		number(flood, "threads_per_hour", "Threads an hour", "0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.ThreadsPerHour }),
+		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.PostsPerHour }),
+
+		number(tokens, "tokens_max", "Tokens of a member", "Valid ones at a time.", 0, 100, func(s *Settings) *int64 { return &s.TokensMost }),
+		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.", 1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
+
+		number(files, "attachments_max", "Attachments of a post", "0: none.", 0, 100, func(s *Settings) *int64 { return &s.AttachmentsMost }),
+		number(files, "attachment_kib", "Largest attachment", "KiB.", 1, maxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
+		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.", 0, 1_000_000, func(s *Settings) *int64 { return &s.MemberMiB }),
+	}
+}
+
+// loadSettings reads the settings over those that the configuration gives.
+func loadSettings(c conn, set Settings) (Settings, error) {
+	stored := make(map[string]string)
+	err := c.all("SELECT name, value FROM board_settings", nil, func(r row) error {
+		var name, value string
+		err := r.Scan(&name, &value)
+		stored[name] = value
+		return err
+	})
+	for _, setting := range AllSettings() {
+		if value, ok := stored[setting.Name]; ok {
+			_ = setting.put(&set, value) // out of bounds that have changed: the default stays
+		}
+	}
+	return set, err
+}
+
+// Settings are as of now.
+func (s *Service) Settings(ctx context.Context) (Settings, error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return Settings{}, err
+	}
+	return access.settings, nil
+}
+
+// Settings are those that counted when the actor was found.
+func (a *Actor) Settings() Settings { return *a.rights.settings }
+
+// ChangeSettings sets what values has, by the names of AllSettings, and leaves
+// the rest. All of it is refused when something is wrong.
+func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[string]string) error {
+	return s.administer(ctx, a, func(c conn) error {
+		before, err := loadSettings(c, defaultSettings(s.options))
+		if err != nil {
+			return err
+		}
+		set, given := before, 0
+		if s.options.Offline { // the configuration says so
+			delete(values, settingOffline)
+		}
+		var wrong []error
+		for _, setting := range AllSettings() {
+			value, ok := values[setting.Name]
+			if !ok {
+				continue
+			}
+			given++
+			if err := setting.put(&set, value); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+		if given != len(values) {
+			return invalid("name", "unknown", "there is no such setting")
+		}
+		if len(wrong) == 0 {
+			wrong = set.contradictions()
+		}
+		if len(wrong) > 0 {
+			return first(wrong...)
+		}
+		return s.storeSettings(c, a, &before, &set)
+	})
+}
+
+// contradictions are values that are right alone but not together.
+func (s *Settings) contradictions() (wrong []error) {
+	if s.TitleLeast > s.TitleMost {
+		wrong = append(wrong, invalid("title_min", "range", "Shortest title: is longer than the longest"))
+	}
+	if s.MessageLeast > s.MessageMost {
+		wrong = append(wrong, invalid("message_min", "range", "Shortest message: is longer than the longest"))
+	}
+	return wrong
+}
+
+func (s *Service) storeSettings(c conn, a *Actor, before, after *Settings) error {
+	defaults := defaultSettings(s.options)
+	var changes []string
+	for _, setting := range AllSettings() {
+		from, to := setting.Value(before), setting.Value(after)
+		if from == to {
+			continue
+		}
+		changes = append(changes, setting.Name+": "+brief(from)+" → "+brief(to))
+		var err error
+		if to == setting.Value(&defaults) { // so that the configuration goes on to count
+			_, err = c.exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
+		} else {
+			_, err = c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return s.note(c, a, "settings.change", strings.Join(changes, "; "))
+}
+
+// brief is a value as it fits in the log.
+func brief(text string) string {
+	const most = 60
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "none"
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// offlineAnswer is what a closed board says.
+func (s *Settings) offlineAnswer() error {
+	return &apierror.Error{
+		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
+		Message: cmp.Or(s.OfflineMessage, "the board is offline"),
+	}
+}
+
+// every is the bucket that admits n events in a time; 0: no limit.
+func every(n int64, in time.Duration) bucket {
+	if n == 0 {
+		return bucket{}
+	}
+	return bucket{n, in / time.Duration(n)}
+}
+
+func (s *Settings) floodFor(posts int64) bucket {
+	if posts < s.NewMemberPosts {
+		return bucket{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
+	}
+	return bucket{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
+}

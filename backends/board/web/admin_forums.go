@@ -1,0 +1,290 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+)
+
+func (c *call) adminForums() error { return c.showForums(nil) }
+
+func (c *call) showForums(refusal error) error {
+	list, err := c.service.ForumTree(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.form(refusal, "admin_forums", "Forums", list)
+}
+
+// forumForm is a forum to be made or changed.
+type forumForm struct {
+	ID int64 // 0: a new one
+	board.ForumSpec
+	Flood           string // empty: the board's
+	Parents         []option
+	Types           []option
+	Threads, Below  bool
+	FromTheBoard    int64 // seconds of the flood control
+	WordsOfTheBoard int64
+}
+
+// forumForm adds to what is set what can be chosen.
+func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
+	tree, err := c.service.ForumTree(c.ctx(), c.actor)
+	if err != nil {
+		return nil, err
+	}
+	set := c.actor.Settings()
+	form := &forumForm{ID: id, ForumSpec: spec, FromTheBoard: set.FloodSeconds, WordsOfTheBoard: set.WordsMost, Parents: []option{{"0", "None: at the top", spec.Parent == 0}}}
+	inside := int64(-1) // the depth of the forum, while what is below it is passed over
+	for _, f := range tree {
+		if inside >= 0 && f.Depth > inside {
+			form.Below = true
+			continue
+		}
+		inside = -1
+		if f.ID == id {
+			form.Threads, inside = f.Threads > 0, f.Depth
+			continue
+		}
+		if f.Type != "link" {
+			form.Parents = append(form.Parents, option{itoa(f.ID), indented(f.Title, f.Depth), f.ID == spec.Parent})
+		}
+	}
+	for _, kind := range []option{{"forum", "Forum: holds threads", false}, {"category", "Category: holds forums", false}, {"link", "Link: leads elsewhere", false}} {
+		kind.Selected = kind.Value == spec.Type
+		form.Types = append(form.Types, kind)
+	}
+	if spec.FloodSeconds != nil {
+		form.Flood = itoa(*spec.FloodSeconds)
+	}
+	return form, nil
+}
+
+func (c *call) newForum() error {
+	spec := board.NewForumSpec()
+	var err error
+	if spec.Parent, err = c.queryNumber("parent"); err != nil {
+		return err
+	}
+	return c.showForum(nil, 0, spec)
+}
+
+func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
+	form, err := c.forumForm(id, spec)
+	if err != nil {
+		return err
+	}
+	title := "New forum"
+	if id != 0 {
+		title = "Forum"
+	}
+	return c.form(refusal, "admin_forum", title, form)
+}
+
+// forumSpec reads the form.
+func (c *call) forumSpec() (spec board.ForumSpec, err error) {
+	spec = board.ForumSpec{
+		Type: c.text("type"), Title: c.text("title"), Description: c.text("description"), LinkURL: c.text("link_url"), Open: c.flag("open"),
+		AllowThreads: c.flag("allow_threads"), AllowReplies: c.flag("allow_replies"), ModerateThreads: c.flag("moderate_threads"),
+		ModeratePosts: c.flag("moderate_posts"), RequiresPrefix: c.flag("requires_prefix"),
+	}
+	if text := c.text("flood_seconds"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			n = -1 // refused with its field
+		}
+		spec.FloodSeconds = &n
+	}
+	for name, into := range map[string]*int64{"parent": &spec.Parent, "min_words": &spec.MinWords, "max_words": &spec.MaxWords} {
+		if *into, err = c.number(name); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}
+
+func (c *call) createForum() error {
+	spec, err := c.forumSpec()
+	if err != nil {
+		return err
+	}
+	id, err := c.service.CreateForum(c.ctx(), c.actor, spec)
+	if err != nil {
+		return c.showForum(err, 0, spec)
+	}
+	return c.redirect("/admin/forums#forum-"+itoa(id), "The forum is made. It has the rights of what it is in; change them under Rights.")
+}
+
+func (c *call) editForum() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+	if err != nil {
+		return err
+	}
+	return c.showForum(nil, id, f.ForumSpec)
+}
+
+func (c *call) saveForum() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	spec, err := c.forumSpec()
+	if err != nil {
+		return err
+	}
+	if err := c.service.EditForum(c.ctx(), c.actor, id, spec); err != nil {
+		return c.showForum(err, id, spec)
+	}
+	return c.redirect("/admin/forums#forum-"+itoa(id), "Saved.")
+}
+
+func (c *call) shiftForum() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	by := 1
+	if c.text("to") == "up" {
+		by = -1
+	}
+	if err := c.service.ShiftForum(c.ctx(), c.actor, id, by); err != nil {
+		return err
+	}
+	return c.redirect("/admin/forums#forum-"+itoa(id), "")
+}
+
+func (c *call) deleteForum() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	if err := c.service.DeleteForum(c.ctx(), c.actor, id); err != nil {
+		return c.showForums(err)
+	}
+	return c.redirect("/admin/forums", "The forum is deleted.")
+}
+
+// matrixPage are the rights of all groups in a forum.
+type matrixPage struct {
+	Forum    board.ForumRow
+	Groups   []option // to show only one
+	Only     int64    // 0: all
+	Columns  []board.MatrixColumn
+	Sections []matrixSection
+}
+
+type matrixSection struct {
+	Title string
+	Rows  []matrixRow
+}
+
+type matrixRow struct {
+	board.Right
+	Cells []matrixCell
+}
+
+type matrixCell struct {
+	Field, Group string
+	State        string // allow, deny or empty: inherited
+	Inherited    bool   // what would be inherited
+}
+
+// matrixField is the name of a cell's field.
+func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
+
+func (c *call) matrix() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	only, err := c.queryNumber("group")
+	if err != nil {
+		return err
+	}
+	return c.showMatrix(nil, id, only)
+}
+
+// showMatrix shows the rights of one group, or (0) of all.
+func (c *call) showMatrix(refusal error, id, only int64) error {
+	f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+	if err != nil {
+		return err
+	}
+	columns, err := c.service.Matrix(c.ctx(), c.actor, id)
+	if err != nil {
+		return err
+	}
+	page := matrixPage{Forum: f, Only: only, Groups: []option{{"0", "All groups", only == 0}}}
+	for _, column := range columns {
+		page.Groups = append(page.Groups, option{itoa(column.Group.ID), column.Group.Name, column.Group.ID == only})
+		if only == 0 || column.Group.ID == only {
+			page.Columns = append(page.Columns, column)
+		}
+	}
+	for _, right := range board.Rights() {
+		if !right.InForums {
+			continue
+		}
+		last := len(page.Sections) - 1
+		if last < 0 || page.Sections[last].Title != right.Section {
+			page.Sections = append(page.Sections, matrixSection{Title: right.Section})
+			last++
+		}
+		row := matrixRow{Right: right}
+		for _, column := range page.Columns {
+			cell := matrixCell{Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name, Inherited: column.Inherited.Has(right.Mask())}
+			switch {
+			case column.Deny.Has(right.Mask()):
+				cell.State = "deny"
+			case column.Allow.Has(right.Mask()):
+				cell.State = "allow"
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		page.Sections[last].Rows = append(page.Sections[last].Rows, row)
+	}
+	return c.form(refusal, "admin_rights", "Rights in "+f.Title, page)
+}
+
+func (c *call) saveMatrix() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	groups, err := c.service.Groups(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	by := make(map[int64]board.Override)
+	for _, g := range groups {
+		var o board.Override
+		shown := false // a group that came meanwhile is not on the page
+		for _, right := range board.Rights() {
+			field := matrixField(g.ID, right.Bit)
+			shown = shown || c.r.PostForm.Has(field)
+			switch c.text(field) {
+			case "allow":
+				o.Allow |= right.Mask()
+			case "deny":
+				o.Deny |= right.Mask()
+			}
+		}
+		if shown {
+			by[g.ID] = o
+		}
+	}
+	if err := c.service.SetOverrides(c.ctx(), c.actor, id, by); err != nil {
+		return c.showMatrix(err, id, 0)
+	}
+	to := "/admin/forums/" + itoa(id) + "/rights"
+	if only := c.text("group"); only != "" && only != "0" {
+		to += "?group=" + url.QueryEscape(only)
+	}
+	return c.redirect(to, "Saved. The rights count from now on.")
+}

@@ -1,0 +1,204 @@
+package web
+
+import "github.com/tollgate-gateway/tollgate/backends/board"
+
+func (c *call) groups() error { return c.showGroups(nil) }
+
+func (c *call) showGroups(refusal error) error {
+	list, err := c.service.Groups(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.form(refusal, "admin_groups", "Groups", list)
+}
+
+// groupForm is a group to be made or changed.
+type groupForm struct {
+	ID   int64 // 0: a new one
+	Kind string
+	board.GroupSpec
+	Sections     []rightSection
+	Restrictions []rightBox
+	Members      []board.MemberRow
+	More         bool
+}
+
+// membersShown is how many members the page of a group lists.
+const membersShown = 30
+
+func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupSpec) error {
+	form := groupForm{ID: id, Kind: kind, GroupSpec: spec, Sections: sections(spec.Allow, false)}
+	for _, right := range board.Restrictions() {
+		form.Restrictions = append(form.Restrictions, rightBox{right, spec.Restrict.Has(right.Mask())})
+	}
+	if id != 0 && kind != "guest" && kind != "registered" {
+		list, err := c.service.GroupMembers(c.ctx(), c.actor, id, membersShown+1)
+		if err != nil {
+			return err
+		}
+		form.More = len(list) > membersShown
+		form.Members = list[:min(len(list), membersShown)]
+	}
+	title := "New group"
+	if id != 0 {
+		title = "Group"
+	}
+	return c.form(refusal, "admin_group", title, form)
+}
+
+func (c *call) newGroup() error {
+	return c.showGroup(nil, 0, "custom", board.GroupSpec{EditWindow: 1440})
+}
+
+func (c *call) groupSpec() (spec board.GroupSpec, err error) {
+	spec = board.GroupSpec{Name: c.text("name"), Allow: c.mask("allow", board.Rights()), Restrict: c.mask("restrict", board.Restrictions())}
+	if spec.EditWindow, err = c.number("edit_window"); err == nil {
+		spec.PostsPerDay, err = c.number("posts_per_day")
+	}
+	return spec, err
+}
+
+func (c *call) createGroup() error {
+	spec, err := c.groupSpec()
+	if err != nil {
+		return err
+	}
+	if _, err := c.service.CreateGroup(c.ctx(), c.actor, spec); err != nil {
+		return c.showGroup(err, 0, "custom", spec)
+	}
+	return c.redirect("/admin/groups", "The group is made. Members come into it on their own pages.")
+}
+
+// group reads the group of the path.
+func (c *call) group() (g board.GroupRow, err error) {
+	id, err := c.id("groupId")
+	if err != nil {
+		return g, err
+	}
+	list, err := c.service.Groups(c.ctx(), c.actor)
+	if err != nil {
+		return g, err
+	}
+	for _, g := range list {
+		if g.ID == id {
+			return g, nil
+		}
+	}
+	return g, notFound()
+}
+
+func (c *call) editGroup() error {
+	g, err := c.group()
+	if err != nil {
+		return err
+	}
+	return c.showGroup(nil, g.ID, g.Kind, g.GroupSpec)
+}
+
+func (c *call) saveGroup() error {
+	g, err := c.group()
+	if err != nil {
+		return err
+	}
+	spec, err := c.groupSpec()
+	if err != nil {
+		return err
+	}
+	if g.Kind != "custom" {
+		spec.Name = g.Name
+	}
+	if err := c.service.EditGroup(c.ctx(), c.actor, g.ID, spec); err != nil {
+		return c.showGroup(err, g.ID, g.Kind, spec)
+	}
+	return c.redirect("/admin/groups", "Saved. The rights count from now on.")
+}
+
+func (c *call) deleteGroup() error {
+	id, err := c.id("groupId")
+	if err != nil {
+		return err
+	}
+	if err := c.service.DeleteGroup(c.ctx(), c.actor, id); err != nil {
+		return c.showGroups(err)
+	}
+	return c.redirect("/admin/groups", "The group is deleted.")
+}
+
+// moderatorsPage are the moderators, and one to be made or changed.
+type moderatorsPage struct {
+	List     []board.Moderator
+	Forums   []option
+	Groups   []option
+	Sections []rightSection
+	board.Moderator
+}
+
+func (c *call) moderators() error {
+	m := board.Moderator{Rights: board.ModeratorMask, Cascades: true}
+	edit, err := c.queryNumber("edit")
+	if err != nil {
+		return err
+	}
+	if m.Forum, err = c.queryNumber("forum"); err != nil {
+		return err
+	}
+	return c.showModerators(nil, m, edit)
+}
+
+func (c *call) showModerators(refusal error, m board.Moderator, edit int64) error {
+	list, err := c.service.Moderators(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	for _, found := range list {
+		if found.ID == edit {
+			m = found
+		}
+	}
+	tree, err := c.service.ForumTree(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	groups, err := c.service.Groups(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	page := moderatorsPage{List: list, Moderator: m, Sections: sections(m.Rights, true), Groups: []option{{"0", "None: the member", m.Group == 0}}}
+	for _, f := range tree {
+		if f.Type != "link" {
+			page.Forums = append(page.Forums, option{itoa(f.ID), indented(f.Title, f.Depth), f.ID == m.Forum})
+		}
+	}
+	for _, g := range groups {
+		if g.Kind != "guest" {
+			page.Groups = append(page.Groups, option{itoa(g.ID), g.Name, g.ID == m.Group})
+		}
+	}
+	return c.form(refusal, "admin_moderators", "Moderators", page)
+}
+
+func (c *call) setModerator() error {
+	m := board.Moderator{UserName: c.text("user"), Rights: c.mask("rights", board.Rights()), Cascades: c.flag("cascades")}
+	var err error
+	if m.Forum, err = c.number("forum"); err != nil {
+		return err
+	}
+	if m.Group, err = c.number("group"); err != nil {
+		return err
+	}
+	if err := c.service.SetModerator(c.ctx(), c.actor, m); err != nil {
+		return c.showModerators(err, m, 0)
+	}
+	return c.redirect("/admin/moderators", "Saved.")
+}
+
+func (c *call) removeModerator() error {
+	id, err := c.id("moderatorId")
+	if err != nil {
+		return err
+	}
+	if err := c.service.RemoveModerator(c.ctx(), c.actor, id); err != nil {
+		return err
+	}
+	return c.redirect("/admin/moderators", "The moderator's rights are gone.")
+}

@@ -1,0 +1,227 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const membersPerPage = 50
+
+// membersPage are members that were looked for.
+type membersPage struct {
+	List   []board.MemberRow
+	Name   string
+	States []option
+	Next   string // address; empty: the last page
+}
+
+func (c *call) findMembers() error {
+	q := board.MemberQuery{Name: c.query("name"), State: c.query("state"), After: c.query("after"), Limit: membersPerPage}
+	list, next, err := c.service.FindMembers(c.ctx(), c.actor, q)
+	if err != nil {
+		return err
+	}
+	page := membersPage{List: list, Name: q.Name, States: []option{{"", "All", q.State == ""}}}
+	for _, state := range board.States {
+		page.States = append(page.States, option{state, sentenceCase(state), state == q.State})
+	}
+	if next != "" {
+		page.Next = "/admin/members?" + url.Values{"name": {q.Name}, "state": {q.State}, "after": {next}}.Encode()
+	}
+	return c.page("admin_members", "Members", page)
+}
+
+// memberPage is a member with all that may be changed.
+type memberPage struct {
+	board.MemberRow
+	Groups    []groupBox
+	Tokens    []board.TokenRow
+	Suspended bool
+	Self      bool
+	Password  string // shown once
+	Today     string
+}
+
+type groupBox struct {
+	board.GroupRow
+	In bool
+}
+
+func (c *call) adminMember() error {
+	id, err := c.id("userId")
+	if err != nil {
+		return err
+	}
+	return c.showMember(nil, id, "")
+}
+
+func (c *call) showMember(refusal error, id int64, password string) error {
+	m, err := c.service.MemberByID(c.ctx(), c.actor, id)
+	if err != nil {
+		return err
+	}
+	groups, err := c.service.Groups(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	tokens, err := c.service.MemberTokens(c.ctx(), c.actor, id)
+	if err != nil {
+		return err
+	}
+	now := c.now()
+	page := memberPage{
+		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now.UnixMicro(), Self: m.ID == c.actor.User.ID, Password: password,
+		Today: now.UTC().Format(time.DateOnly),
+	}
+	for _, g := range groups {
+		if g.Kind != "guest" {
+			page.Groups = append(page.Groups, groupBox{g, slices.Contains(m.Groups, g.ID)})
+		}
+	}
+	return c.form(refusal, "admin_member", m.Name, page)
+}
+
+// until is the end that a form gives: a date, or a number of days; 0: never.
+func (c *call) until() (int64, error) {
+	if text := c.text("date"); text != "" {
+		day, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			return 0, apierror.New(http.StatusUnprocessableEntity, "validation_failed", "The date must look like 2027-01-31.")
+		}
+		return day.Add(24 * time.Hour).UnixMicro(), nil
+	}
+	days, err := c.number("days")
+	if err != nil || days == 0 {
+		return 0, err
+	}
+	return c.now().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour).UnixMicro(), nil
+}
+
+func (c *call) changeMember() error {
+	id, err := c.id("userId")
+	if err != nil {
+		return err
+	}
+	notice := "Saved."
+	ctx, s := c.ctx(), c.service
+	switch c.text("do") {
+	case "approve":
+		notice = "The member is let in."
+		err = s.ApproveMember(ctx, c.actor, id)
+	case "ban":
+		notice = "The member is banned and signed out."
+		var until int64
+		if until, err = c.until(); err == nil {
+			err = s.Ban(ctx, c.actor, id, until, c.text("reason"))
+		}
+	case "unban":
+		notice = "The ban is over."
+		err = s.Unban(ctx, c.actor, id)
+	case "suspend":
+		notice = "The member can only read until then."
+		var until int64
+		if until, err = c.until(); err == nil && until == 0 {
+			err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
+		}
+		if err == nil {
+			err = s.Suspend(ctx, c.actor, id, until, c.text("reason"))
+		}
+	case "unsuspend":
+		notice = "The member can write again."
+		err = s.Suspend(ctx, c.actor, id, 0, "")
+	case "moderate":
+		err = s.SetModerated(ctx, c.actor, id, c.flag("moderated"))
+	case "groups":
+		var groups []int64
+		if groups, err = c.numbers("group"); err == nil {
+			err = s.SetGroups(ctx, c.actor, id, groups)
+		}
+	case "password":
+		var password string
+		if password, err = s.ResetPassword(ctx, c.actor, id); err == nil {
+			return c.showMember(nil, id, password) // on this answer only: it is stored nowhere
+		}
+	case "delete":
+		notice = "The member is deleted. The posts stay."
+		err = s.DeleteMember(ctx, c.actor, id)
+	default:
+		err = apierror.New(http.StatusBadRequest, "bad_request", "There is no such change of a member.")
+	}
+	if err != nil {
+		return c.showMember(err, id, "")
+	}
+	to := "/admin/members/" + itoa(id)
+	if c.text("back") == "admin" {
+		to = "/admin"
+	}
+	return c.redirect(to, notice)
+}
+
+// adminTokensPage are tokens of members, and one to be made.
+type adminTokensPage struct {
+	List   []board.TokenRow
+	Next   string
+	All    []string
+	User   string
+	Name   string
+	Scopes []string
+	Days   int64
+	Made   string // shown once
+	Now    int64
+}
+
+// Has reports whether a scope is ticked.
+func (p adminTokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
+
+func (c *call) adminTokens() error {
+	return c.showTokens(nil, adminTokensPage{User: c.query("user"), Scopes: board.Scopes, Days: c.actor.Settings().TokenDays})
+}
+
+func (c *call) showTokens(refusal error, page adminTokensPage) error {
+	before, err := c.queryNumber("before")
+	if err != nil {
+		return err
+	}
+	list, next, err := c.service.Tokens(c.ctx(), c.actor, 0, before, membersPerPage)
+	if err != nil {
+		return err
+	}
+	page.List, page.All, page.Now = list, board.Scopes, c.now().UnixMicro()
+	if next != 0 {
+		page.Next = "/admin/tokens?before=" + itoa(next)
+	}
+	return c.form(refusal, "admin_tokens", "Tokens", page)
+}
+
+func (c *call) issueTokenFor() error {
+	days, err := c.number("days")
+	if err != nil {
+		return err
+	}
+	request := board.TokenRequest{User: c.text("user"), Name: c.text("name"), Scopes: c.values("scope"), Days: int(min(days, 1<<20))}
+	made, refusal := c.service.IssueTokenFor(c.ctx(), c.actor, request)
+	if refusal != nil {
+		return c.showTokens(refusal, adminTokensPage{User: request.User, Name: request.Name, Scopes: request.Scopes, Days: days})
+	}
+	return c.showTokens(nil, adminTokensPage{User: request.User, Scopes: board.Scopes, Days: c.actor.Settings().TokenDays, Made: made})
+}
+
+func (c *call) revokeTokenFor() error {
+	id, err := c.id("tokenId")
+	if err != nil {
+		return err
+	}
+	if err := c.service.RevokeTokenFor(c.ctx(), c.actor, id); err != nil {
+		return err
+	}
+	to := "/admin/tokens"
+	if user, err := c.number("user"); err == nil && user != 0 {
+		to = "/admin/members/" + itoa(user)
+	}
+	return c.redirect(to, "The token is revoked.")
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const deliveriesShown = 50
+
+// webhooksPage are the webhooks, and one to be made.
+type webhooksPage struct {
+	List   []board.Webhook
+	All    []string
+	URL    string
+	Topics []string
+}
+
+// Has reports whether a topic is ticked.
+func (p webhooksPage) Has(topic string) bool { return slices.Contains(p.Topics, topic) }
+
+func (c *call) webhooks() error { return c.showWebhooks(nil, "", board.Topics) }
+
+func (c *call) showWebhooks(refusal error, address string, topics []string) error {
+	list, err := c.service.Webhooks(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.form(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, board.Topics, address, topics})
+}
+
+func (c *call) addWebhook() error {
+	address, topics := c.text("url"), c.values("topics")
+	id, secret, err := c.service.AddWebhook(c.ctx(), c.actor, address, topics)
+	if err != nil {
+		return c.showWebhooks(err, address, topics)
+	}
+	return c.showWebhook(id, secret)
+}
+
+// webhookPage is a webhook with what was sent to it.
+type webhookPage struct {
+	board.Webhook
+	Deliveries []board.Delivery
+	Secret     string // shown once
+}
+
+func (c *call) webhook() error {
+	id, err := c.id("webhookId")
+	if err != nil {
+		return err
+	}
+	return c.showWebhook(id, "")
+}
+
+func (c *call) showWebhook(id int64, secret string) error {
+	list, err := c.service.Webhooks(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(w board.Webhook) bool { return w.ID == id })
+	if i < 0 {
+		return notFound()
+	}
+	deliveries, err := c.service.Deliveries(c.ctx(), c.actor, id, deliveriesShown)
+	if err != nil {
+		return err
+	}
+	return c.page("admin_webhook", "Webhook", webhookPage{list[i], deliveries, secret})
+}
+
+func (c *call) changeWebhook() error {
+	id, err := c.id("webhookId")
+	if err != nil {
+		return err
+	}
+	to, notice := "/admin/webhooks/"+itoa(id), ""
+	switch c.text("do") {
+	case "test":
+		notice = "A test is on its way. Load this page again in a moment to see the answer."
+		err = c.service.TestWebhook(c.ctx(), c.actor, id)
+	case "on", "off":
+		notice = "Switched " + c.text("do") + "."
+		err = c.service.SetWebhook(c.ctx(), c.actor, id, c.text("do") == "on")
+	case "rotate":
+		var secret string
+		if secret, err = c.service.RotateWebhook(c.ctx(), c.actor, id); err == nil {
+			return c.showWebhook(id, secret) // on this answer only
+		}
+	case "delete":
+		to, notice = "/admin/webhooks", "The webhook is deleted."
+		err = c.service.DeleteWebhook(c.ctx(), c.actor, id)
+	default:
+		err = apierror.New(http.StatusBadRequest, "bad_request", "There is no such change of a webhook.")
+	}
+	if err != nil {
+		return err
+	}
+	return c.redirect(to, notice)
+}

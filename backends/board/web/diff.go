@@ -1,0 +1,75 @@
+package web
+
+import (
+	"slices"
+	"strings"
+)
+
+// change is a line of a diff.
+type change struct {
+	Kind string // same, gone or came
+	Text string
+}
+
+// maxDiff bounds the lines that are compared, squared.
+const maxDiff = 400
+
+// diff compares two texts by line. Texts that are too long for it stand one
+// after the other.
+func diff(before, after string) []change {
+	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	out := lines(nil, "same", a[:head])
+	out = middle(out, a[head:len(a)-tail], b[head:len(b)-tail])
+	return lines(out, "same", a[len(a)-tail:])
+}
+
+func lines(out []change, kind string, text []string) []change {
+	for _, line := range text {
+		out = append(out, change{kind, line})
+	}
+	return out
+}
+
+// middle finds the longest common lines of what is not the same at both ends.
+func middle(out []change, a, b []string) []change {
+	if len(a) > maxDiff || len(b) > maxDiff {
+		return lines(lines(out, "gone", a), "came", b)
+	}
+	common := make([][]int, len(a)+1) // of a[i:] and b[j:]
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i, gone := range slices.Backward(a) {
+		for j, came := range slices.Backward(b) {
+			if gone == came {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
+			out = append(out, change{"same", a[i]})
+			i++
+			j++
+		case common[i+1][j] >= common[i][j+1]:
+			out = append(out, change{"gone", a[i]})
+			i++
+		default:
+			out = append(out, change{"came", b[j]})
+			j++
+		}
+	}
+	return lines(lines(out, "gone", a[i:]), "came", b[j:])
+}

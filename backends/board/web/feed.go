@@ -1,0 +1,125 @@
+package web
+
+import (
+	"bytes"
+	"encoding/xml"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// feedEntries is how many threads a feed has.
+const feedEntries = 25
+
+// feed is an Atom feed (RFC 4287).
+type feed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Links   []feedLink  `xml:"link"`
+	Author  string      `xml:"author>name"`
+	Entries []feedEntry `xml:"entry"`
+}
+
+type feedLink struct {
+	Rel  string `xml:"rel,attr"`
+	Type string `xml:"type,attr"`
+	Href string `xml:"href,attr"`
+}
+
+type feedEntry struct {
+	ID        string      `xml:"id"`
+	Title     string      `xml:"title"`
+	Link      feedLink    `xml:"link"`
+	Updated   string      `xml:"updated"`
+	Published string      `xml:"published"`
+	Author    string      `xml:"author>name"`
+	Content   feedContent `xml:"content"`
+}
+
+type feedContent struct {
+	Type string `xml:"type,attr"`
+	Text string `xml:",chardata"`
+}
+
+func (c *call) boardFeed() error {
+	return c.feed(0, "/feed.atom", "/", c.actor.Settings().Name)
+}
+
+func (c *call) forumFeed() error {
+	id, err := c.id("forumId")
+	if err != nil {
+		return err
+	}
+	guest, err := c.service.Guest(c.ctx())
+	if err != nil {
+		return err
+	}
+	f, _, _, err := c.service.Forum(c.ctx(), guest, id)
+	if err != nil {
+		return err
+	}
+	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", slugged("/forums/", id, f.Slug), f.Title+" – "+guest.Settings().Name)
+}
+
+// feed writes the threads that guests see, whoever asks: readers of feeds keep
+// and pass on what they got.
+func (c *call) feed(in int64, self, page, title string) error {
+	if c.options.MembersOnly {
+		return notFound()
+	}
+	guest, err := c.service.Guest(c.ctx())
+	if err != nil {
+		return err
+	}
+	if err := c.service.Admit(guest); err != nil {
+		return err
+	}
+	threads, first, err := c.service.Recent(c.ctx(), guest, in, feedEntries)
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
+		return notFound()
+	}
+	if err != nil {
+		return err
+	}
+	base := c.base()
+	f := feed{
+		ID: base + self, Title: title, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Author: title,
+		Links: []feedLink{{"self", "application/atom+xml", base + self}, {"alternate", "text/html", base + page}},
+	}
+	for i, t := range threads {
+		f.Entries = append(f.Entries, entryOf(base, t, first[i]))
+		f.Updated = max(f.Updated, t.LastPostAt)
+	}
+	var out bytes.Buffer
+	out.WriteString(xml.Header)
+	if err := xml.NewEncoder(&out).Encode(f); err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
+	c.w.Header().Set("Cache-Control", "public, max-age=300")
+	c.w.Header().Del("Vary")
+	_, _ = c.w.Write(out.Bytes()) // the client may be gone
+	return nil
+}
+
+func entryOf(base string, t board.ThreadInfo, first board.PostInfo) feedEntry {
+	return feedEntry{
+		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
+		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", first.MessageHTML},
+	}
+}
+
+// base is the address of the board.
+func (c *call) base() string {
+	switch {
+	case c.options.BaseURL != "":
+		return c.options.BaseURL
+	case c.https():
+		return "https://" + c.r.Host
+	}
+	return "http://" + c.r.Host
+}

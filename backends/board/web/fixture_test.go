@@ -1,0 +1,283 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// onBoth runs the test on an empty database of each engine.
+func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, sqlite(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+		test(t, started(t, db, err))
+	})
+}
+
+func sqlite(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+	return started(t, db, err)
+}
+
+func started(t *testing.T, db *store.DB, err error) *store.DB {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Register(board.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := db.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// clock is a time that only the test moves.
+type clock struct{ micros atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
+func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
+
+// fixture has every kind of thing that somebody must not see, each marked by the
+// word secret and who may see it.
+const fixture = `{
+"users": [
+	{"name": "ada", "email": "ada@example.com", "password": "correct horse", "groups": ["registered", "administrators"], "posts": 9},
+	{"name": "mod", "email": "mod@example.com", "password": "correct horse", "groups": ["registered", "moderators"], "posts": 9},
+	{"name": "bob", "email": "bob@example.com", "password": "correct horse", "posts": 9},
+	{"name": "eve", "email": "eve@example.com", "password": "correct horse", "posts": 9},
+	{"name": "awaiting", "password": "correct horse", "state": "awaiting"},
+	{"name": "banned", "password": "correct horse", "state": "banned"}
+],
+"forums": [
+	{"slug": "root", "title": "Root", "type": "category"},
+	{"slug": "public", "title": "Public", "parent": "root"},
+	{"slug": "members", "title": "secretmember forum", "parent": "root"},
+	{"slug": "staff", "title": "secretstaff forum", "parent": "root"},
+	{"slug": "tickets", "title": "Tickets", "parent": "root"},
+	{"slug": "link", "title": "Link", "type": "link", "linkUrl": "https://example.com/", "parent": "root"}
+],
+"overrides": [
+	{"forum": "members", "group": "guest", "deny": ["forum.view"]},
+	{"forum": "staff", "group": "guest", "deny": ["forum.view"]},
+	{"forum": "staff", "group": "registered", "deny": ["forum.view"]},
+	{"forum": "staff", "group": "moderators", "deny": ["forum.view"]},
+	{"forum": "tickets", "group": "guest", "deny": ["thread.viewOthers"]},
+	{"forum": "tickets", "group": "registered", "deny": ["thread.viewOthers"]}
+],
+"prefixes": [{"label": "Question", "forums": ["public"]}],
+"threads": [
+	{"forum": "public", "title": "Open thread", "posts": [
+		{"author": "bob", "message": "common first", "at": "2026-01-01T00:00:00Z"},
+		{"author": "eve", "message": "common second", "at": "2026-01-01T00:01:00Z"},
+		{"author": "bob", "message": "common secretheld post", "at": "2026-01-01T00:02:00Z", "visibility": "unapproved"},
+		{"author": "bob", "message": "common secretdeleted post", "at": "2026-01-01T00:03:00Z", "visibility": "deleted"}
+	]},
+	{"forum": "public", "title": "secretheld thread", "posts": [{"author": "bob", "message": "common secretheld", "at": "2026-01-01T00:04:00Z", "visibility": "unapproved"}]},
+	{"forum": "public", "title": "secretdeleted thread", "posts": [{"author": "bob", "message": "common secretdeleted", "at": "2026-01-01T00:05:00Z", "visibility": "deleted"}]},
+	{"forum": "public", "title": "Sticky thread", "sticky": true, "posts": [{"author": "mod", "message": "common sticky", "at": "2026-01-01T00:05:30Z"}]},
+	{"forum": "members", "title": "secretmember thread", "posts": [{"author": "bob", "message": "common secretmember", "at": "2026-01-01T00:06:00Z"}]},
+	{"forum": "staff", "title": "secretstaff thread", "posts": [{"author": "mod", "message": "common secretstaff", "at": "2026-01-01T00:07:00Z"}]},
+	{"forum": "tickets", "title": "secretticket thread", "posts": [{"author": "bob", "message": "common secretticket", "at": "2026-01-01T00:08:00Z"}]}
+]}`
+
+// site is a board with its pages.
+type site struct {
+	t       *testing.T
+	db      *store.DB
+	service *board.Service
+	clock   *clock
+	server  *httptest.Server
+}
+
+func newSite(t *testing.T, db *store.DB, options Options) *site {
+	t.Helper()
+	s := &site{t: t, db: db, clock: new(clock)}
+	s.clock.micros.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	s.service = board.New(db, board.Options{NoFlood: true}, zap.NewNop(), s.clock.now)
+	t.Cleanup(s.service.Close)
+	if _, err := s.service.Seed(t.Context(), strings.NewReader(fixture), func(string, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if options.Address == nil {
+		options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
+	}
+	pages := New(s.service, options, zaptest.NewLogger(t))
+	s.server = httptest.NewServer(http.HandlerFunc(pages.Serve))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// browser keeps the cookies of one person.
+type browser struct {
+	*site
+	client *http.Client
+}
+
+// guest opens a new browser.
+func (s *site) guest() *browser {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := s.server.Client()
+	return &browser{s, &http.Client{Transport: client.Transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if "http://"+r.URL.Host != s.server.URL {
+			return http.ErrUseLastResponse // what leads away is not followed
+		}
+		return nil
+	}}}
+}
+
+// as opens a new browser and signs a member in; empty: nobody.
+func (s *site) as(name string) *browser {
+	s.t.Helper()
+	b := s.guest()
+	if name != "" {
+		b.get("/login").send("/login", "name", name, "password", "correct horse").want(200)
+	}
+	return b
+}
+
+// shown is a page as a browser got it, redirects followed.
+type shown struct {
+	*browser
+	status int
+	header http.Header
+	body   string
+	path   string
+}
+
+func (b *browser) get(path string) *shown {
+	b.t.Helper()
+	return b.do(http.MethodGet, path, "")
+}
+
+func (b *browser) do(method, path, body string, header ...string) *shown {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	r.Header.Set("X-Test-Address", "192.0.2.1")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &shown{b, answer.StatusCode, answer.Header, string(text), answer.Request.URL.RequestURI()}
+}
+
+var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+// token is what the forms of the page send back.
+func (p *shown) token() string {
+	match := tokenField.FindStringSubmatch(p.body)
+	if match == nil {
+		return ""
+	}
+	return match[1]
+}
+
+// send sends a form of the page; fields are names and values.
+func (p *shown) send(path string, fields ...string) *shown {
+	p.t.Helper()
+	values := url.Values{"token": {p.token()}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		values.Add(fields[i], fields[i+1])
+	}
+	return p.do(http.MethodPost, path, values.Encode())
+}
+
+// want checks the status and texts that the page has.
+func (p *shown) want(status int, texts ...string) *shown {
+	p.t.Helper()
+	if p.status != status {
+		p.t.Fatalf("%s: status %d, want %d:\n%s", p.path, p.status, status, p.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.body, text) {
+			p.t.Fatalf("%s does not have %q:\n%s", p.path, text, p.body)
+		}
+	}
+	return p
+}
+
+// lacks checks texts that the page must not have.
+func (p *shown) lacks(texts ...string) *shown {
+	p.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(p.body, text) {
+			p.t.Errorf("%s has %q:\n%s", p.path, text, p.body)
+		}
+	}
+	return p
+}
+
+// number reads one number of the database.
+func (s *site) number(query string) (n int64) {
+	s.t.Helper()
+	err := s.db.Read(s.t.Context(), rowInto(query, &n))
+	if err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func (s *site) thread(title string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_threads WHERE title = '" + title + "'")
+}
+
+func (s *site) post(message string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_posts WHERE message = '" + message + "'")
+}
+
+func (s *site) forum(slug string) int64 {
+	s.t.Helper()
+	return s.number("SELECT id FROM board_forums WHERE slug = '" + slug + "'")
+}
+
+func at(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -1,0 +1,349 @@
+package web
+
+import (
+	"context"
+	"database/sql"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func rowInto(query string, n *int64) func(context.Context, *sql.DB) error {
+	return func(ctx context.Context, db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(n) }
+}
+
+// TestJourney: a person joins, writes, edits, searches and leaves.
+func TestJourney(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		b := s.guest()
+		p := b.get("/register").want(200)
+		p = p.send("/register", "username", "carol", "email", "not an address", "password", "short").want(422, "at least 10", "not a mail address", `value="carol"`, `aria-invalid="true"`)
+		p = p.send("/register", "username", "carol", "email", "carol@example.com", "password", "a long password").want(200, "You are signed in", "carol")
+		p = p.get(at("/forums/%d/new", s.forum("public"))).want(200, "Question")
+		p = p.send(p.path, "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1", "preview", "1").want(200, "Preview", "<strong>all</strong>", `value="My *first* thread"`, "Hello **all**</textarea>")
+		p = p.send(p.path, "title", "x", "message", "Hello **all**").want(422, "at least 3", "Hello **all**</textarea>")
+		p = p.send(p.path, "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1").want(200, "<h1>My *first* thread</h1>", "<strong>all</strong>", "Stop following")
+		id := s.thread("My *first* thread")
+		p = p.send(at("/threads/%d/reply", id), "message", "A quick answer", "preview", "1").want(200, "Preview")
+		p = p.send(at("/threads/%d/reply", id), "message", "A quick answer").want(200, "A quick answer", `id="post-2"`)
+		if !strings.HasPrefix(p.path, at("/threads/%d-my-first-thread", id)) {
+			t.Errorf("the answer leads to %s", p.path)
+		}
+		post := s.post("A quick answer")
+		p = p.get(at("/threads/%d/reply?quote=%d", id, post)).want(200, "&gt; **carol** wrote")
+		p = p.get(at("/threads/%d/posts/%d/edit", id, post)).want(200, "A quick answer</textarea>")
+		p = p.send(p.path, "message", "", "reason", "why").want(422, `value="why"`)
+		p = p.send(p.path, "message", "A better answer", "reason", "why").want(200, "A better answer").lacks("A quick answer")
+		p.get(at("/threads/%d/posts/%d/history", id, post)).want(200, "<del>A quick answer", "<ins>A better answer")
+		p.get("/search?q=better").want(200, at("/posts/%d", post))
+		p.get("/search?q=neverwritten").want(200, "Nothing was found")
+		p = p.get(at("/threads/%d/posts/%d/delete", id, post)).want(200)
+		p = p.send(p.path).want(200, "The post is deleted").lacks("A better answer")
+
+		// Bob answers, and carol is told.
+		bob := s.as("bob")
+		bob.get(at("/threads/%d", id)).send(at("/threads/%d/reply", id), "message", "Bob was here").want(200)
+		p = p.get("/").want(200, `1<span class="hidden"> new`)
+		p = p.get("/account/notifications").want(200, "bob", "My *first* thread")
+		p = p.send("/account/notifications", "upTo", at("%d", s.number("SELECT max(id) FROM board_notifications"))).want(200, "marked as read").lacks(`<span class="new">`)
+		p = p.get(at("/threads/%d/unread", id)).want(200, "Bob was here")
+		p = p.get("/account/subscriptions").want(200, "My *first* thread")
+		p = p.send(at("/threads/%d/subscription", id), "mode", "daily", "list", "1").want(200, `value="daily" selected`)
+		p.send(at("/threads/%d/subscription", id), "mode", "off", "list", "1").want(200, "You follow no thread")
+
+		p = p.get("/account").send("/account", "title", "Tester", "bio", "I <b>test</b>").want(200, "Saved")
+		p.get(at("/members/%d", s.number("SELECT id FROM board_users WHERE username = 'carol'"))).want(200, "Tester", "I &lt;b&gt;test&lt;/b&gt;")
+		p = p.get("/account").send("/logout").want(200, "signed out", "Sign in")
+		p.get("/account").want(200, `<h1>Sign in</h1>`)
+	})
+}
+
+// TestHidden walks every page that has no form to it as each kind of person, and
+// looks for what that person must not see.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		all := []string{"secretheld", "secretdeleted", "secretmember", "secretstaff", "secretticket"}
+		for _, person := range []struct {
+			name string
+			sees []string
+		}{
+			{"", nil},
+			{"eve", []string{"secretmember"}},
+			{"bob", []string{"secretmember", "secretheld", "secretticket"}},
+			{"mod", []string{"secretmember", "secretheld", "secretdeleted", "secretticket"}},
+			{"ada", all},
+		} {
+			b := s.as(person.name)
+			seen := make(map[string]bool)
+			for _, page := range s.everyPage() {
+				p := b.get(page)
+				if p.status >= 500 {
+					t.Errorf("%q %s: %d", person.name, page, p.status)
+				}
+				if strings.HasPrefix(page, "/search") {
+					continue // shows the words that were looked for
+				}
+				for _, secret := range all {
+					if strings.Contains(p.body, secret) {
+						seen[secret] = true
+						if !slices.Contains(person.sees, secret) {
+							t.Errorf("%q sees %s on %s", person.name, secret, page)
+						}
+					}
+				}
+			}
+			for _, secret := range person.sees {
+				if !seen[secret] {
+					t.Errorf("%q does not see %s anywhere", person.name, secret)
+				}
+			}
+			if found := b.get("/search?q=common").body; person.name == "" && strings.Contains(found, "secret") {
+				t.Errorf("a guest finds what is hidden:\n%s", found)
+			}
+		}
+	})
+}
+
+// everyPage are the GET routes with every id that there is, and one that is not.
+func (s *site) everyPage() (list []string) {
+	s.t.Helper()
+	ids := func(table string) (all []string) {
+		for id := int64(1); id <= s.number("SELECT max(id) FROM "+table)+1; id++ {
+			all = append(all, itoa(id))
+		}
+		return all
+	}
+	by := map[string][]string{
+		"{forumId}": ids("board_forums"), "{threadId}": ids("board_threads"), "{postId}": ids("board_post_ids"), "{userId}": ids("board_users"),
+		"{$}": {""}, "{file}": {"board.css"},
+	}
+	pairs := s.postsByThread()
+	wildcard := regexp.MustCompile(`\{[^}]+\}`)
+	for _, rt := range routes {
+		if rt.method != get || rt.path == "/feed.atom" {
+			continue
+		}
+		pages := []string{rt.path}
+		if before, after, both := strings.Cut(rt.path, "/threads/{threadId}/posts/{postId}"); both {
+			pages = make([]string, 0, len(pairs))
+			for _, pair := range pairs {
+				pages = append(pages, before+pair+after)
+			}
+		}
+		for wildcard.MatchString(pages[0]) {
+			var next []string
+			name := wildcard.FindString(pages[0])
+			values := by[name]
+			if values == nil {
+				values = []string{"1", "2", "3"}
+			}
+			for _, page := range pages {
+				for _, value := range values {
+					next = append(next, strings.Replace(page, name, value, 1))
+				}
+			}
+			pages = next
+		}
+		list = append(list, pages...)
+	}
+	return append(list, "/feed.atom", "/search?q=secretstaff", "/threads/1?after=1", "/threads/1?post=3", "/threads/1/reply?quote=3")
+}
+
+// postsByThread are the paths of all posts, and of one that is not in its thread.
+func (s *site) postsByThread() []string {
+	s.t.Helper()
+	paths := []string{"/threads/1/posts/5"}
+	err := s.db.Read(s.t.Context(), func(ctx context.Context, db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, "SELECT thread_id, id FROM board_posts")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var thread, post int64
+			if err := rows.Scan(&thread, &post); err != nil {
+				return err
+			}
+			paths = append(paths, at("/threads/%d/posts/%d", thread, post))
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return paths
+}
+
+// TestFeeds: what a feed has is what guests see, whoever asks.
+func TestFeeds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{})
+	for _, name := range []string{"", "ada"} {
+		b := s.as(name)
+		p := b.get("/feed.atom").want(200, "Open thread", "common first", "<feed xmlns").lacks("secret")
+		if kind := p.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/atom+xml") {
+			t.Errorf("type %s", kind)
+		}
+		b.get(at("/forums/%d/feed.atom", s.forum("public"))).want(200, "Open thread").lacks("secret")
+		b.get(at("/forums/%d/feed.atom", s.forum("members"))).want(404)
+	}
+}
+
+// TestScripts sends the corpus through every form and looks at every page for
+// what a browser would run.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{})
+	corpus, err := os.ReadFile("../testdata/xss.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.as("ada")
+	p := b.get("/account")
+	public := s.forum("public")
+	for line := range strings.Lines(string(corpus)) {
+		line = strings.TrimSpace(line)
+		title := string([]rune(line)[:min(len([]rune(line)), 110)])
+		p.send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1").inert()
+		p.send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").want(200).inert()
+		p.send("/account", "title", title[:min(len(title), 60)], "bio", line).inert()
+		p.send("/account", "title", strings.Repeat(title, 20), "bio", line).inert()
+		p.send("/posts/1/report", "reason", line).inert()
+		p.send("/register", "username", line, "email", line, "password", line).inert()
+		p.send("/account/tokens", "name", line, "scope", line, "days", "1", "password", line).inert()
+		p.send("/threads/1/posts/2/edit", "message", line, "reason", line+line, "preview", "1").inert()
+		b.do(http.MethodGet, "/search?"+values("q", line, "author", line), "").inert()
+		b.do(http.MethodGet, "/login?"+values("next", line), "").inert()
+		s.guest().get("/login").send("/login", "name", line, "password", line, "next", line).inert()
+		p.get("/").inert()
+		p.get(at("/forums/%d", public)).inert()
+	}
+	for _, page := range s.everyPage() {
+		b.get(page).inert()
+	}
+}
+
+var (
+	// quotedValue is an attribute; html/template quotes each.
+	quotedValue = regexp.MustCompile(`\s([a-z-]+)="([^"]*)"`)
+	// dangers are elements and attributes that could run something.
+	dangers = regexp.MustCompile(`(?i)<(script|iframe|object|embed|svg|math|style|base|video|audio|source|noscript|template)\b|<[a-z][^<>]*\s(on[a-z]+|style|srcdoc|formaction|http-equiv)\s*=`)
+)
+
+// inert fails where a page has something that a browser could run, or an
+// address that is none to follow.
+func (p *shown) inert() {
+	p.t.Helper()
+	if policy := p.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
+		p.t.Errorf("%s has the policy %q", p.path, policy)
+	}
+	if !strings.HasPrefix(p.header.Get("Content-Type"), "text/html") {
+		return
+	}
+	for _, match := range quotedValue.FindAllStringSubmatch(p.body, -1) {
+		name, value := match[1], html.UnescapeString(match[2])
+		if name != "href" && name != "src" && name != "action" {
+			continue
+		}
+		u, err := url.Parse(strings.TrimSpace(value))
+		if err != nil || !slices.Contains([]string{"", "http", "https", "mailto"}, u.Scheme) || name == "action" && (u.Host != "" || u.Path == "") {
+			p.t.Errorf("%s has the address %s=%q", p.path, name, value)
+		}
+	}
+	if found := dangers.FindString(quotedValue.ReplaceAllString(p.body, ` $1=""`)); found != "" {
+		p.t.Errorf("%s has %q", p.path, found)
+	}
+}
+
+// TestPaging walks a long thread and a long forum by their links, and finds a
+// post by its own.
+func TestPaging(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{})
+	bob, err := s.service.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const posts = 61
+	thread := s.start(bob, "Long", posts)
+	b := s.guest()
+	next := regexp.MustCompile(`rel="next" href="([^"]+)"`)
+	number := regexp.MustCompile(`id="post-(\d+)"`)
+	seen := 0
+	page := at("/threads/%d", thread)
+	pages := 0
+	for page != "" {
+		p := b.get(page).want(200)
+		for _, match := range number.FindAllStringSubmatch(p.body, -1) {
+			if seen++; match[1] != at("%d", seen) {
+				t.Fatalf("post %s comes as number %d", match[1], seen)
+			}
+		}
+		page = ""
+		if match := next.FindStringSubmatch(p.body); match != nil {
+			page = strings.ReplaceAll(match[1], "&amp;", "&")
+		}
+		pages++
+	}
+	if seen != posts || pages != 3 {
+		t.Errorf("%d posts on %d pages", seen, pages)
+	}
+	id := s.post("line 30")
+	if p := b.get(at("/threads/%d?post=%d", thread, id)).want(200, `id="post-30"`, `id="post-26"`, `id="post-50"`).lacks(`id="post-25"`, `id="post-51"`); !strings.Contains(p.path, "after=") {
+		t.Errorf("the post is on %s", p.path)
+	}
+	b.get(at("/threads/%d/last", thread)).want(200, `id="post-61"`, `id="post-51"`, `rel="prev"`).lacks(`id="post-50"`)
+
+	// The first unread, after a page was read.
+	eve := s.as("eve")
+	eve.get(at("/threads/%d", thread))
+	eve.get(at("/threads/%d/unread", thread)).want(200, `id="post-26"`).lacks(`id="post-25"`)
+
+	for i := range 40 {
+		s.start(bob, at("Filler %d", i), 1)
+	}
+	forum := at("/forums/%d", s.forum("public"))
+	p := b.get(forum).want(200, "Filler 39", `id="sticky"`).lacks(">Filler 5<")
+	match := next.FindStringSubmatch(p.body)
+	if match == nil {
+		t.Fatal("there is no older page")
+	}
+	b.get(strings.ReplaceAll(match[1], "&amp;", "&")).want(200, "Filler 5<", "Open thread", "Newest").lacks("Filler 39")
+	b.get(forum + "?after=broken").want(400)
+	eve.get(forum).want(200, `class="new"`)
+	eve.get("/").send(at("/forums/%d/read", s.forum("public"))).want(200).lacks(`class="new"`)
+}
+
+// start makes a thread with its posts.
+func (s *site) start(a *board.Actor, title string, posts int) int64 {
+	s.t.Helper()
+	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), board.NewThread{Title: title, Message: "line 1 of " + title}, board.Once{})
+	for i := 2; i <= posts && err == nil; i++ {
+		_, err = s.service.Reply(s.t.Context(), a, done.Thread, board.NewReply{Message: at("line %d", i)}, board.Once{})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return done.Thread
+}
+
+// values are parameters of an address.
+func values(pairs ...string) string {
+	v := make(url.Values)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v.Encode()
+}

@@ -1,0 +1,250 @@
+package board
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+const (
+	// maxWebhooks bounds what every change may have to write.
+	maxWebhooks = 20
+
+	webhookSecretPrefix = "whsec_"
+	// plainPrefix marks a secret of a board without a keyring.
+	plainPrefix = "plain."
+)
+
+// Webhook is an address that is told of changes. It sees all of its topics,
+// whatever the forum: an administrator has made it.
+type Webhook struct {
+	ID             int64
+	URL            string
+	Topics         []string
+	Enabled        bool
+	DisabledReason string // empty: switched off by hand
+	CreatedBy      string
+	CreatedAt      int64
+	Pending        int64 // deliveries that wait
+}
+
+// Delivery is one message to a webhook.
+type Delivery struct {
+	ID        int64 // stable over attempts
+	Event     string
+	Topic     string
+	Body      string
+	State     string // pending, delivered or failed
+	Attempts  int64
+	Answer    string // of the last attempt
+	CreatedAt int64
+	TriedAt   int64 // 0: not tried
+	NextAt    int64 // 0: no more
+}
+
+// Webhooks lists the webhooks.
+func (s *Service) Webhooks(ctx context.Context, a *Actor) (list []Webhook, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		list = nil
+		return c.all("SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
+			" (SELECT count(*) FROM board_webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM board_webhooks w ORDER BY w.id", nil, func(r row) error {
+			var w Webhook
+			var topics string
+			err := r.Scan(&w.ID, &w.URL, &topics, &w.Enabled, &w.DisabledReason, &w.CreatedBy, &w.CreatedAt, &w.Pending)
+			w.Topics = strings.Fields(topics)
+			list = append(list, w)
+			return err
+		})
+	})
+	return list, err
+}
+
+// AddWebhook makes a webhook and returns the secret that signs its deliveries,
+// this once.
+func (s *Service) AddWebhook(ctx context.Context, a *Actor, address string, topics []string) (id int64, secret string, err error) {
+	address, err = checkWebhookURL(address)
+	if err != nil {
+		return 0, "", err
+	}
+	stored, err := topicList(topics)
+	if err != nil {
+		return 0, "", err
+	}
+	if err := s.administrator(a); err != nil {
+		return 0, "", err
+	}
+	secret, sealed, err := s.newWebhookSecret(ctx, address)
+	if err != nil {
+		return 0, "", err
+	}
+	err = s.administer(ctx, a, func(c conn) error {
+		var n int
+		if err := c.row("SELECT count(*) FROM board_webhooks").Scan(&n); err != nil {
+			return err
+		}
+		if n >= maxWebhooks {
+			return conflict("there are 20 webhooks already, delete one first")
+		}
+		err := c.row("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+			address, stored, sealed, a.User.Name, s.micros()).Scan(&id)
+		if err != nil {
+			return err
+		}
+		return s.note(c, a, "webhook.add", host(address)+":"+strings.TrimRight(stored, " "))
+	})
+	return id, secret, err
+}
+
+// SetWebhook switches a webhook on or off. What waits for one that is off is
+// sent once it is on again.
+func (s *Service) SetWebhook(ctx context.Context, a *Actor, id int64, enabled bool) error {
+	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c conn) error {
+		_, err := c.exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", boolean(enabled), id)
+		return err
+	})
+}
+
+// DeleteWebhook removes a webhook with its deliveries.
+func (s *Service) DeleteWebhook(ctx context.Context, a *Actor, id int64) error {
+	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c conn) error {
+		if _, err := c.exec("DELETE FROM board_webhook_deliveries WHERE webhook_id = ?", id); err != nil {
+			return err
+		}
+		_, err := c.exec("DELETE FROM board_webhooks WHERE id = ?", id)
+		return err
+	})
+}
+
+// RotateWebhook gives a webhook a new secret, which counts at once.
+func (s *Service) RotateWebhook(ctx context.Context, a *Actor, id int64) (secret string, err error) {
+	var address string
+	err = s.survey(ctx, a, func(c conn) error {
+		return none(c.row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
+	})
+	if err != nil {
+		return "", err
+	}
+	secret, sealed, err := s.newWebhookSecret(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c conn) error {
+		_, err := c.exec("UPDATE board_webhooks SET secret = ? WHERE id = ?", sealed, id)
+		return err
+	})
+}
+
+// TestWebhook sends a webhook a message of no consequence.
+func (s *Service) TestWebhook(ctx context.Context, a *Actor, id int64) error {
+	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c conn) error {
+		var enabled bool
+		if err := c.row("SELECT enabled = 1 FROM board_webhooks WHERE id = ?", id).Scan(&enabled); err != nil {
+			return err
+		}
+		if !enabled {
+			return conflict("the webhook is off: switch it on first")
+		}
+		return s.deliverTo(c, topicTest, struct {
+			WebhookID int64 `json:"webhookId"`
+		}{id}, "id = ?", id)
+	})
+}
+
+func (s *Service) changeWebhook(ctx context.Context, a *Actor, id int64, action, detail string, fn func(c conn) error) error {
+	return s.administer(ctx, a, func(c conn) error {
+		var address string
+		if err := c.row("SELECT url FROM board_webhooks WHERE id = ?"+c.lock(), id).Scan(&address); err != nil {
+			return none(err)
+		}
+		if err := fn(c); err != nil {
+			return err
+		}
+		return s.note(c, a, action, joinDetail(host(address), detail))
+	})
+}
+
+// Deliveries lists the last deliveries of a webhook, newest first.
+func (s *Service) Deliveries(ctx context.Context, a *Actor, id int64, limit int) (list []Delivery, err error) {
+	err = s.survey(ctx, a, func(c conn) error {
+		list = nil
+		return c.all("SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
+			" FROM board_webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", []any{id, min(max(limit, 1), pageMost)}, func(r row) error {
+			var d Delivery
+			err := r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt, &d.TriedAt, &d.NextAt)
+			list = append(list, d)
+			return err
+		})
+	})
+	return list, err
+}
+
+// checkWebhookURL checks the form of an address; where it leads is checked with
+// each connection.
+func checkWebhookURL(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(text) > 2000 || strings.ContainsFunc(text, forbiddenInLine) {
+		return "", invalid("url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment")
+	}
+	return text, nil
+}
+
+// host is the part of an address that may be shown: the rest may have a secret.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// newWebhookSecret makes a secret, sealed for the address: it signs nothing that
+// goes elsewhere.
+func (s *Service) newWebhookSecret(ctx context.Context, address string) (secret, sealed string, err error) {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	secret = webhookSecretPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	ring, err := s.keyring()
+	if err != nil {
+		return "", "", err
+	}
+	if ring == nil {
+		return secret, plainPrefix + secret, nil
+	}
+	sealed, err = ring.Seal(ctx, []byte(secret), webhookPlace(address))
+	return secret, sealed, wrap("sealing the secret of a webhook", err)
+}
+
+func (s *Service) openWebhookSecret(ctx context.Context, address, sealed string) ([]byte, error) {
+	if secret, ok := strings.CutPrefix(sealed, plainPrefix); ok {
+		return []byte(secret), nil
+	}
+	ring, err := s.keyring()
+	if err != nil {
+		return nil, err
+	}
+	if ring == nil {
+		return nil, keyring.ErrOpen
+	}
+	secret, err := ring.Open(ctx, sealed, webhookPlace(address))
+	return secret, wrap("opening the secret of a webhook", err)
+}
+
+func webhookPlace(address string) []byte { return []byte("board_webhooks/secret/" + address) }
+
+// keyring is what encrypts secrets; nil: there is none.
+func (s *Service) keyring() (keyring.Keyring, error) {
+	if s.options.Keyring == nil {
+		return nil, nil //nolint:nilnil // a board need not have one
+	}
+	ring, err := s.options.Keyring()
+	if err != nil {
+		return nil, apierror.Unavailable("the keyring", err)
+	}
+	return ring, nil
+}

@@ -1,0 +1,69 @@
+package board
+
+import (
+	"context"
+	"strings"
+)
+
+// MayEditPost refuses with the reason why the actor may not edit a post.
+func (s *Service) MayEditPost(ctx context.Context, a *Actor, in, id int64) error {
+	return s.read(ctx, func(c conn) error {
+		t, err := threadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		p, err := postFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		_, err = s.mayEdit(a, f, t, p, s.micros())
+		return err
+	})
+}
+
+// MayStart refuses with the reason why the actor may not start threads in a
+// forum.
+func (s *Service) MayStart(ctx context.Context, a *Actor, in int64) error {
+	return s.read(ctx, func(c conn) error {
+		f, err := forumFor(c, a, in)
+		if err != nil {
+			return err
+		}
+		return s.mayStart(a, f)
+	})
+}
+
+// MayAnswer refuses with the reason why the actor may not reply in a thread.
+func (s *Service) MayAnswer(ctx context.Context, a *Actor, in int64) error {
+	return s.read(ctx, func(c conn) error {
+		t, err := threadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		f, err := forumFor(c, a, t.forum)
+		if err != nil {
+			return err
+		}
+		return s.mayReply(a, f, t)
+	})
+}
+
+// Preview is a message as it would be shown.
+func (s *Service) Preview(a *Actor, message string) (string, error) {
+	body := compose(a.rights.settings, message)
+	return body.html, body.err
+}
+
+// Quote is a post as a quote in an answer.
+func Quote(p PostInfo) string {
+	var b strings.Builder
+	b.WriteString("> **" + p.AuthorUsername + "** wrote:\n>\n")
+	for line := range strings.Lines(p.Message) {
+		b.WriteString("> " + line)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n\n"
+}

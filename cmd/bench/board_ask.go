@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+)
+
+const (
+	boardGets     = 1000 // requests of each kind
+	boardWriters  = 16
+	boardReplies  = 100 // of each writer
+	boardSearches = 100 // of each kind
+)
+
+// boardClient asks a board without a network.
+type boardClient struct {
+	forum   *forum
+	service *board.Service
+	api     *board.API
+	tokens  []string // of the writers
+	random  *rand.Rand
+}
+
+func newBoardClient(ctx context.Context, f *forum, service *board.Service) (*boardClient, error) {
+	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
+	for w := range boardWriters {
+		token, err := service.IssueToken(ctx, board.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: board.Scopes, Days: 1})
+		if err != nil {
+			return nil, fmt.Errorf("making a token: %w", err)
+		}
+		c.tokens = append(c.tokens, token)
+	}
+	return c, nil
+}
+
+// close revokes the tokens: members may not have many, and the board may be used again.
+func (c *boardClient) close(ctx context.Context) error {
+	var failed error
+	for _, token := range c.tokens {
+		failed = errors.Join(failed, c.service.RevokeToken(ctx, token))
+	}
+	return failed
+}
+
+// do sends a request as api_auth and the handler do; an empty token is a guest.
+func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, path, body string) error {
+	var text io.Reader
+	if body != "" {
+		text = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, board.Mount+path, text)
+	if err != nil {
+		return err
+	}
+	var actor *board.Actor
+	if token == "" {
+		actor, err = c.service.Guest(ctx)
+	} else {
+		actor, err = c.service.Authenticate(ctx, token)
+	}
+	if err != nil {
+		return err
+	}
+	*to = boardAnswer{header: make(http.Header), body: to.body[:0]}
+	if err := c.api.Serve(to, r, actor); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if to.status >= 300 || !strings.HasPrefix(string(to.body), `{"data":`) {
+		return fmt.Errorf("%s %s: status %d: %.300s", method, path, to.status, to.body)
+	}
+	return nil
+}
+
+// boardAnswer keeps an answer.
+type boardAnswer struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (a *boardAnswer) Header() http.Header    { return a.header }
+func (a *boardAnswer) WriteHeader(status int) { a.status = status }
+func (a *boardAnswer) Write(b []byte) (int, error) {
+	a.body = append(a.body, b...)
+	return len(b), nil
+}
+
+// spell is how long requests of a kind took.
+type spell struct {
+	took []time.Duration // sorted
+	cpu  time.Duration   // each
+}
+
+func (s *spell) ms(percent int) float64 {
+	return float64(s.took[min(len(s.took)-1, len(s.took)*percent/100)].Microseconds()) / 1000
+}
+
+// perCore is how many of the requests one core answers a second.
+func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu) }
+
+// measure sends requests one after the other, as many again before to warm up.
+func (c *boardClient) measure(ctx context.Context, token string, path func() string) (*spell, error) {
+	var s spell
+	var to boardAnswer
+	for _, warm := range []bool{true, false} {
+		s.took = s.took[:0]
+		before, err := cpuTime(os.Getpid())
+		if err != nil {
+			return nil, err
+		}
+		for range boardGets {
+			asked := path()
+			began := time.Now()
+			if err := c.do(ctx, &to, token, http.MethodGet, asked, ""); err != nil {
+				return nil, err
+			}
+			s.took = append(s.took, time.Since(began))
+		}
+		after, err := cpuTime(os.Getpid())
+		if err != nil {
+			return nil, err
+		}
+		if !warm {
+			s.cpu = (after - before) / boardGets
+		}
+	}
+	slices.Sort(s.took)
+	return &s, nil
+}
+
+// ask measures what readers do.
+func (c *boardClient) ask(ctx context.Context) ([]line, error) {
+	cursors, err := c.cursors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := func() string { return fmt.Sprintf("/forums/%d/threads", firstForum+c.random.Int64N(c.forum.forums)) }
+	deepList := func() string {
+		return fmt.Sprintf("/forums/%d/threads?after=%s", firstForum, cursors[c.random.IntN(len(cursors))])
+	}
+	long := "/threads/" + strconv.Itoa(longThread) + "/posts?after="
+	firstPage := func() string { return long + "0" }
+	deepPage := func() string { return long + strconv.FormatInt(c.random.Int64N(c.forum.posts*9/10), 10) }
+	anyThread := func() string { return fmt.Sprintf("/threads/%d/posts", 1+c.random.Int64N(c.forum.threads)) }
+	spells := make(map[string]*spell)
+	for _, kind := range []struct {
+		name, token string
+		path        func() string
+	}{
+		{"list", "", list},
+		{"list of a member", c.tokens[0], list},
+		{"deep list", "", deepList},
+		{"first page", "", firstPage},
+		{"deep page", "", deepPage},
+		{"any thread", "", anyThread},
+	} {
+		if spells[kind.name], err = c.measure(ctx, kind.token, kind.path); err != nil {
+			return nil, err
+		}
+	}
+	const rate, listMost, pageMost, deeper = 6000, 5, 10, 1.5
+	perCore := spells["list"].perCore()
+	ratio := spells["deep page"].ms(50) / spells["first page"].ms(50)
+	times := func(what, kind string, most float64) []line {
+		s := spells[kind]
+		last := line{what: "ms, p99 of " + what, tollgate: number(s.ms(99))}
+		if most > 0 {
+			last = below(last.what, s.ms(99), most)
+		}
+		return []line{{what: "ms, p50 of " + what, tollgate: number(s.ms(50))}, last}
+	}
+	return slices.Concat(
+		[]line{
+			{what: "GET/s a core, 25 threads of a forum, guest", tollgate: number(perCore), aim: fmt.Sprint(">= ", rate), met: perCore >= rate},
+			{what: "GET/s a core, the same by a token", tollgate: number(spells["list of a member"].perCore())},
+			{what: "GET/s a core, 25 posts deep in a thread", tollgate: number(spells["deep page"].perCore())},
+		},
+		times("a thread list", "list", listMost),
+		times("a deep thread list", "deep list", listMost),
+		times("the first page of the long thread", "first page", pageMost),
+		times("a page deep in it", "deep page", pageMost),
+		times("the first page of any thread", "any thread", pageMost),
+		[]line{{what: "ratio of deep to first page, p50", ratio: number(ratio), aim: fmt.Sprint("<= ", deeper), met: ratio <= deeper}},
+	), nil
+}
+
+// cursors walks the threads of the first forum.
+func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
+	var to boardAnswer
+	after := ""
+	for range threadsOfForum / 100 {
+		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", firstForum, after), ""); err != nil {
+			return nil, err
+		}
+		cursor := gjson.GetBytes(to.body, "nextCursor").String()
+		if cursor == "" {
+			break
+		}
+		list = append(list, cursor)
+		after = "&after=" + cursor
+	}
+	if len(list) == 0 {
+		return nil, errors.New("the first forum has one page only")
+	}
+	return list, nil
+}
+
+// search looks for words that few, some and most posts have.
+func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
+	for _, kind := range []struct {
+		what  string
+		query func() string
+	}{
+		{"a rare word", func() string { return forumWord(vocabulary/2 + c.random.IntN(vocabulary/2)) }},
+		{"two words of some posts", func() string { return forumWord(200+c.random.IntN(800)) + "+" + forumWord(200+c.random.IntN(800)) }},
+		{"two words of most posts", func() string { return forumWord(c.random.IntN(20)) + "+" + forumWord(c.random.IntN(20)) }},
+	} {
+		took := make([]time.Duration, 0, boardSearches)
+		var to boardAnswer
+		for range cap(took) {
+			began := time.Now()
+			if err := c.do(ctx, &to, "", http.MethodGet, "/search?q="+kind.query(), ""); err != nil {
+				return nil, err
+			}
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		s := spell{took: took}
+		lines = append(lines, line{what: "ms, p50 of a search for " + kind.what, tollgate: number(s.ms(50))}, line{what: "ms, p99 of the same", tollgate: number(s.ms(99))})
+	}
+	return lines, nil
+}
+
+// reply measures how long members wait for their replies, who write at the same
+// time in threads of their own and in the long one.
+func (c *boardClient) reply(ctx context.Context) ([]line, error) {
+	var (
+		mu      sync.Mutex
+		took    []time.Duration
+		failed  error
+		writers sync.WaitGroup
+	)
+	run := strconv.FormatInt(time.Now().UnixNano(), 36) // the same text is refused
+	before, err := cpuTime(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for w, token := range c.tokens {
+		writers.Go(func() {
+			own := make([]time.Duration, 0, boardReplies)
+			random := rand.New(rand.NewPCG(uint64(w), 1)) //nolint:gosec // G404: not a secret
+			var to boardAnswer
+			var err error
+			for i := 0; i < boardReplies && err == nil; i++ {
+				thread := int64(longThread)
+				if i%10 != 0 {
+					thread = 1 + random.Int64N(c.forum.threads)
+				}
+				start := random.IntN(len(c.forum.text) - 2*postBytes)
+				body := fmt.Sprintf(`{"message":"%s %d %d %s"}`, run, w, i, c.forum.text[start:start+postBytes])
+				from := time.Now()
+				err = c.do(ctx, &to, token, http.MethodPost, fmt.Sprintf("/threads/%d/posts", thread), body)
+				own = append(own, time.Since(from))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, own...)
+			failed = errors.Join(failed, err)
+		})
+	}
+	writers.Wait()
+	elapsed := time.Since(began)
+	if failed != nil {
+		return nil, failed
+	}
+	after, err := cpuTime(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(took)
+	s := spell{took: took}
+	return []line{
+		{what: fmt.Sprintf("replies/s of %d members at a time", boardWriters), tollgate: number(float64(len(took)) / elapsed.Seconds())},
+		{what: "ms of CPU a reply", tollgate: number(float64((after - before).Microseconds()) / 1000 / float64(len(took)))},
+		{what: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
+		below("ms, p99 of the same", s.ms(99), 20),
+	}, nil
+}

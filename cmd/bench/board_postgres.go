@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgresFill copies a forum into a database.
+type postgresFill struct {
+	conn *pgx.Conn
+}
+
+func newPostgresFill(ctx context.Context, dsn string) (*postgresFill, error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	// The rows refer to rows that come later.
+	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
+		_ = conn.Close(ctx)
+		return nil, err
+	}
+	return &postgresFill{conn}, nil
+}
+
+func (p *postgresFill) close(ctx context.Context) error { return p.conn.Close(ctx) }
+
+func (p *postgresFill) posts(ctx context.Context, f *forum, batch []forumPost) error {
+	return p.insert(ctx, f.postTables(batch))
+}
+
+func (p *postgresFill) finish(ctx context.Context, tables []forumTable) error {
+	if err := p.insert(ctx, tables); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		"INSERT INTO board_search (post_id, words) SELECT id, to_tsvector('simple', message) FROM board_posts",
+		"SELECT setval(pg_get_serial_sequence('board_post_ids', 'id'), (SELECT max(id) FROM board_post_ids))",
+		"SELECT setval(pg_get_serial_sequence('board_threads', 'id'), (SELECT max(id) FROM board_threads))",
+		"SELECT setval(pg_get_serial_sequence('board_users', 'id'), (SELECT max(id) FROM board_users))",
+		"VACUUM ANALYZE",
+	} {
+		if _, err := p.conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *postgresFill) insert(ctx context.Context, tables []forumTable) error {
+	for _, t := range tables {
+		next := int64(0)
+		rows := pgx.CopyFromFunc(func() ([]any, error) {
+			if next == t.rows {
+				return nil, nil
+			}
+			next++
+			return t.row(next - 1), nil
+		})
+		if _, err := p.conn.CopyFrom(ctx, pgx.Identifier{t.name}, t.columns, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

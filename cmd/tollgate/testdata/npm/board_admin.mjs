@@ -1,0 +1,98 @@
+// Administration and moderation of the board in a browser that runs no script.
+import assert from 'node:assert/strict';
+import { defects, faint, inBrowser } from './browser.mjs';
+
+const url = process.env.BOARD_URL;
+const plain = { javaScriptEnabled: false };
+
+// signIn opens a browser of somebody else.
+async function signIn(context, name, options = {}) {
+  const own = await context.browser().newContext({ ...plain, ...options });
+  const tab = await own.newPage();
+  await tab.goto(`${url}/login`);
+  await tab.getByLabel(/name/i).fill(name);
+  await tab.getByLabel('Password').fill('correct horse');
+  await tab.getByRole('main').getByRole('button', { name: 'Sign in' }).click();
+  await tab.getByRole('button', { name: 'Sign out' }).waitFor();
+  return tab;
+}
+
+async function open(tab, path, status = 200) {
+  const response = await tab.goto(url + path);
+  assert.equal(response.status(), status, path);
+}
+
+const button = (scope, name) => scope.getByRole('button', { name, exact: true });
+const link = (scope, name) => scope.getByRole('link', { name, exact: true });
+
+inBrowser('an administrator makes a private forum', plain, async (_, context) => {
+  const admin = await signIn(context, 'ada');
+  const member = await signIn(context, 'bob');
+  await link(admin, 'Administration').click();
+  await link(admin.getByRole('navigation', { name: 'Administration' }), 'Forums').click();
+  await link(admin, 'New forum').click();
+  await admin.getByLabel('Title').fill('Inner circle');
+  await button(admin, 'Save').click();
+  const row = admin.getByRole('listitem').filter({ hasText: 'Inner circle' });
+  await row.waitFor();
+
+  await open(member, '/');
+  await link(member, 'Inner circle').click();
+  const forum = new URL(member.url()).pathname;
+
+  await link(row, 'Rights').click();
+  const right = admin.getByRole('row').filter({ hasText: 'See the forum' });
+  for (const group of ['guest', 'registered']) await right.getByLabel(`See the forum: ${group}`).selectOption('deny');
+  await button(admin, 'Save').click();
+  await admin.getByRole('status').getByText('The rights count from now on.').waitFor();
+  assert.equal(await right.getByLabel('See the forum: registered').inputValue(), 'deny');
+
+  await open(member, forum, 404);
+  await open(member, '/');
+  assert.equal(await link(member, 'Inner circle').count(), 0);
+  await open(admin, forum);
+});
+
+inBrowser('a moderator approves a held post', plain, async (guest, context) => {
+  const moderator = await signIn(context, 'mod');
+  await open(guest, '/threads/1');
+  assert.equal(await guest.getByText('first held').count(), 0);
+  await link(moderator, 'Moderation').click();
+  const held = (text) => moderator.locator('article', { has: moderator.locator(':scope > .text', { hasText: text }) }); // not what came before it
+  await button(held('first held'), 'Approve').click();
+  await moderator.getByRole('status').getByText('1 post approved.').waitFor();
+  // The next one has the focus: the keyboard goes on.
+  assert.equal(await held('second held').getByRole('button', { name: 'Approve' }).evaluate((b) => b === document.activeElement), true);
+  await moderator.keyboard.press('Enter');
+  await moderator.getByRole('status').getByText('1 post approved.').waitFor();
+  assert.equal(await held('second held').count(), 0);
+  for (const text of ['third held', 'fourth held']) await held(text).getByRole('checkbox').check();
+  const several = moderator.getByRole('form', { name: 'Several posts' });
+  await several.getByLabel('Reason').fill('nothing new');
+  await button(several, 'Reject').click();
+  await moderator.getByRole('status').getByText('2 posts rejected.').waitFor();
+  await moderator.getByText('Nothing waits for approval.').waitFor();
+
+  await open(guest, '/threads/1');
+  assert.equal(await guest.getByText('first held').count(), 1);
+  assert.equal(await guest.getByText('third held').count(), 0);
+  await link(moderator, 'Log').click();
+  assert.equal(await moderator.getByRole('row').filter({ hasText: 'nothing new' }).count(), 2);
+});
+
+const pages = ['/moderation', '/moderation/reports', '/moderation/log', '/admin', '/admin/settings', '/admin/forums', '/admin/forums/2', '/admin/forums/2/rights', '/admin/forums/new',
+  '/admin/groups', '/admin/groups/2', '/admin/groups/new', '/admin/moderators', '/admin/members', '/admin/members/1', '/admin/members/3', '/admin/prefixes', '/admin/words', '/admin/tokens',
+  '/admin/webhooks'];
+for (const [name, options] of Object.entries({
+  'a large screen': {}, 'a phone': { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }, 'the dark': { colorScheme: 'dark' },
+})) {
+  inBrowser(`the pages on ${name}`, plain, async (_, context) => {
+    const tab = await signIn(context, 'ada', options);
+    for (const path of pages) {
+      await open(tab, path);
+      assert.deepEqual(await defects(tab), [], path);
+      assert.deepEqual(await faint(tab), [], path);
+      assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${path} is too wide`);
+    }
+  });
+}

@@ -1,0 +1,150 @@
+// The pages of the board in a browser, without script.
+import assert from 'node:assert/strict';
+import { defects, faint, inBrowser } from './browser.mjs';
+
+const url = process.env.BOARD_URL;
+const phone = { viewport: { width: 390, height: 844 }, javaScriptEnabled: false };
+const button = (tab, name) => tab.locator('main').getByRole('button', { name, exact: true });
+
+// at waits for the page with a heading.
+const at = (tab, name) => tab.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+
+// sound looks at the page with a heading as users of keyboards, screen readers and small screens do.
+async function sound(tab, name) {
+  await at(tab, name);
+  assert.deepEqual(await defects(tab), [], tab.url());
+  assert.deepEqual(await faint(tab), [], tab.url());
+  const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${tab.url()} is ${wide} pixels too wide`);
+}
+
+async function signIn(tab, name) {
+  await tab.goto(`${url}/login`);
+  await tab.getByLabel('Name or mail address').fill(name);
+  await tab.getByLabel('Password').fill('correct horse');
+  await button(tab, 'Sign in').click();
+  await tab.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+inBrowser('somebody joins on a phone, starts a thread, answers, edits and finds it', phone, async (tab) => {
+  await tab.goto(url);
+  await sound(tab, 'Board');
+  await tab.getByRole('link', { name: 'Join' }).click();
+  await tab.getByLabel('Name', { exact: true }).fill('bob');
+  await tab.getByLabel('Mail address').fill('carol@example.com');
+  await tab.getByLabel('Password').fill('a long password');
+  await button(tab, 'Join').click();
+  await tab.getByRole('alert').getByText('This name is taken').waitFor();
+  assert.equal(await tab.getByLabel('Mail address').inputValue(), 'carol@example.com', 'what was typed is kept');
+  await sound(tab, 'Join');
+  await tab.getByLabel('Name', { exact: true }).fill('carol');
+  await tab.getByLabel('Password').fill('a long password');
+  await button(tab, 'Join').click();
+  await tab.getByRole('status').getByText('You are signed in').waitFor();
+  await tab.getByRole('button', { name: 'Sign out' }).click();
+
+  await tab.getByRole('link', { name: 'Public' }).first().click();
+  await tab.getByRole('link', { name: 'Sign in' }).first().click();
+  await tab.getByLabel('Name or mail address').fill('carol@example.com');
+  await tab.getByLabel('Password').fill('a long password');
+  await button(tab, 'Sign in').click();
+  await sound(tab, 'Public'); // back where one was
+
+  await tab.getByRole('link', { name: 'New thread' }).click();
+  await sound(tab, 'New thread');
+  await tab.getByLabel('Title').fill('Notes on <b>quokkas</b>');
+  await tab.getByLabel('Message').fill('They *smile*.\n\n```\nwide code '.concat('x'.repeat(200), '\n```'));
+  await button(tab, 'Preview').click();
+  const preview = tab.getByRole('region', { name: 'Preview' });
+  assert.equal(await preview.locator('em').innerText(), 'smile');
+  await sound(tab, 'New thread');
+  await button(tab, 'Start thread').click();
+  await sound(tab, 'Notes on <b>quokkas</b>');
+
+  await tab.getByLabel('Message').fill('A second thuoght.');
+  await button(tab, 'Post reply').click();
+  const second = tab.locator('#post-2');
+  await second.getByText('A second thuoght.').waitFor();
+  assert.match(tab.url(), /\/threads\/\d+-notes-on-b-quokkas-b#post-2$/);
+  await second.getByRole('link', { name: 'Edit post 2' }).click();
+  await tab.getByLabel('Message').fill('A second thought.');
+  await tab.getByLabel('Reason').fill('spelling');
+  await sound(tab, 'Edit');
+  await button(tab, 'Save').click();
+  await second.getByText('A second thought.').waitFor();
+
+  await tab.getByRole('searchbox', { name: 'Search the board' }).fill('thought');
+  await tab.keyboard.press('Enter');
+  await sound(tab, 'Search');
+  await tab.locator('main').getByRole('link', { name: 'Notes on <b>quokkas</b>' }).click();
+  await second.getByText('A second thought.').waitFor();
+
+  await second.getByRole('link', { name: 'Delete post 2' }).click();
+  await sound(tab, 'Delete this post?');
+  await button(tab, 'Delete').click();
+  await tab.getByRole('status').getByText('The post is deleted').waitFor();
+  assert.equal(await second.count(), 0);
+});
+
+inBrowser('a member follows a thread and is told of an answer', phone, async (tab, context) => {
+  await signIn(tab, 'grace');
+  await tab.getByRole('link', { name: 'Public', exact: true }).first().click();
+  await tab.getByRole('link', { name: 'Public thread' }).first().click();
+  await button(tab, 'Follow').click();
+  await tab.getByRole('status').getByText('You follow this thread').waitFor();
+  const thread = tab.url();
+
+  await context.clearCookies();
+  await signIn(tab, 'henry');
+  await tab.goto(thread);
+  await tab.getByRole('link', { name: 'Quote post 1' }).click();
+  await at(tab, 'Reply');
+  assert.match(await tab.getByLabel('Message').inputValue(), /^> \*\*alice\*\* wrote/);
+  await tab.getByLabel('Message').press('Control+End');
+  await tab.keyboard.type('I agree.');
+  await button(tab, 'Post reply').click();
+  await tab.locator('article').last().getByText('I agree').waitFor();
+
+  await context.clearCookies();
+  await signIn(tab, 'grace');
+  await tab.getByRole('link', { name: 'Notifications 1 new' }).click();
+  await sound(tab, 'Your account');
+  await tab.locator('main').getByRole('link', { name: 'Public thread' }).click();
+  await tab.locator('article:target').getByText('I agree').waitFor();
+  await tab.goto(`${url}/account/notifications`);
+  await button(tab, 'Mark all as read').click();
+  await tab.getByRole('link', { name: 'Notifications', exact: true }).first().waitFor();
+});
+
+inBrowser('a keyboard reaches the content first, and everything else in order', { javaScriptEnabled: false }, async (tab) => {
+  await tab.goto(url);
+  await tab.keyboard.press('Tab');
+  assert.equal(await tab.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  await tab.keyboard.press('Enter');
+  await tab.keyboard.press('Tab');
+  assert.ok(await tab.evaluate(() => document.querySelector('main').contains(document.activeElement)));
+});
+
+inBrowser('every page of the account is sound in the dark', { ...phone, colorScheme: 'dark' }, async (tab) => {
+  await signIn(tab, 'grace');
+  const account = 'Your account';
+  for (const [path, name] of [
+    ['/', 'Board'], ['/account', account], ['/account/password', account], ['/account/tokens', account], ['/account/subscriptions', account],
+    ['/account/notifications', account], ['/search?q=public', 'Search'], ['/threads/1', 'Public thread'], ['/threads/1/manage', 'Manage thread'], ['/nothing', 'Nothing here'],
+  ]) {
+    await tab.goto(url + path);
+    await sound(tab, name);
+  }
+  await tab.goto(`${url}/account/tokens`);
+  await tab.getByLabel('What is it for?').fill('laptop');
+  await tab.getByLabel('Your password').fill('correct horse');
+  await button(tab, 'Make the token').click();
+  const token = await tab.locator('.secret').innerText();
+  const me = await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${token}` } });
+  assert.equal((await me.json()).data.username, 'grace');
+  await tab.goto(`${url}/account/tokens`);
+  await tab.getByRole('button', { name: 'Revoke laptop' }).click();
+  await tab.getByRole('status').getByText('The token is revoked').waitFor();
+  const gone = await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${token}` } });
+  assert.equal(gone.status, 401);
+});

@@ -1,0 +1,139 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+)
+
+func seedCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "seed --fixture <file>", Args: cobra.NoArgs,
+		Short: "Loads a fixture, such as a forum from elsewhere, and prints the tokens that it makes",
+		Long: `
+Loads a fixture, a JSON object with the arrays groups, users, forums, overrides,
+moderators, prefixes, threads (each with its posts) and tokens, in this order;
+each is optional. Members refer to others by name: forums by slug. All fields
+are in docs/board-fixture.md.
+
+  {"users": [{"name": "alice", "groups": ["registered"]}],
+   "forums": [{"slug": "help", "title": "Help", "parent": "general"}],
+   "overrides": [{"forum": "help", "group": "guest", "deny": ["forum.view"]}],
+   "threads": [{"forum": "help", "title": "Hello", "posts":
+     [{"author": "alice", "message": "First!", "at": "2026-01-01T00:00:00Z"}]}],
+   "tokens": [{"user": "alice", "name": "demo", "scopes": ["posts:read"], "days": 90}]}
+
+The fixture is read as a stream: it may be of any size. "-" is the standard
+input. Interrupted, the same command goes on where it stopped; what was loaded
+is not loaded again. No mail, notification or webhook is sent.
+`,
+	}
+	fixture := cmd.Flags().String("fixture", "", "The file (required)")
+	required(cmd, "fixture")
+	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {
+		file, size := os.Stdin, int64(0)
+		if *fixture != "-" {
+			var err error
+			if file, err = os.Open(*fixture); err != nil {
+				return err
+			}
+			defer file.Close() //nolint:errcheck // nothing was written
+			if info, err := file.Stat(); err == nil {
+				size = info.Size()
+			}
+		}
+		bar := &seedBar{out: cmd.ErrOrStderr(), terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
+		tokens, err := service.Seed(ctx, bar.reads(file), bar.tell)
+		bar.end()
+		if err != nil {
+			return err
+		}
+		var text []string
+		for _, name := range slices.Sorted(maps.Keys(tokens)) {
+			text = append(text, name+"\t"+tokens[name])
+		}
+		return o.answer(cmd, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(text, "\n"), "The fixture is loaded.")
+	})
+	return cmd
+}
+
+// seedBar shows how far a fixture is: a bar on a terminal, else a line now and
+// then.
+type seedBar struct {
+	out      io.Writer
+	terminal bool
+	size     int64 // of the file; 0: unknown
+	read     atomic.Int64
+	began    time.Time
+	shown    time.Time
+	done     map[string]int
+}
+
+// reads counts what is read.
+func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
+
+type countedReader struct {
+	from io.Reader
+	n    *atomic.Int64
+}
+
+func (r *countedReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	r.n.Add(int64(n))
+	return n, err
+}
+
+// tell notes what is done of a part.
+func (b *seedBar) tell(part string, done int) {
+	b.done[part] = done
+	pause := 5 * time.Second
+	if b.terminal {
+		pause = 200 * time.Millisecond
+	}
+	if time.Since(b.shown) >= pause {
+		b.show()
+	}
+}
+
+func (b *seedBar) show() {
+	b.shown = time.Now()
+	var line strings.Builder
+	if b.size > 0 {
+		const width = 30
+		percent := min(100, b.read.Load()*100/b.size)
+		full := int(percent * width / 100)
+		fmt.Fprintf(&line, "[%s%s] %3d%% ", strings.Repeat("#", full), strings.Repeat(".", width-full), percent)
+	}
+	for _, part := range []string{"users", "forums", "threads", "posts"} {
+		if n := b.done[part]; n > 0 {
+			fmt.Fprintf(&line, " %d %s", n, part)
+		}
+	}
+	if n := b.done["posts"]; n > 0 {
+		fmt.Fprintf(&line, ", %.0f posts/s", float64(n)/time.Since(b.began).Seconds())
+	}
+	before, after := "", "\n"
+	if b.terminal {
+		before, after = "\r\x1b[K", ""
+	}
+	_, _ = fmt.Fprint(b.out, before, line.String(), after)
+}
+
+// end shows the last state.
+func (b *seedBar) end() {
+	b.show()
+	if b.terminal {
+		_, _ = fmt.Fprintln(b.out)
+	}
+}
