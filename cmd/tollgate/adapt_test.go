@@ -107,7 +107,7 @@ func TestServiceForms(t *testing.T) {
 	for name, test := range map[string]struct{ short, long string }{
 		"plain":       {"tollgate gateway", long},
 		"empty block": {"tollgate gateway {\n}", long},
-		"max_body":    {"tollgate gateway {\n\tmax_body 1MB\n}", swap(t, long, "max_size 32MB", "max_size 1MB")},
+		"max_body":    {"tollgate gateway {\n\tmax_body 1MB\n}", swap(t, long, "\n\t@inference", "\trequest_body {\n\t\tmax_size 1MB\n\t}\n\n\t@inference")},
 		"cascade": {
 			"tollgate gateway {\n\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n}",
 			swap(t, long, "\tcascade\n", "\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n"),

@@ -98,9 +98,14 @@ func TestConsoleFiles(t *testing.T) {
 	}
 }
 
+// browsers lets one test use a browser at a time: each takes a processor or two.
+var browsers sync.Mutex
+
 // chromium finds the browser.
 func chromium(t *testing.T) string {
 	t.Helper()
+	browsers.Lock()
+	t.Cleanup(browsers.Unlock)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

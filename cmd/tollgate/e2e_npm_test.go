@@ -23,7 +23,7 @@ import (
 
 const (
 	nodeClients = "testdata/npm"
-	nodeLimit   = 2 * time.Minute // for all cases of one client
+	nodeLimit   = 5 * time.Minute // for all cases of one client
 )
 
 // TestNodeClients is the gateway as the SDKs of Node.js see it. Each file of

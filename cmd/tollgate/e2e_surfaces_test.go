@@ -310,7 +310,7 @@ func TestTranslateExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(readme), "### `translate <format>`")
+	_, rest, found := strings.Cut(string(readme), "### `translate <format>...`")
 	_, rest, fenced := strings.Cut(rest, "```caddyfile\n")
 	example, _, closed := strings.Cut(rest, "```")
 	if !found || !fenced || !closed {

@@ -133,10 +133,12 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
+	const page = "index.html"
+	known := name != page && c.files.Has(name)
 	if name == "" || name == "callback" { // where the provider sends users back to
-		name = "index.html"
+		name, known = page, true
 	}
-	if !c.files.Has(name) {
+	if !known {
 		return apierror.New(http.StatusNotFound, "not_found", "the console has no page %q", rest.Quote(name))
 	}
 	c.files.Serve(w, r, name)
