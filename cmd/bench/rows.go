@@ -29,7 +29,7 @@ var rows = []row{
 	{"k", "500 idle open streams, translated", translatedIdleRow},
 	{"l", "75 KB request with 24 tools, translated", toolsRow},
 	{"m", "reports over a usage log in SQLite", usageReportRow},
-	{"n", "run events in SQLite, and queries over them", runEventsRow},
+	{"n", "run events in SQLite (plain: in PostgreSQL), and queries over them", runEventsRow},
 	{"o", "board in SQLite and PostgreSQL", boardRow},
 }
 
