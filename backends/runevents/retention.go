@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,11 +152,14 @@ func (s *Service) purgeOldReports(ctx context.Context, before int64, p *Purged) 
 // need not look. The last parameter of the query is the bound.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
+	eventArgs := append(slices.Clone(args), purgeRows)
 	for {
 		var events, reports int64
 		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			var err error
-			if events, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE report IN (`+selection+`)`, args...); err != nil {
+			reports = 0
+			events, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
+			if err != nil || events == purgeRows { // others get in between
 				return err
 			}
 			result, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_reports WHERE id IN (`+selection+`)`), args...)
@@ -170,7 +174,7 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 		}
 		p.Events += events
 		p.Reports += reports
-		if reports < purgeReports {
+		if events < purgeRows && reports < purgeReports {
 			return nil
 		}
 	}
@@ -196,8 +200,9 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) erro
 			break
 		}
 	}
-	var counts int64
-	return s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ? LIMIT ?)`, hourOf(before))
+	var counts int64 // old events may have come in since then; the next purge takes them first
+	return s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ?
+		AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`, hourOf(before), before)
 }
 
 // purgeDetails is the like for logs and metrics.
@@ -233,17 +238,16 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 		if err != nil {
 			return fmt.Errorf("listing partitions: %w", err)
 		}
-		if table == "run_events" {
-			// Before their events, so that what is cut short is done again.
-			if _, err := conn.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", before*24); err != nil {
-				return fmt.Errorf("deleting counts: %w", err)
-			}
-		}
 		for _, p := range old {
 			if err := p.drop(ctx, conn, table); err != nil {
 				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
 			}
 			*dropped++
+		}
+		if table == "run_events" {
+			if _, err := conn.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", before*24); err != nil {
+				return fmt.Errorf("deleting counts: %w", err)
+			}
 		}
 		return nil
 	})

@@ -37,18 +37,19 @@ func readOwn(r *http.Request) ([]byte, error) {
 	if r.ContentLength > Max {
 		return nil, tooLarge()
 	}
-	var source io.Reader = r.Body
+	packed := &io.LimitedReader{R: r.Body, N: Max + 1} // also of what unpacks to nothing
+	var source io.Reader = packed
 	size := r.ContentLength
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
-		reader, err := gzip.NewReader(r.Body)
+		reader, err := gzip.NewReader(packed)
 		if err != nil {
 			return nil, unreadable(err)
 		}
 		source, size = reader, -1
 	case "zstd":
-		reader, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(8<<20))
+		reader, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(8<<20))
 		if err != nil {
 			return nil, unreadable(err)
 		}
@@ -62,11 +63,11 @@ func readOwn(r *http.Request) ([]byte, error) {
 		return readSized(source, size)
 	}
 	body, err := io.ReadAll(io.LimitReader(source, Max+1))
+	if len(body) > Max || packed.N <= 0 {
+		return nil, tooLarge()
+	}
 	if err != nil {
 		return nil, unreadable(err)
-	}
-	if len(body) > Max {
-		return nil, tooLarge()
 	}
 	return body, nil
 }

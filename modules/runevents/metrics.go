@@ -71,10 +71,13 @@ func observeStored(reports, events int) {
 
 func observeCommand(e *runevents.Exchange) {
 	command := strings.ReplaceAll(cmp.Or(e.Command, "none"), " ", "_")
-	submitted.WithLabelValues(command, string(e.Outcome)).Inc()
+	submitted.WithLabelValues(command, cmp.Or(string(e.Outcome), "refused")).Inc()
 }
 
 func observeQuery(route *runevents.Route, status int, whole bool, took time.Duration) {
+	if len(route.Methods) == 1 { // about the server, not a query
+		return
+	}
 	entity := cmp.Or(route.Entity, "any")
 	class := "broken"
 	if whole {

@@ -263,6 +263,9 @@ func (h *Handler) validatePaths() error {
 		if p == "" || p != path.Clean(p) || p[0] != '/' || p == "/" || strings.ContainsAny(p, "{} ") {
 			return fmt.Errorf("%s: %q is not a path such as /store", option, p)
 		}
+		if strings.Contains(p+"/", "/dashboard/") { // of the pages, which cost nothing
+			return fmt.Errorf("%s: %s must not have a part that is named dashboard", option, p)
+		}
 		for _, other := range paths[:i] {
 			if strings.HasPrefix(p+"/", other+"/") || strings.HasPrefix(other+"/", p+"/") {
 				return fmt.Errorf("%s: %s and %s lie in each other", option, p, other)

@@ -73,6 +73,9 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 
 // take gives an event, or the end of the stream, to the pass.
 func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
+	if err == nil && event.Comment { // needs no buffer
+		return progress, nil
+	}
 	if s.pending == nil {
 		s.pending = *out.Get().(*[]byte)
 	}
@@ -80,7 +83,7 @@ func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ err
 	case err != nil && errors.Is(err, io.EOF):
 		s.pending, err = s.pass.End(s.pending)
 		return wire.Progress{Done: true}, err
-	case err != nil || event.Comment:
+	case err != nil:
 		return progress, err
 	}
 	s.pending, progress, err = s.pass.Event(s.pending, event.Name, event.Data)
@@ -255,6 +258,9 @@ func (s *relay) end() {
 		s.watch.Stop()
 	}
 	s.events.Release()
+	if s.pending != nil {
+		s.recycle()
+	}
 }
 
 func (s *relay) account() {

@@ -2,8 +2,8 @@ package keychain
 
 import (
 	"context"
-	"errors"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"

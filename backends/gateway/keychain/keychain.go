@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -59,8 +60,17 @@ type Service struct {
 // shared runs one read for all who wait for it, on a goroutine of its own: the
 // stack that a query needs is not kept by a request that streams for minutes.
 func (s *Service) shared(ctx context.Context, key string, read func() (any, error)) (any, error) {
+	guarded := func() (found any, err error) {
+		defer func() {
+			if v := recover(); v != nil { // it would end the process, and all its streams
+				s.logger.Error("a read of the keychain panicked", zap.Any("panic", v), zap.Stack("stack"))
+				err = errors.New("reading from the keychain failed")
+			}
+		}()
+		return read()
+	}
 	select {
-	case found := <-s.flight.DoChan(key, read):
+	case found := <-s.flight.DoChan(key, guarded):
 		return found.Val, found.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -11,6 +11,7 @@ CREATE TABLE run_event_counts (
 	events BIGINT NOT NULL,
 	PRIMARY KEY (hour, status, part)
 );
+LOCK TABLE run_events IN SHARE ROW EXCLUSIVE MODE; -- what is written meanwhile waits, and is counted by who writes it
 INSERT INTO run_event_counts (hour, status, part, events)
 	SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000, status, 0, COUNT(*) FROM run_events GROUP BY 1, 2;
 

@@ -174,9 +174,9 @@ func (f *fragments) get(number int64) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	text := f.old.text[at.from:at.to]
-	f.put(number, text)
-	return text, true
+	f.put(number, f.old.text[at.from:at.to])
+	at = f.young.at[number] // the old text may have been overwritten
+	return f.young.text[at.from:at.to], true
 }
 
 func (f *fragments) put(number int64, text []byte) {

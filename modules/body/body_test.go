@@ -1,0 +1,88 @@
+package body
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func packed(tb testing.TB, text string) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// endless repeats bytes for ever.
+type endless struct {
+	text []byte
+	at   int
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		m := copy(p[n:], e.text[e.at:])
+		n, e.at = n+m, (e.at+m)%len(e.text)
+	}
+	e.read += n
+	return n, nil
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body     io.Reader
+		encoding string
+		status   int // 0: it is read
+	}{
+		"plain":                 {strings.NewReader("hello"), "", 0},
+		"gzip":                  {bytes.NewReader(packed(t, "hello")), "gzip", 0},
+		"no gzip":               {strings.NewReader("hello"), "gzip", http.StatusBadRequest},
+		"cut off":               {bytes.NewReader(packed(t, "hello")[:20]), "gzip", http.StatusBadRequest},
+		"unknown":               {strings.NewReader("hello"), "br", http.StatusUnsupportedMediaType},
+		"large":                 {io.LimitReader(&endless{text: []byte("x")}, Max+1), "", http.StatusRequestEntityTooLarge},
+		"endless":               {&endless{text: []byte("x")}, "", http.StatusRequestEntityTooLarge},
+		"unpacks to much":       {&endless{text: packed(t, strings.Repeat("x", 1<<20))}, "gzip", http.StatusRequestEntityTooLarge},
+		"unpacks to nothing":    {&endless{text: packed(t, "")}, "gzip", http.StatusRequestEntityTooLarge},
+		"zstd of empty frames":  {&endless{text: []byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}}, "zstd", http.StatusRequestEntityTooLarge},
+		"zstd that is none":     {strings.NewReader("hello"), "zstd", http.StatusBadRequest},
+		"gzip by its old name":  {bytes.NewReader(packed(t, "hello")), "X-Gzip", 0},
+		"identity is no coding": {strings.NewReader("hello"), "identity", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(test.body))
+			r.ContentLength = -1
+			r.Header.Set("Content-Encoding", test.encoding)
+			text, lease, err := Read(r)
+			defer lease.Give()
+			if test.status == 0 {
+				if err != nil || string(text) != "hello" {
+					t.Errorf("%q, %v", text, err)
+				}
+				return
+			}
+			if e, ok := errors.AsType[caddyhttp.HandlerError](err); !ok || e.StatusCode != test.status {
+				t.Errorf("%d bytes, %v, want %d", len(text), err, test.status)
+			}
+			if source, ok := test.body.(*endless); ok && source.read > Max+1<<20 {
+				t.Errorf("%d bytes were read", source.read)
+			}
+		})
+	}
+}
