@@ -37,23 +37,24 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, title, bio string) e
 	if err := a.suspended(s.micros()); err != nil {
 		return err
 	}
-	return s.write(ctx, func(c conn) error {
+	err := s.write(ctx, func(c conn) error {
 		filters, err := wordFilters(c)
 		if err != nil {
 			return err
 		}
 		w := writing{filters: filters}
-		if _, err := c.exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", w.filter(title), w.filter(bio), a.id()); err != nil {
-			return err
-		}
-		return bumpPermissions(c) // actors are cached
+		_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", w.filter(title), w.filter(bio), a.id())
+		return err
 	})
+	s.tokens.forgetUser(a.id()) // other nodes show it when they read the token anew
+	return err
 }
 
 // SetPassword changes the actor's password, signs it out everywhere and returns
 // the cookie of a new session.
 func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, address string) (cookie string, err error) {
-	if err := s.confirm(ctx, a, current, address); err != nil {
+	p, err := s.confirm(ctx, a, current, address)
+	if err != nil {
 		return "", fieldOf(err, "current")
 	}
 	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
@@ -64,6 +65,9 @@ func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, 
 		return "", err
 	}
 	err = s.write(ctx, func(c conn) error {
+		if err := p.holds(c); err != nil {
+			return fieldOf(err, "current")
+		}
 		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.id()); err != nil {
 			return err
 		}
@@ -110,10 +114,14 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, p
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
-	if err := s.confirm(ctx, a, password, address); err != nil {
+	p, err := s.confirm(ctx, a, password, address)
+	if err != nil {
 		return "", err
 	}
 	err = s.write(ctx, func(c conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
 		if text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes)); err != nil {
 			return err
 		}

@@ -75,6 +75,9 @@ func (a *Actor) blocked(now int64) error {
 	return apierror.New(http.StatusForbidden, "owner_unavailable", "the owner of this token cannot use the board now")
 }
 
+// Suspended reports whether the actor is only let read now.
+func (a *Actor) Suspended(now time.Time) bool { return a.suspended(now.UnixMicro()) != nil }
+
 // suspended refuses to write for a member who is only let read.
 func (a *Actor) suspended(now int64) error {
 	if a.User != nil && a.User.SuspendedUntil > now {

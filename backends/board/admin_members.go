@@ -126,13 +126,16 @@ func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
 }
 
 // Ban keeps a member from the board, until a time or (0) for ever. Nobody bans
-// oneself.
+// oneself. Who awaits approval is kept out already, and the end of a ban would
+// let them in.
 func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason string) error {
 	reason, reasonErr := checkReason(reason)
-	return s.changeMember(ctx, a, id, "member.ban", func(c conn, _ *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.ban", func(c conn, m *MemberRow) (string, error) {
 		switch {
 		case id == a.id():
 			return "", conflict("you cannot ban yourself")
+		case m.State == "awaiting":
+			return "", conflict("this member awaits approval and is not in yet; delete the member instead")
 		case reasonErr != nil:
 			return "", reasonErr
 		}

@@ -78,6 +78,16 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%d in the archive after one was restored", n)
 		}
 		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(409)
+
+		// What is archived goes with its thread into another forum.
+		archived := s.number("SELECT min(id) FROM board_posts_archive")
+		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, 'spam', 1)", archived, s.forum("public"), s.actor("bob").id())
+		s.do("mod", "PATCH", path("/threads/%d", thread), path(`{"forumId":%d}`, s.forum("members"))).want(200)
+		for _, table := range []string{"board_post_ids WHERE visibility = 3", "board_reports WHERE post_id IN (SELECT id FROM board_posts_archive)"} {
+			if n := s.number("SELECT count(*) FROM "+table+" AND forum_id <> ?", s.forum("members")); n != 0 {
+				t.Errorf("%s: %d are of the old forum", table, n)
+			}
+		}
 		if n := s.number(`SELECT count(*) FROM board_threads t WHERE t.reply_count <>
 			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`); n != 0 {
 			t.Errorf("%d threads count wrong", n)

@@ -83,7 +83,7 @@ func addAttachments(c conn, posts []PostView) error {
 }
 
 func attachmentsOf(c conn, posts []any) (list []Attachment, err error) {
-	err = c.all("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.post_id IN ("+marksFor(len(posts))+") ORDER BY t.id", posts, func(r row) error {
+	err = c.all("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+marksFor(len(posts))+") ORDER BY t.id", posts, func(r row) error {
 		t, err := scanAttachment(r)
 		list = append(list, *t)
 		return err
@@ -94,7 +94,7 @@ func attachmentsOf(c conn, posts []any) (list []Attachment, err error) {
 // Attachment finds a file that the actor may download.
 func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attachment, err error) {
 	err = s.read(ctx, func(c conn) error {
-		if t, err = scanAttachment(c.row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", id)); err != nil {
+		if t, err = scanAttachment(c.row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ? AND t.removed_at IS NULL", id)); err != nil {
 			return none(err)
 		}
 		in, _, err := postByID(c, a, t.Post, "")
@@ -114,7 +114,7 @@ func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attach
 func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name string, content io.Reader) (*Attachment, error) {
 	f := &Attachment{Thread: thread, Post: post, User: a.id()}
 	err := s.read(ctx, func(c conn) error {
-		_, _, err := s.mayAttach(c, a, thread, post, "")
+		_, err := s.mayAttach(c, a, thread, post, "")
 		return err
 	})
 	if err != nil {
@@ -136,71 +136,106 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 	if err := kind.check(f, temporary); err != nil {
 		return nil, err
 	}
-	if err := s.roomFor(ctx, a, f); err != nil { // before it takes room
+	if err := s.reserve(ctx, a, f); err != nil {
 		return nil, err
 	}
 	if err := s.files.keep(ctx, temporary, f.Hash); err != nil {
 		return nil, unavailable(err)
 	}
 	err = s.write(ctx, func(c conn) error {
-		t, p, err := s.mayAttach(c, a, thread, post, c.lock())
+		at, err := s.mayAttach(c, a, thread, post, c.lock())
 		if err != nil {
 			return err
 		}
 		if err := checkRoom(c, a, f); err != nil {
 			return err
 		}
-		f.CreatedAt = s.micros()
-		err = c.row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt).Scan(&f.ID)
+		n, err := c.exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ?", f.ID)
 		if err != nil {
 			return err
 		}
-		return s.attached(c, a, t, p, "attachment.add", f.Name)
+		if n == 0 {
+			return conflict("storing the file took too long; send it again")
+		}
+		return s.attached(c, a, at, "attachment.add", f.Name)
 	})
 	return f, err
 }
 
-// Detach removes a file from a post. Its content goes when no other file has it.
-func (s *Service) Detach(ctx context.Context, a *Actor, thread, post, id int64) error {
+// reserve notes a file, as removed, before its content takes room: whatever
+// comes then, it counts for the member until the content is swept.
+func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
 	return s.write(ctx, func(c conn) error {
-		t, p, err := s.mayAttach(c, a, thread, post, c.lock())
+		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.lock())
 		if err != nil {
 			return err
 		}
+		// Held, so that two uploads do not both get the room that is left.
+		if err := c.row("SELECT id FROM board_users WHERE id = ?"+c.lock(), f.User).Scan(&f.User); err != nil {
+			return err
+		}
+		if err := checkRoom(c, a, f); err != nil {
+			return err
+		}
+		f.CreatedAt = s.micros()
+		if err := s.spendEdit(c, a, at.forum, f.CreatedAt); err != nil {
+			return err
+		}
+		return c.row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
+	})
+}
+
+// Detach removes a file from a post. Its content goes with a sweep when no other
+// file has it, and counts for the member until then.
+func (s *Service) Detach(ctx context.Context, a *Actor, thread, post, id int64) error {
+	return s.write(ctx, func(c conn) error {
+		at, err := s.mayAttach(c, a, thread, post, c.lock())
+		if err != nil {
+			return err
+		}
+		now := s.micros()
 		var name string
-		if err := c.row("DELETE FROM board_attachments WHERE id = ? AND post_id = ? RETURNING name", id, post).Scan(&name); err != nil {
+		if err := c.row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name); err != nil {
 			return none(err)
 		}
-		return s.attached(c, a, t, p, "attachment.remove", name)
+		if err := s.spendEdit(c, a, at.forum, now); err != nil {
+			return err
+		}
+		return s.attached(c, a, at, "attachment.remove", name)
 	})
+}
+
+// place is a post with where it is.
+type place struct {
+	forum  *forum
+	thread *thread
+	post   *post
 }
 
 // mayAttach finds a post whose files the actor may change: files are part of a
 // post, and who may edit it may change them.
-func (s *Service) mayAttach(c conn, a *Actor, thread, post int64, lock string) (*thread, *post, error) {
-	t, err := threadFor(c, a, thread, lock)
-	if err != nil {
-		return nil, nil, err
+func (s *Service) mayAttach(c conn, a *Actor, thread, post int64, lock string) (at place, err error) {
+	if at.thread, err = threadFor(c, a, thread, lock); err != nil {
+		return at, err
 	}
-	p, err := postFor(c, a, t, post)
-	if err != nil {
-		return nil, nil, err
+	if at.post, err = postFor(c, a, at.thread, post); err != nil {
+		return at, err
 	}
-	f, err := forumFor(c, a, t.forum)
-	if err != nil {
-		return nil, nil, err
+	if at.forum, err = forumFor(c, a, at.thread.forum); err != nil {
+		return at, err
 	}
-	if !a.may(f.id, AttachmentUpload) {
-		return nil, nil, forbidden("postId", "no_permission", "you may not attach files in this forum")
+	if !a.may(at.forum.id, AttachmentUpload) {
+		return at, forbidden("postId", "no_permission", "you may not attach files in this forum")
 	}
-	_, err = s.mayEdit(a, f, t, p, s.micros())
-	return t, p, err
+	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.micros())
+	return at, err
 }
 
 // attached notes a change of a post's files by others, and holds the post where
 // an edit would: a picture can say what a text may not.
-func (s *Service) attached(c conn, a *Actor, t *thread, p *post, action, name string) error {
+func (s *Service) attached(c conn, a *Actor, at place, action, name string) error {
+	t, p := at.thread, at.post
 	if !a.owns(p.author) {
 		if err := s.logged(c, a, action, PostEditOthers, t.forum, t.id, p.id, name); err != nil {
 			return err
@@ -209,12 +244,10 @@ func (s *Service) attached(c conn, a *Actor, t *thread, p *post, action, name st
 	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	r := a.in(t.forum)
-	holds := !r.mask.Has(ModerationBypass) && r.restrict.Has(EditNeedsApproval) || a.User.Moderated
-	if p.visibility != visible || !holds {
+	if p.visibility != visible || !a.held(t.forum, false) {
 		return nil
 	}
-	return s.settle(c, t, p, unapproved, "edit")
+	return s.settle(c, t, p, unapproved, heldByEdit)
 }
 
 // receive reads content into a file, and fills in its size and hash.
@@ -237,25 +270,22 @@ func receive(f *Attachment, into *os.File, content io.Reader, most int64) error 
 	return nil
 }
 
-func (s *Service) roomFor(ctx context.Context, a *Actor, f *Attachment) error {
-	return s.read(ctx, func(c conn) error { return checkRoom(c, a, f) })
-}
-
-// checkRoom holds a file to how many a post and how much a member may have.
+// checkRoom holds a file to how many a post and how much a member may have
+// beside it.
 func checkRoom(c conn, a *Actor, f *Attachment) error {
 	set := a.rights.settings
 	var count, total int64
-	if err := c.row("SELECT count(*) FROM board_attachments WHERE post_id = ?", f.Post).Scan(&count); err != nil {
+	if err := c.row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL", f.Post).Scan(&count); err != nil {
 		return err
 	}
 	if count >= set.AttachmentsMost {
 		return invalid("file", "count", "a post has at most "+itoa(set.AttachmentsMost)+" files")
 	}
-	if err := c.row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ?", f.User).Scan(&total); err != nil {
+	if err := c.row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?", f.User, f.ID).Scan(&total); err != nil {
 		return err
 	}
 	if set.MemberMiB > 0 && total+f.Size > set.MemberMiB<<20 {
-		return invalid("file", "total", "your files may be "+itoa(set.MemberMiB)+" MiB together; remove some first")
+		return invalid("file", "total", "your files may be "+itoa(set.MemberMiB)+" MiB together; remove some, which counts some hours later")
 	}
 	return nil
 }
@@ -311,12 +341,27 @@ func extValue(text string) string {
 }
 
 // SweepAttachments removes content that no attachment has, and tells how much.
+// Removed attachments count for their members until then.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
-	n, err := s.files.sweep(ctx, s.now().Add(-attachmentKeep), func(hash string) (used bool, err error) {
+	before := s.now().Add(-attachmentKeep)
+	n, err := s.files.sweep(ctx, before, func(hash string) (used bool, err error) {
 		err = s.read(ctx, func(c conn) error {
-			return c.row("SELECT EXISTS (SELECT 1 FROM board_attachments WHERE sha256 = ?)", hash).Scan(&used)
+			return c.row("SELECT EXISTS (SELECT 1 FROM board_attachments WHERE sha256 = ? AND removed_at IS NULL)", hash).Scan(&used)
 		})
 		return used, err
 	})
-	return n, unavailable(err)
+	if err != nil {
+		return n, unavailable(err)
+	}
+	for batch := int64(purgeBatch); batch == purgeBatch; {
+		err := s.write(ctx, func(c conn) (err error) {
+			batch, err = c.exec("DELETE FROM board_attachments WHERE id IN (SELECT id FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)",
+				before.UnixMicro(), purgeBatch)
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

@@ -185,7 +185,7 @@ func (d databaseFiles) sweep(ctx context.Context, before time.Time, _ func(hash 
 		var batch int64
 		err := d.s.write(ctx, func(c conn) (err error) {
 			batch, err = c.exec("DELETE FROM board_contents WHERE sha256 IN (SELECT sha256 FROM board_contents b WHERE b.part = 0 AND b.stored_at <= ?"+
-				" AND NOT EXISTS (SELECT 1 FROM board_attachments t WHERE t.sha256 = b.sha256) LIMIT 20)", before.UnixMicro())
+				" AND NOT EXISTS (SELECT 1 FROM board_attachments t WHERE t.sha256 = b.sha256 AND t.removed_at IS NULL) LIMIT 20)", before.UnixMicro())
 			return err
 		})
 		n += int(batch)

@@ -175,6 +175,51 @@ func (s *site) sweep(hours, found int) {
 	s.service.now = s.clock.now
 }
 
+// TestAttachmentQuota: what is removed counts until its content is gone.
+func TestAttachmentQuota(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, s *site) {
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('member_mib', '1')")
+		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		content := func(letter string) string { return strings.Repeat(letter, 600<<10) }
+		one := data[attachmentInfo](s.upload("alice", posts, "one.txt", content("1")).want(201))
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, one.ID), "").want(204)
+		s.upload("alice", posts, "two.txt", content("2")).want(422, "validation_failed", "total")
+		s.upload("mod", path("/threads/%d/posts/%d", s.threadOf("Staff thread"), s.postOf("staff first")), "two.txt", content("2")).want(201)
+		if list := data[[]attachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 0 {
+			t.Errorf("%+v", list)
+		}
+		s.sweep(1, 1)
+		s.upload("alice", posts, "two.txt", content("2")).want(201)
+		s.upload("alice", posts, "one.txt", content("1")).want(422, "validation_failed", "total")
+		if n := s.number("SELECT count(*) FROM board_attachments"); n != 2 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
+// TestAttachmentFlood: to attach and to remove spends of the flood control of
+// edits, before content is stored.
+func TestAttachmentFlood(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{}))
+		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		for i := range 5 {
+			f := data[attachmentInfo](s.upload("alice", posts, "a.txt", path("text %d", i)).want(201))
+			s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(204)
+		}
+		s.upload("alice", posts, "a.txt", "one too many").want(429)
+		if n := s.number("SELECT count(*) FROM board_contents"); n != 5 {
+			t.Errorf("%d contents", n)
+		}
+		s.clock.advance(6 * time.Second)
+		f := data[attachmentInfo](s.upload("alice", posts, "a.txt", "one more").want(201))
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(429)
+		s.do("", "GET", path("/attachments/%d", f.ID), "").want(200)
+	})
+}
+
 // TestAttachmentRights: a file is as visible as its post, and belongs to it.
 func TestAttachmentRights(t *testing.T) {
 	t.Parallel()

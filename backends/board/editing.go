@@ -39,48 +39,76 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, messag
 		if body.err != nil || reasonErr != nil {
 			return first(body.err, reasonErr)
 		}
-		if err := checkWords(body.text, f.minWords, min(f.maxWords, a.rights.settings.WordsMost)); err != nil {
+		w := writing{now: now}
+		if w.filters, err = wordFilters(c); err != nil {
 			return err
 		}
-		filters, err := wordFilters(c)
-		if err != nil {
+		if err := w.compose(a.rights.settings, f, body); err != nil {
 			return err
 		}
-		w := writing{filters: filters}
-		text := w.filter(body.text)
-		if text == p.message {
+		if w.text == p.message {
 			return nil
 		}
 		if err := s.spendEdit(c, a, f, now); err != nil {
 			return err
 		}
 		done.Changed = true
-		return s.edit(c, a, f, t, p, w, text, reason, right, now, &done)
+		bad, err := editHeld(c, a, p, w, body)
+		if err != nil {
+			return err
+		}
+		done.Held = p.visibility == visible && a.held(f.id, bad)
+		return s.edit(c, a, f, t, p, w, reason, right, done.Held)
 	})
 	return done, err
 }
 
-func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing, text, reason string, right Mask, now int64, done *Edited) error {
+// editHeld reports whether what an edit makes of a post is to be held, unless
+// the actor passes by the queue: for a word, or for the links of a new member.
+func editHeld(c conn, a *Actor, p *post, w writing, body composed) (bool, error) {
+	set := a.rights.settings
+	if w.holds(body.text) || w.holds(w.text) {
+		return true, nil
+	}
+	if links(w.text) <= set.NewMemberLinks {
+		return false, nil
+	}
+	var posts int64
+	err := c.row("SELECT post_count FROM board_users WHERE id = ?", a.id()).Scan(&posts)
+	if a.owns(p.author) && p.visibility == visible {
+		posts-- // as when it was written
+	}
+	return posts < set.NewMemberPosts, err
+}
+
+// held reports whether a change by the actor holds what it changes; bad: for
+// what it says.
+func (a *Actor) held(forum int64, bad bool) bool {
+	r := a.in(forum)
+	return a.User.Moderated || !r.mask.Has(ModerationBypass) && (bad || r.restrict.Has(EditNeedsApproval))
+}
+
+func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing, reason string, right Mask, holds bool) error {
+	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
 		p.id, p.id, p.message, a.User.Name, now, note)
 	if err != nil {
 		return err
 	}
-	set := a.rights.settings
 	// Within the grace an author's edit shows no note, but keeps one there is.
-	if a.owns(p.author) && now-p.created <= set.EditGraceSeconds*time.Second.Microseconds() {
+	if a.owns(p.author) && now-p.created <= a.rights.settings.EditGraceSeconds*time.Second.Microseconds() {
 		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
-			text, set.render(text), renderVersion, bodyHash(text), t.id, p.id)
+			w.text, w.html, renderVersion, bodyHash(w.text), t.id, p.id)
 	} else {
 		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
-			text, set.render(text), renderVersion, bodyHash(text), now, a.User.Name, note, t.id, p.id)
+			w.text, w.html, renderVersion, bodyHash(w.text), now, a.User.Name, note, t.id, p.id)
 	}
 	if err != nil {
 		return err
 	}
-	if err := index(c, p.id, p.number == 1, t.title, text); err != nil {
+	if err := index(c, p.id, p.number == 1, t.title, w.text); err != nil {
 		return err
 	}
 	if a.owns(p.author) {
@@ -101,13 +129,10 @@ func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing
 	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	r := a.in(f.id)
-	holds := !r.mask.Has(ModerationBypass) && (r.restrict.Has(EditNeedsApproval) || w.holds(text)) || a.User.Moderated
-	if p.visibility != visible || !holds {
+	if !holds {
 		return nil
 	}
-	done.Held = true
-	return s.settle(c, t, p, unapproved, "edit")
+	return s.settle(c, t, p, unapproved, heldByEdit)
 }
 
 // mayEdit tells by which right the actor may edit a post that it sees.

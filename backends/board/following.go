@@ -86,22 +86,134 @@ func (s scanTail) Scan(into ...any) error { return s.row.Scan(append(into, s.mor
 
 // notify tells those who follow the thread of a visible post, and those who
 // follow the forum of one that starts a thread. Who may not see it any more when
-// they look is not shown it then.
+// they look is not shown it then. In a held thread only those who see it are
+// told; catchUp tells the others.
 func (s *Service) notify(c conn, a *Actor, t *thread, post int64, starts bool) error {
-	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.id); err != nil || !starts {
+	to := audience{}
+	if t.visibility != visible {
+		var err error
+		if to, err = s.seeing(c, t); err != nil {
+			return err
+		}
+	}
+	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.id, to); err != nil || !starts {
 		return err
 	}
-	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.forum)
+	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.forum, audience{})
 }
 
-func (s *Service) notifyFollowers(c conn, a *Actor, t *thread, post int64, kind, target string, id int64) error {
+// audience are the members who are told, of those who follow.
+type audience struct {
+	some bool // those of ids; false: all
+	ids  []any
+}
+
+func (a audience) sql() string {
+	if !a.some {
+		return ""
+	}
+	return " AND s.user_id IN (" + marksFor(len(a.ids)) + ")"
+}
+
+const (
+	// followersSeeing bounds how many followers of a thread that is or was held
+	// are looked at one by one.
+	followersSeeing = 1000
+	// caughtUp bounds of how many replies in a thread that was held is told.
+	caughtUp = 100
+)
+
+// seeing are the followers of a held thread who see it nevertheless.
+func (s *Service) seeing(c conn, t *thread) (audience, error) {
+	to := audience{some: true}
+	access := s.access.Load()
+	if access == nil {
+		return to, nil
+	}
+	var users []*User
+	err := c.all("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
+		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id", []any{t.id, followersSeeing}, func(r row) error {
+		var user, group int64
+		err := r.Scan(&user, &group)
+		if n := len(users); n == 0 || users[n-1].ID != user {
+			users = append(users, &User{ID: user})
+		}
+		if last := users[len(users)-1]; group != 0 {
+			last.groups = append(last.groups, group)
+		}
+		return err
+	})
+	for _, u := range users {
+		if f := access.of(u.ID, u.groups).forums[t.forum]; (&Actor{User: u}).admits(f.visible, f.mask, t.author, t.author, t.visibility) {
+			to.ids = append(to.ids, u.ID)
+		}
+	}
+	return to, err
+}
+
+// catchUp tells those who follow a thread that was held of the replies that they
+// were not told of.
+func (s *Service) catchUp(c conn, t *thread) error {
+	if t.replies == 0 {
+		return nil
+	}
+	var replies []*post
+	err := c.all("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
+		[]any{t.id, s.now().Add(-keepNotifications).UnixMicro(), caughtUp}, func(r row) error {
+			p, err := scanPost(r)
+			replies = append(replies, p)
+			return err
+		})
+	if err != nil || len(replies) == 0 {
+		return err
+	}
+	type pair struct{ user, post int64 }
+	told := make(map[pair]bool)
+	err = c.all("SELECT n.user_id, n.post_id FROM board_subscriptions s JOIN board_notifications n ON n.user_id = s.user_id"+
+		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?", []any{t.id, t.id, replies[len(replies)-1].id}, func(r row) error {
+		var p pair
+		err := r.Scan(&p.user, &p.post)
+		told[p] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	since := make(map[int64]int64) // when followers began to follow
+	err = c.all("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.id, followersSeeing}, func(r row) error {
+		var user, at int64
+		err := r.Scan(&user, &at)
+		since[user] = at
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(replies) {
+		to := audience{some: true}
+		for user, at := range since {
+			if at <= p.created && !told[pair{user, p.id}] {
+				to.ids = append(to.ids, user)
+			}
+		}
+		if err := s.notifyFollowers(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, "reply", "thread", t.id, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) notifyFollowers(c conn, a *Actor, t *thread, post int64, kind, target string, id int64, to audience) error {
+	if to.some && len(to.ids) == 0 {
+		return nil
+	}
 	n, err := c.exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
-		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?",
-		kind, t.id, post, a.User.Name, s.micros(), target, id, a.id())
+		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
+		append([]any{kind, t.id, post, a.User.Name, s.micros(), target, id, a.id()}, to.ids...)...)
 	if err != nil || n == 0 {
 		return err
 	}
-	return s.queueMail(c, a, t.id, post, target, id)
+	return s.queueMail(c, a, t.id, post, target, id, to)
 }
 
 // Notification tells a member of a post.

@@ -99,10 +99,11 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwordMost {
 		return "", errLogin()
 	}
-	user, err := s.verify(ctx, name, password, address)
+	p, err := s.verify(ctx, name, password, address)
 	if err != nil {
 		return "", err
 	}
+	user := p.user
 	a := &Actor{User: user}
 	if err := a.blocked(s.micros()); err != nil {
 		if user.State == "awaiting" {
@@ -111,6 +112,9 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		return "", apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
 	}
 	err = s.write(ctx, func(c conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
 		if hash := secretHash(former); hash != "" {
 			if _, err := c.exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash); err != nil {
 				return err
@@ -128,31 +132,60 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 
 // Confirm checks the password of the member of a session once more.
 func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, address string) error {
-	if err := s.confirm(ctx, a, password, address); err != nil {
+	p, err := s.confirm(ctx, a, password, address)
+	if err != nil {
 		return err
 	}
 	now := s.micros()
-	n.ConfirmedAt = now
-	return s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
 		_, err := c.exec("UPDATE board_sessions SET confirmed_at = ? WHERE id = ?", now, n.ID)
 		return err
 	})
-}
-
-// confirm checks the actor's own password.
-func (s *Service) confirm(ctx context.Context, a *Actor, password, address string) error {
-	if a.User == nil {
-		return notFound()
-	}
-	_, err := s.verify(ctx, a.User.Name, password, address)
-	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnprocessableEntity {
-		return invalid("password", "wrong", "the password is wrong")
+	if err == nil {
+		n.ConfirmedAt = now
 	}
 	return err
 }
 
+// proof is a member whose password was right, with what was looked at.
+type proof struct {
+	user *User
+	hash string
+}
+
+// holds refuses what a proof was given for when the password or the state has
+// changed since: hashing takes time. It keeps both as they are until the
+// transaction ends.
+func (p proof) holds(c conn) error {
+	var hash, state string
+	var until int64
+	err := c.row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.lock(), p.user.ID).Scan(&hash, &state, &until)
+	if err != nil {
+		return err
+	}
+	if hash != p.hash || state != p.user.State || until != p.user.BannedUntil {
+		return errLogin()
+	}
+	return nil
+}
+
+// confirm checks the actor's own password.
+func (s *Service) confirm(ctx context.Context, a *Actor, password, address string) (proof, error) {
+	if a.User == nil {
+		return proof{}, notFound()
+	}
+	p, err := s.verify(ctx, a.User.Name, password, address)
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnprocessableEntity {
+		err = invalid("password", "wrong", "the password is wrong")
+	}
+	return p, err
+}
+
 // verify finds the member whose name or mail address and password these are.
-func (s *Service) verify(ctx context.Context, name, password, address string) (*User, error) {
+func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.key(fold(name), address), loginsOfAddress.key(address)
 	var user *User
 	var stored string
@@ -176,19 +209,19 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (*
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return proof{}, err
 	}
 	if wait > 0 {
-		return nil, errWait(wait, "too many wrong passwords")
+		return proof{}, errWait(wait, "too many wrong passwords")
 	}
 	var good bool
 	if err := inTurn(ctx, func() { good = checkPassword(stored, password) }); err != nil {
-		return nil, err
+		return proof{}, err
 	}
 	if !good || user == nil || user.State == "deleted" {
-		return nil, errLogin()
+		return proof{}, errLogin()
 	}
-	return user, s.write(ctx, func(c conn) error {
+	return proof{user, stored}, s.write(ctx, func(c conn) error {
 		if err := loadGroups(c, user); err != nil {
 			return err
 		}

@@ -29,18 +29,20 @@ func backoff(n int64) time.Duration {
 
 // queueMail notes who is to be mailed of a post, with the post itself. What
 // waits for the same thread already is widened.
-func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string, id int64) error {
+func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string, id int64, to audience) error {
 	now := s.now()
 	_, err := c.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
-		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email <> '' ORDER BY s.user_id"+
+		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email <> ''"+to.sql()+" ORDER BY s.user_id"+
 		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
 		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id ELSE board_mails.first_post_id END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id ELSE board_mails.last_post_id END",
-		target, thread, post, post, mailDue("daily", now).UnixMicro(), mailDue("weekly", now).UnixMicro(), mailDue("instant", now).UnixMicro(), now.UnixMicro(),
-		target, id, a.id())
+		append([]any{
+			target, thread, post, post, mailDue("daily", now).UnixMicro(), mailDue("weekly", now).UnixMicro(), mailDue("instant", now).UnixMicro(), now.UnixMicro(),
+			target, id, a.id(),
+		}, to.ids...)...)
 	return err
 }
 
@@ -139,7 +141,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if err != nil {
 		return err
 	}
-	if a.blocked(s.micros()) != nil || a.User.State != "active" {
+	if a.blocked(s.micros()) != nil {
 		return nil
 	}
 	if err := a.offline(); err != nil {
@@ -179,7 +181,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 // more, or has read it.
 func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailThread, err error) {
 	t, err := threadFor(c, a, r.thread, "")
-	if notFoundErr(err) || err == nil && t.visibility != visible {
+	if notFoundErr(err) || err == nil && t.visibility == deleted {
 		return m, nil
 	}
 	if err != nil {

@@ -12,11 +12,8 @@ func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err
 		if u, err = loadUser(c, id); err != nil {
 			return err
 		}
-		if u.State == "deleted" || u.State == "awaiting" {
+		if u.State == "deleted" || u.State == "awaiting" || !a.May(ProfileView) && a.id() != id {
 			return notFound()
-		}
-		if !a.rights.board.Has(ProfileView) && a.id() != id {
-			return forbidden("userId", "no_permission", "you may not see members")
 		}
 		return nil
 	})

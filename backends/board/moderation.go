@@ -171,6 +171,9 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 		if !a.may(t.forum, right) {
 			return forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
+		if err := a.suspended(s.micros()); err != nil {
+			return err
+		}
 		if reasonErr != nil {
 			return reasonErr
 		}
@@ -180,17 +183,36 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 		if err := s.logged(c, a, action, right, t.forum, t.id, p.id, reason); err != nil {
 			return err
 		}
-		wasHeld := p.visibility == unapproved
+		var held string
+		if err := c.row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.id).Scan(&held); err != nil {
+			return err
+		}
 		if err := s.settle(c, t, p, to, ""); err != nil {
 			return err
 		}
 		done = Settled{p.id, t.id, to}
-		if !wasHeld || to != visible || t.visibility != visible {
+		if from != unapproved || to != visible {
 			return nil
 		}
-		return s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1) // what was withheld
+		return s.approved(c, t, p, held)
 	})
 	return done, err
+}
+
+// heldByEdit is why a post is held that was visible before.
+const heldByEdit = "edit"
+
+// approved tells of what was withheld.
+func (s *Service) approved(c conn, t *thread, p *post, held string) error {
+	if held != heldByEdit {
+		if err := s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1); err != nil {
+			return err
+		}
+	}
+	if p.number > 1 {
+		return nil
+	}
+	return s.catchUp(c, t)
 }
 
 // Held is a post of the queue.
@@ -291,7 +313,7 @@ func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change Thread
 		return forbidden(field, "no_permission", "you may not change this of the thread")
 	}
 	if change.Title != nil || change.Prefix != nil {
-		owner := a.owns(t.author) && a.may(t.forum, PostEditOwn) && (!t.locked || a.may(t.forum, LockBypass)) &&
+		owner := a.owns(t.author) && a.may(t.forum, PostEditOwn) && (!t.locked && f.open || a.may(t.forum, LockBypass)) &&
 			!s.windowClosed(a, f, &post{created: t.created}, s.micros())
 		if !a.may(t.forum, ThreadEditTitle) && !owner {
 			return nil, no("title")
@@ -326,26 +348,7 @@ func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change Thread
 
 func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
 	if change.Title != nil {
-		title, err := a.rights.settings.checkTitle(*change.Title)
-		if err != nil {
-			return err
-		}
-		filters, err := wordFilters(c)
-		if err != nil {
-			return err
-		}
-		title = writing{filters: filters}.filter(title)
-		if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, ""); err != nil {
-			return err
-		}
-		if _, err := c.exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
-			return err
-		}
-		var message string
-		if err := c.row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.id, t.first).Scan(&message); err != nil {
-			return err
-		}
-		if err := index(c, t.first, true, title, message); err != nil {
+		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
 			return err
 		}
 	}
@@ -389,6 +392,48 @@ func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *
 	return move(c, t, target.id)
 }
 
+// retitle gives a thread another title: a part of its first post, which is held
+// where an edit would be.
+func (s *Service) retitle(c conn, a *Actor, f *forum, t *thread, text string) error {
+	given, err := a.rights.settings.checkTitle(text)
+	if err != nil {
+		return err
+	}
+	var w writing
+	if w.filters, err = wordFilters(c); err != nil {
+		return err
+	}
+	title, err := w.title(a.rights.settings, given)
+	if err != nil || title == t.title {
+		return err
+	}
+	if err := s.spendEdit(c, a, f, s.micros()); err != nil {
+		return err
+	}
+	detail := ""
+	if !a.owns(t.author) {
+		detail = "was: " + t.title
+	}
+	if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, detail); err != nil {
+		return err
+	}
+	if _, err := c.exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
+		return err
+	}
+	t.title = title
+	p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, t.first))
+	if err != nil {
+		return err
+	}
+	if err := index(c, p.id, true, title, p.message); err != nil {
+		return err
+	}
+	if p.visibility != visible || !a.held(t.forum, w.holds(given) || w.holds(title)) {
+		return nil
+	}
+	return s.settle(c, t, p, unapproved, heldByEdit)
+}
+
 // move puts a thread and its posts into another forum.
 func move(c conn, t *thread, to int64) error {
 	from := t.forum
@@ -397,7 +442,9 @@ func move(c conn, t *thread, to int64) error {
 	}
 	for _, statement := range []string{
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
+		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)", // for the moderators there
+		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	} {
 		if _, err := c.exec(statement, to, t.id); err != nil {
 			return err

@@ -77,7 +77,10 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if w.visibility == visible && w.holds(title) {
 			w.hold(a.in(f.id).mask, "word_filter")
 		}
-		title := w.filter(title)
+		title, err := w.title(a.rights.settings, title)
+		if err != nil {
+			return done, err
+		}
 		t := &thread{
 			forum: f.id, title: title, slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
 			visibility: w.visibility, lastPoster: a.User.Name, created: w.now, lastAt: w.now, next: 1,
@@ -208,19 +211,16 @@ type writing struct {
 // author passes the actor through the rules of posting, and spends of its flood
 // control last. Without a thread it starts one.
 func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
-	w = writing{text: body.text, html: body.html, now: s.micros()}
+	w = writing{now: s.micros()}
 	starts := t == nil
 	set := a.rights.settings
-	if err := checkWords(w.text, f.minWords, min(f.maxWords, set.WordsMost)); err != nil {
-		return w, err
-	}
 	if w.filters, err = wordFilters(c); err != nil {
 		return w, err
 	}
-	bad := w.holds(w.text)
-	if w.text = w.filter(w.text); w.text != body.text {
-		w.html = set.render(w.text)
+	if err := w.compose(set, f, body); err != nil {
+		return w, err
 	}
+	bad := w.holds(body.text)
 	w.hash = bodyHash(w.text)
 	if t != nil {
 		if err := duplicate(c, a, t, w); err != nil {
@@ -370,12 +370,14 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	if shown == 1 && t.visibility == visible {
 		_, err = c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + 1, last_post_id = ?, last_thread_id = ?, last_post_at = ? WHERE id = ?",
 			boolean(starts), id, t.id, max(w.now, t.lastAt), t.forum)
-		if err == nil {
-			err = s.notify(c, a, t, id, starts)
+		if err != nil {
+			return 0, err
 		}
 	}
-	if err != nil {
-		return 0, err
+	if shown == 1 {
+		if err := s.notify(c, a, t, id, starts); err != nil {
+			return 0, err
+		}
 	}
 	p := &post{id: id, number: t.next, author: a.id(), authorName: a.User.Name, visibility: w.visibility}
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
@@ -485,17 +487,53 @@ func wordFilters(c conn) (list []wordFilter, err error) {
 	return list, err
 }
 
-func (w writing) holds(text string) bool {
+func (w *writing) holds(text string) bool {
 	lower := strings.ToLower(text)
 	return slices.ContainsFunc(w.filters, func(f wordFilter) bool {
 		return f.hold && f.pattern != "" && strings.Contains(lower, strings.ToLower(f.pattern))
 	})
 }
 
+// compose checks a message by the rules of a forum and replaces words in it.
+// What comes of that is held to the same rules.
+func (w *writing) compose(set *Settings, f *forum, body composed) error {
+	most := min(f.maxWords, set.WordsMost)
+	if err := checkWords(body.text, f.minWords, most); err != nil {
+		return err
+	}
+	w.text, w.html = body.text, body.html
+	text := w.filter(body.text)
+	if text == body.text {
+		return nil
+	}
+	text, err := set.checkMessage(text)
+	if err != nil {
+		return err
+	}
+	if err := checkWords(text, f.minWords, most); err != nil {
+		return err
+	}
+	w.text, w.html = text, set.render(text)
+	return nil
+}
+
+// title replaces words in a title; what comes of that must still be one.
+func (w *writing) title(set *Settings, title string) (string, error) {
+	filtered := w.filter(title)
+	if filtered == title {
+		return title, nil
+	}
+	return set.checkTitle(filtered)
+}
+
+// filteredMost bounds how long, in bytes, replacements may make a text; it is
+// too long for everything then.
+const filteredMost = 1 << 20
+
 // filter replaces words, whatever their case.
-func (w writing) filter(text string) string {
+func (w *writing) filter(text string) string {
 	for _, f := range w.filters {
-		if !f.hold && f.pattern != "" {
+		if !f.hold && f.pattern != "" && len(text) <= filteredMost {
 			text = replaceFold(text, f.pattern, f.replacement)
 		}
 	}

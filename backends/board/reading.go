@@ -107,8 +107,8 @@ func (s *Service) viewPostFor(a *Actor, f *forum, t *thread, p *post, now int64)
 	view.Edit = a.User != nil && editErr == nil && p.visibility != deleted
 	view.Attach = view.Edit && a.may(t.forum, AttachmentUpload) && a.rights.settings.AttachmentsMost > 0
 	view.Delete = a.User != nil && deleteErr == nil && p.visibility != deleted && !suspended
-	view.Restore = a.may(t.forum, PostRestore) && p.visibility == deleted
-	view.Approve = a.may(t.forum, ContentApprove) && p.visibility == unapproved
+	view.Restore = a.may(t.forum, PostRestore) && p.visibility == deleted && !suspended
+	view.Approve = a.may(t.forum, ContentApprove) && p.visibility == unapproved && !suspended
 	view.Report = a.User != nil && a.May(ReportCreate) && !a.owns(p.author) && !suspended
 	view.History = p.edits > 0 && (a.owns(p.author) || a.may(t.forum, PostEditOthers))
 	return view

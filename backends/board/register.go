@@ -30,6 +30,10 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err != nil {
 		return done, err
 	}
+	guest := &Actor{rights: access.of(0, []int64{access.guest})}
+	if err := guest.offline(); err != nil {
+		return done, err
+	}
 	mode := access.settings.Registration
 	if mode == RegistrationClosed {
 		return done, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")

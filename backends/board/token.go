@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -78,6 +79,13 @@ func (t *tokenCache) forget(lookup string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.by, lookup)
+}
+
+// forgetUser drops the tokens of a member.
+func (t *tokenCache) forgetUser(id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.by, func(_ string, k known) bool { return k.user.ID == id })
 }
 
 // touch notes that a token was used.

@@ -59,10 +59,13 @@ type Handler struct {
 	MembersOnly bool `json:"members_only,omitempty"`
 
 	// Mail sends what members follow by mail. Default: mails are only logged.
+	// One handler with it is enough for all on the same database; its base_url
+	// is that of the links in mails.
 	Mail *Mail `json:"mail,omitempty"`
 
 	// Attachments is the folder for attached files, or "database". Default:
-	// board-attachments beside the database, where that is a file.
+	// board-attachments beside the database, where that is a file. All handlers
+	// on one database must have the same.
 	Attachments string `json:"attachments,omitempty"`
 
 	app     *tollgate.App
@@ -71,10 +74,22 @@ type Handler struct {
 	site    *web.Site // nil: no pages
 }
 
-// services are the boards by their databases. Handlers and token providers share
-// one, and with it the tokens and views that it has in memory, also across
-// reloads.
-var services = caddy.NewUsagePool()
+// nodes are the boards by their databases. Handlers and token providers share
+// one, and with it the tokens and views that it has in memory and the work in the
+// background, also across reloads.
+var nodes = caddy.NewUsagePool()
+
+// node is the board on one database.
+type node struct {
+	service *board.Service
+	worker  worker
+}
+
+func (n *node) close() error {
+	n.worker.close()
+	n.service.Close()
+	return nil
+}
 
 // CaddyModule returns the Caddy module information.
 func (Handler) CaddyModule() caddy.ModuleInfo {
@@ -88,11 +103,12 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.BaseURL = strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
 	var err error
-	h.app, h.service, err = open(ctx, board.Options{})
+	var shared *node
+	h.app, shared, err = open(ctx)
 	if err != nil {
 		return err
 	}
-	h.service = h.service.With(board.Options{
+	h.service = shared.service.With(board.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
 		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments),
 	})
@@ -100,7 +116,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if !h.NoPages {
 		h.site = web.New(h.service, web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Address: clientAddress}, ctx.Logger())
 	}
-	return startJobs(ctx, h.app, h.service, h.Mail, h.BaseURL)
+	return h.work(ctx, shared)
 }
 
 // clientAddress is the client's, by the rules for proxies of the server.
@@ -110,7 +126,7 @@ func clientAddress(r *http.Request) string {
 }
 
 // open takes the board on the database of the configuration.
-func open(ctx caddy.Context, options board.Options) (*tollgate.App, *board.Service, error) {
+func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading the app tollgate: %w", err)
@@ -119,12 +135,10 @@ func open(ctx caddy.Context, options board.Options) (*tollgate.App, *board.Servi
 	if err != nil {
 		return nil, nil, err
 	}
-	service, err := tollgate.Share(app, services, db, func() (*board.Service, error) { return board.New(db, board.Options{}, ctx.Logger(), time.Now), nil },
-		func(s *board.Service) error { s.Close(); return nil })
-	if err != nil {
-		return nil, nil, err
-	}
-	return app, service.With(options), nil
+	shared, err := tollgate.Share(app, nodes, db, func() (*node, error) {
+		return &node{service: board.New(db, board.Options{}, ctx.Logger(), time.Now)}, nil
+	}, (*node).close)
+	return app, shared, err
 }
 
 // Validate checks the options.

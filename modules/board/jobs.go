@@ -2,7 +2,6 @@ package board
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -111,38 +109,38 @@ func observeJob(job, outcome string, done int) {
 	jobDone.WithLabelValues(job).Add(float64(done))
 }
 
-// startJobs has the board's work done until the configuration ends. It waits
-// for the database, which is opened when the app starts.
-func startJobs(ctx caddy.Context, app *tollgate.App, service *board.Service, m *Mail, baseURL string) error {
+// work has the board's work done in the background while the configuration
+// lasts.
+func (h *Handler) work(ctx caddy.Context, shared *node) error {
+	if err := registerMetrics(ctx); err != nil {
+		return err
+	}
 	logger := ctx.Logger()
-	mailer := &jobs.Mailer{Transport: jobs.Log{Logger: logger}, BaseURL: baseURL, Logger: logger}
-	if m != nil && m.URL != "" {
+	mailer := &jobs.Mailer{Transport: jobs.Log{Logger: logger}, BaseURL: h.BaseURL, Logger: logger}
+	c := &claim{
+		app: h.app, started: func() bool { _, err := h.app.Gateway(); return err == nil },
+		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
+	}
+	if h.Mail != nil && h.Mail.URL != "" {
 		replacer := caddy.NewReplacer()
-		smtp, err := jobs.NewSMTP(jobs.SMTPOptions{
-			URL: replacer.ReplaceKnown(m.URL, ""), From: replacer.ReplaceKnown(m.From, ""),
-			User: replacer.ReplaceKnown(m.User, ""), Password: replacer.ReplaceKnown(m.Password, ""),
-		})
+		c.mail = jobs.SMTPOptions{
+			URL: replacer.ReplaceKnown(h.Mail.URL, ""), From: replacer.ReplaceKnown(h.Mail.From, ""),
+			User: replacer.ReplaceKnown(h.Mail.User, ""), Password: replacer.ReplaceKnown(h.Mail.Password, ""),
+		}
+		smtp, err := jobs.NewSMTP(c.mail)
 		if err != nil {
 			return fmt.Errorf("mail: %w", err)
 		}
 		mailer.Transport = smtp
 	}
-	if err := registerMetrics(ctx); err != nil {
+	deliverer := jobs.NewDeliverer(h.app.AllowedNetworks(), logger)
+	c.work = &jobs.Work{Service: h.service, Webhooks: deliverer, Mail: mailer, Logger: logger}
+	if err := shared.worker.join(c); err != nil {
 		return err
 	}
-	deliverer := jobs.NewDeliverer(app.AllowedNetworks(), logger)
-	runner := jobs.New(service, jobs.Options{Webhooks: deliverer, Mail: mailer, Observe: observeJob, Logger: logger})
-	running, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		runner.Run(running)
-		deliverer.Close()
-	}()
-	// Before the modules are cleaned up, and with them the database is closed.
 	ctx.OnCancel(func() {
-		cancel()
-		<-ended
+		shared.worker.leave(c)
+		deliverer.Close()
 	})
 	return nil
 }

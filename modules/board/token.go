@@ -71,11 +71,13 @@ func (Token) CaddyModule() caddy.ModuleInfo {
 // Provision gets the database and makes the board on it.
 func (t *Token) Provision(ctx caddy.Context) error {
 	var err error
-	t.app, t.service, err = open(ctx, board.Options{})
-	if err == nil {
-		t.api = t.service.API()
+	var shared *node
+	if t.app, shared, err = open(ctx); err != nil {
+		return err
 	}
-	return err
+	t.service = shared.service.With(board.Options{})
+	t.api = t.service.API()
+	return nil
 }
 
 // Validate checks the charge.

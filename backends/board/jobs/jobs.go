@@ -35,15 +35,23 @@ const (
 // settleTime bounds what is written when the work ends.
 const settleTime = 2 * time.Second
 
-// Options of the work.
-type Options struct {
+// Work is what is worked on, and with what.
+type Work struct {
+	Service *board.Service
 	// Webhooks delivers to the addresses of webhooks.
 	Webhooks *Deliverer
 	// Mail sends mails.
-	Mail *Mailer
+	Mail   *Mailer
+	Logger *zap.Logger
+}
+
+// Options of the work.
+type Options struct {
+	// Current is asked before each run of a job; nil: there is nothing to work
+	// with now.
+	Current func() *Work
 	// Observe is told how each run of a job ended and how much it did; nil: nobody is.
 	Observe func(job, outcome string, done int)
-	Logger  *zap.Logger
 }
 
 // job is a row of the table of work.
@@ -51,30 +59,29 @@ type job struct {
 	name  string
 	every time.Duration
 	// run does what there is to do and tells how much it was.
-	run func(ctx context.Context) (done int, err error)
+	run func(ctx context.Context, w *Work) (done int, err error)
 }
 
 // Runner does the work of a board.
 type Runner struct {
-	service *board.Service
 	options Options
 	jobs    []job
 	down    atomic.Bool // the database is, and that was logged
 }
 
 // New makes a runner. It does nothing yet.
-func New(service *board.Service, options Options) *Runner {
-	r := &Runner{service: service, options: options}
+func New(options Options) *Runner {
+	r := &Runner{options: options}
 	r.jobs = []job{
-		{JobWebhooks, 2 * time.Second, func(ctx context.Context) (int, error) { return options.Webhooks.Deliver(ctx, service) }},
-		{JobMail, 5 * time.Second, func(ctx context.Context) (int, error) { return options.Mail.Send(ctx, service) }},
-		{JobPurge, time.Hour, func(ctx context.Context) (int, error) {
-			n, err := service.Purge(ctx)
+		{JobWebhooks, 2 * time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Webhooks.Deliver(ctx, w.Service) }},
+		{JobMail, 5 * time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Service) }},
+		{JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {
+			n, err := w.Service.Purge(ctx)
 			return int(n), err
 		}},
-		{JobAttachments, 6 * time.Hour, service.SweepAttachments},
-		{JobArchive, 24 * time.Hour, func(ctx context.Context) (int, error) {
-			n, err := service.Archive(ctx)
+		{JobAttachments, 6 * time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.SweepAttachments(ctx) }},
+		{JobArchive, 24 * time.Hour, func(ctx context.Context, w *Work) (int, error) {
+			n, err := w.Service.Archive(ctx)
 			return int(n), err
 		}},
 	}
@@ -107,12 +114,16 @@ func (r *Runner) repeat(ctx context.Context, j job) {
 	}
 }
 
-// once runs a job; false: the database is not there.
+// once runs a job; false: the database is not there, or nothing to work with.
 func (r *Runner) once(ctx context.Context, j job) bool {
-	err := r.service.Ready(ctx)
+	w := r.options.Current()
+	if w == nil {
+		return false
+	}
+	err := w.Service.Ready(ctx)
 	done := 0
 	if err == nil {
-		done, err = j.run(ctx)
+		done, err = j.run(ctx, w)
 	}
 	outcome := OutcomeOK
 	switch {
@@ -123,17 +134,17 @@ func (r *Runner) once(ctx context.Context, j job) bool {
 	case errors.Is(err, store.ErrUnavailable):
 		outcome = OutcomeUnavailable
 		if !r.down.Swap(true) {
-			r.options.Logger.Warn("the work in the background waits for the database", zap.Error(err))
+			w.Logger.Warn("the work in the background waits for the database", zap.Error(err))
 		}
 	case err != nil:
 		outcome = OutcomeError
-		r.options.Logger.Error("job failed", zap.String("job", j.name), zap.Error(err))
+		w.Logger.Error("job failed", zap.String("job", j.name), zap.Error(err))
 	default:
 		if r.down.Swap(false) {
-			r.options.Logger.Info("the work in the background goes on")
+			w.Logger.Info("the work in the background goes on")
 		}
 		if done > 0 {
-			r.options.Logger.Debug("job done", zap.String("job", j.name), zap.Int("done", done))
+			w.Logger.Debug("job done", zap.String("job", j.name), zap.Int("done", done))
 		}
 	}
 	if r.options.Observe != nil {

@@ -306,10 +306,15 @@ func TestRunner(t *testing.T) {
 			done    int
 		}
 		runs := make(chan run, 1000)
-		r := New(s.service, Options{Logger: zap.New(core), Observe: func(_, outcome string, done int) { runs <- run{outcome, done} }})
+		var work *Work
+		r := New(Options{Current: func() *Work { return work }, Observe: func(_, outcome string, done int) { runs <- run{outcome, done} }})
 		failing := errors.New("broken")
 		var fail error
-		r.jobs = []job{{"test", time.Millisecond, func(context.Context) (int, error) { return 2, fail }}}
+		r.jobs = []job{{"test", time.Millisecond, func(context.Context, *Work) (int, error) { return 2, fail }}}
+		if r.once(t.Context(), r.jobs[0]) || len(runs) != 0 {
+			t.Error("a job ran without anything to work with")
+		}
+		work = &Work{Service: s.service, Logger: zap.New(core)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { r.Run(ctx); close(ended) }()
@@ -325,7 +330,8 @@ func TestRunner(t *testing.T) {
 		if err := s.db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r = New(s.service, Options{Logger: zap.New(core), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}, Observe: r.options.Observe})
+		work = &Work{Service: s.service, Logger: zap.New(core), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}}
+		r = New(r.options)
 		for range 3 {
 			for _, j := range r.jobs {
 				if r.once(t.Context(), j) {

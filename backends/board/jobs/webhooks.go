@@ -36,8 +36,10 @@ const (
 	deliveryTimeout = 10 * time.Second
 	// deliveriesAtOnce bounds how many webhooks are served at a time.
 	deliveriesAtOnce = 8
-	// deliveriesRun bounds what one webhook gets in one run.
-	deliveriesRun = 200
+	// deliveriesRun bounds what one webhook gets in one run, and deliveriesTime
+	// after how long it begins no more: the next run waits for the slowest.
+	deliveriesRun  = 200
+	deliveriesTime = 10 * time.Second
 	// answerRead is how much of an answer is read, so that its connection can be
 	// used again; its text is ignored.
 	answerRead = 16 << 10
@@ -99,9 +101,14 @@ func (d *Deliverer) Deliver(ctx context.Context, service *board.Service) (done i
 	return int(delivered.Load()), errors.Join(errs...)
 }
 
-// deliverTo sends what is due to one webhook, in order, until one fails.
+// deliverTo sends what is due to one webhook, in order, until one fails or the
+// time of a run is over.
 func (d *Deliverer) deliverTo(ctx context.Context, service *board.Service, id int64) (done int, err error) {
+	begun := d.now()
 	for range deliveriesRun {
+		if d.now().Sub(begun) >= deliveriesTime {
+			return done, nil
+		}
 		o, err := service.ClaimDelivery(ctx, id)
 		if err != nil || o == nil {
 			return done, err

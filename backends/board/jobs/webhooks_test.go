@@ -257,6 +257,49 @@ func TestDeliverFailures(t *testing.T) {
 	})
 }
 
+// TestDeliverSlow: one receiver that is slow holds neither the others up nor the
+// end of a run; what is left for it comes with the next.
+func TestDeliverSlow(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		const posts = 3
+		var ahead, took atomic.Int64
+		all := make(chan struct{}) // the fast one has everything
+		var fastGot, slowGot atomic.Int64
+		fast := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if fastGot.Add(1) == posts {
+				close(all)
+			}
+		}))
+		defer fast.Close()
+		slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-all:
+			case <-r.Context().Done():
+			}
+			slowGot.Add(1)
+			ahead.Add(took.Load())
+		}))
+		defer slow.Close()
+		s.webhook(slow.URL)
+		s.webhook(fast.URL)
+		for _, text := range []string{"The first of three", "The second of three", "The third of three"} {
+			s.reply(text)
+		}
+		d := NewDeliverer(loopback, zap.NewNop())
+		defer d.Close()
+		d.now = func() time.Time { return time.Unix(1_700_000_000, ahead.Load()) }
+		took.Store(int64(deliveriesTime))
+		if n := s.deliver(d); n != posts+1 || fastGot.Load() != posts || slowGot.Load() != 1 {
+			t.Errorf("%d delivered, %d to the fast one, %d to the slow one", n, fastGot.Load(), slowGot.Load())
+		}
+		took.Store(int64(deliveriesTime / 2))
+		if n := s.deliver(d); n != posts-1 || slowGot.Load() != posts {
+			t.Errorf("%d delivered in the next run, %d to the slow one", n, slowGot.Load())
+		}
+	})
+}
+
 // TestDeliverCut: the end of the process in an attempt does not count.
 func TestDeliverCut(t *testing.T) {
 	t.Parallel()

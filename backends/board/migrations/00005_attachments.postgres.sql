@@ -11,9 +11,11 @@ CREATE TABLE board_attachments (
 	sha256     TEXT    NOT NULL,  -- hex; names the content
 	width      BIGINT,           -- of an image
 	height     BIGINT,
-	created_at BIGINT NOT NULL
+	created_at BIGINT NOT NULL,
+	removed_at BIGINT            -- it counts for the member while its content may still be there
 );
-CREATE INDEX board_attachments_post ON board_attachments (post_id);
+CREATE INDEX board_attachments_post ON board_attachments (post_id) WHERE removed_at IS NULL;
+CREATE INDEX board_attachments_removed ON board_attachments (created_at) WHERE removed_at IS NOT NULL;
 CREATE INDEX board_attachments_user ON board_attachments (user_id, size);
 CREATE INDEX board_attachments_content ON board_attachments (sha256);
 

@@ -18,6 +18,7 @@ CREATE TABLE board_posts_archive (
 	edit_reason    TEXT,
 	edit_count     INTEGER NOT NULL
 );
+CREATE INDEX board_posts_archive_thread ON board_posts_archive (thread_id);
 CREATE INDEX board_post_ids_deleted ON board_post_ids (thread_id, created_at) WHERE visibility = 2;
 
 -- What has been loaded of fixtures; see seed.go.

@@ -179,8 +179,13 @@ func (c *call) setCookie(name, value string, lasts time.Duration) {
 	})
 }
 
-// identify finds who asks.
+// identify finds who asks. What is the same for everybody is kept by caches, so
+// it goes to nobody in particular.
 func (c *call) identify() (err error) {
+	if c.route.public {
+		c.actor, err = c.service.Guest(c.ctx())
+		return err
+	}
 	cookie := c.cookie(cookieSession)
 	c.actor, c.session, err = c.service.Resume(c.ctx(), cookie)
 	if c.session == nil {

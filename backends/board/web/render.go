@@ -74,6 +74,9 @@ func (v *view) Moderates() bool {
 	return v.User != nil && v.call.actor.MayAnywhere(board.ContentApprove)
 }
 
+// Suspended reports whether who looks may read but not decide.
+func (v *view) Suspended() bool { return v.call.actor.Suspended(v.call.now()) }
+
 // Administers reports whether who looks may change the board.
 func (v *view) Administers() bool { return v.call.actor.MayAdminister() }
 
@@ -142,7 +145,7 @@ func (c *call) show(status int, name, title string, data any, problems []apierro
 	if p, ok := data.(interface{ place() string }); ok {
 		v.Place = p.place()
 	}
-	if text, err := base64.RawURLEncoding.DecodeString(c.cookie(cookieNotice)); err == nil && len(text) > 0 && utf8.Valid(text) {
+	if text, err := base64.RawURLEncoding.DecodeString(c.cookie(cookieNotice)); err == nil && len(text) > 0 && utf8.Valid(text) && !c.route.public {
 		v.Notice = string(text)
 		c.setCookie(cookieNotice, "", 0)
 	}

@@ -25,6 +25,7 @@ type route struct {
 	who          who
 	serve        func(*call) error
 	always       bool  // also for the banned, and while the board is offline
+	public       bool  // the same for everybody: no cookie is asked for or set
 	fresh        bool  // asks for the password, if that was long ago
 	signed       bool  // its address holds a proof, and its form needs none
 	upload       int64 // takes a multipart form of at most so many bytes
@@ -38,8 +39,8 @@ var routes = slices.Concat([]route{
 	{method: post, path: "/forums/{forumId}/new", who: members, serve: (*call).startThread},
 	{method: post, path: "/forums/{forumId}/read", who: members, serve: (*call).readForum},
 	{method: post, path: "/read", who: members, serve: (*call).readAll},
-	{method: get, path: "/feed.atom", serve: (*call).boardFeed},
-	{method: get, path: "/forums/{forumId}/feed.atom", serve: (*call).forumFeed},
+	{method: get, path: "/feed.atom", public: true, serve: (*call).boardFeed},
+	{method: get, path: "/forums/{forumId}/feed.atom", public: true, serve: (*call).forumFeed},
 
 	{method: get, path: "/threads/{threadId}", serve: (*call).thread},
 	{method: get, path: "/threads/{threadId}/unread", serve: (*call).firstUnread},
@@ -82,7 +83,7 @@ var routes = slices.Concat([]route{
 	{method: get, path: "/account/notifications", who: members, serve: (*call).notifications},
 	{method: post, path: "/account/notifications", who: members, serve: (*call).readNotifications},
 
-	{method: get, path: "/assets/{file}", always: true, serve: (*call).asset},
+	{method: get, path: "/assets/{file}", always: true, public: true, serve: (*call).asset},
 	{method: get, path: "/", always: true, serve: (*call).nothing},
 	{method: post, path: "/", always: true, serve: (*call).nothing},
 }, moderationRoutes, adminRoutes, attachmentRoutes)

@@ -43,6 +43,9 @@ type registerForm struct {
 }
 
 func (c *call) registerForm() (*registerForm, error) {
+	if err := c.service.Admit(c.actor); err != nil { // the route is open to guests of a board for members only
+		return nil, err
+	}
 	mode := c.actor.Settings().Registration
 	if mode == board.RegistrationClosed {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")

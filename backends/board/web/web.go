@@ -146,7 +146,7 @@ func (c *call) answer() error {
 		if err := c.service.Admit(c.actor); err != nil {
 			return err
 		}
-		if c.actor.User == nil && (c.route.who > guests || c.options.MembersOnly) {
+		if c.actor.User == nil && !c.route.public && (c.route.who > guests || c.options.MembersOnly) {
 			return c.toLogin()
 		}
 	}

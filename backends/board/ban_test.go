@@ -1,0 +1,53 @@
+package board
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestBanOfAwaiting: a ban is no way in for who was never let in.
+func TestBanOfAwaiting(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, admin, awaiting := t.Context(), s.actor("admin"), s.user("awaiting")
+		refused(t, "ban for an hour", s.service.Ban(ctx, admin, awaiting, s.clock.now().Add(time.Hour).UnixMicro(), ""), 409, "")
+		refused(t, "ban for ever", s.service.Ban(ctx, admin, awaiting, 0, ""), 409, "")
+		refused(t, "unban", s.service.Unban(ctx, admin, awaiting), 409, "")
+		s.clock.advance(2 * time.Hour)
+		s.do("awaiting", "GET", "/me", "").want(403, "owner_unavailable")
+		must(t, s.service.ApproveMember(ctx, admin, awaiting))
+		must(t, s.service.Ban(ctx, admin, awaiting, 0, ""))
+	})
+}
+
+// TestMailAfterBan: mails go on with the end of a ban.
+func TestMailAfterBan(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		thread := path("/threads/%d", s.threadOf("Members thread"))
+		s.do("alice", "PUT", thread+"/subscription", `{"mode":"instant"}`).want(200)
+		alice := s.user("alice")
+		mailed := func(message string) bool {
+			s.do("bob", "POST", thread+"/posts", `{"message":"`+message+`"}`).want(201)
+			s.clock.advance(time.Hour)
+			return s.mails()["alice instant"] != nil
+		}
+		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, s.clock.now().Add(90*time.Minute).UnixMicro(), ""))
+		if mailed("While the ban lasts") {
+			t.Error("a banned member is mailed")
+		}
+		s.clock.advance(time.Hour)
+		if !mailed("After the ban") {
+			t.Error("who may use the board again is not mailed")
+		}
+		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, 0, ""))
+		if mailed("Banned for ever") {
+			t.Error("who is banned for ever is mailed")
+		}
+	})
+}

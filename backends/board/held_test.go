@@ -1,0 +1,214 @@
+package board
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestTitleHeld: a title cannot say what a post may not.
+func TestTitleHeld(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold'), ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace')")
+		start := func(as, title string) (thread string) {
+			t.Helper()
+			made := data[created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+`"}`).want(201))
+			return path("/threads/%d", made.ID)
+		}
+		title := func(as, thread, title string) *answer {
+			t.Helper()
+			return s.do(as, "PATCH", thread, path(`{"title":%q}`, title))
+		}
+		for _, test := range []struct {
+			as, title string
+			prepare   string // SQL
+			held      bool
+		}{
+			{"alice", "A fine title", "", false},
+			{"alice", "The best CASINO", "", true},
+			{"mod", "A casino of moderators", "", false},
+			{"newbie", "To be looked at", path("UPDATE board_groups SET restrict_mask = %d WHERE kind = 'registered'", int64(EditNeedsApproval)), true},
+			{"newbie", "Before", path("UPDATE board_groups SET restrict_mask = 0"), false},
+			{"bob", "Of a moderated one", "UPDATE board_users SET moderated = 1 WHERE username = 'bob'", true},
+		} {
+			thread := start(test.as, "Title of "+test.as)
+			if strings.Contains(test.prepare, "UPDATE") {
+				s.exec(test.prepare)
+			}
+			title(test.as, thread, test.title).want(200)
+			status := 200
+			if test.held {
+				status = 404
+			}
+			s.do("", "GET", thread, "").want(status)
+			if n := s.number("SELECT count(*) FROM board_post_ids WHERE held_reason = 'edit' AND thread_id = ?", s.threadOf(test.title)); n != int64(boolean(test.held)) {
+				t.Errorf("%s by %s: %d held", test.title, test.as, n)
+			}
+			s.exact()
+		}
+
+		// What the words are replaced by must be a title too.
+		thread := start("alice", "Plain title")
+		title("alice", thread, "darn").want(422, "validation_failed", "too_short")
+		title("alice", thread, "grow and grow").want(422, "validation_failed", "too_long")
+		title("alice", thread, "darn Plain darn").want(200)
+
+		// Others' changes tell what it was.
+		title("mod", thread, "Better title").want(200)
+		log, _, err := s.service.Log(t.Context(), s.actor("mod"), LogQuery{Action: "thread.edit", Limit: 1})
+		if err != nil || len(log) != 1 || log[0].Detail != "was: Plain" {
+			t.Errorf("%+v %v", log, err)
+		}
+
+		title("alice", thread, "While open").want(200)
+		s.exec("UPDATE board_forums SET is_open = ? WHERE slug = 'public'", 0)
+		title("alice", thread, "While closed").want(403, "forbidden", "no_permission")
+		title("mod", thread, "While closed").want(200)
+	})
+}
+
+// TestTitleFlood: titles spend of the flood control of edits; one that stays the
+// same does not.
+func TestTitleFlood(t *testing.T) {
+	t.Parallel()
+	s := editable(newSite(t, emptySQLite(t), Options{}))
+	thread := path("/threads/%d", s.threadOf("Public thread"))
+	for i := range 10 {
+		s.do("alice", "PATCH", thread, path(`{"title":"Title %d"}`, i)).want(200)
+	}
+	s.do("alice", "PATCH", thread, `{"title":"Title 9"}`).want(200)
+	s.do("alice", "PATCH", thread, `{"title":"One too many"}`).want(429)
+}
+
+// TestFilteredText: what words are replaced by must pass the rules that the text
+// passed.
+func TestFilteredText(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace'), ('two', 'not one', 'replace')")
+		long := strings.Repeat("grow ", 400)
+		for _, test := range []struct{ forum, title, message, reason string }{
+			{"public", "darn", "A message", "too_short"},
+			{"public", "grow grow", "A message", "too_long"},
+			{"public", "A title", "darn darn", "too_short"},
+			{"public", "A title", long, "too_long"},
+			{"wordy", "A title", "one darn word", "too_few_words"},
+			{"wordy", "A title", "two is not but five", "too_many_words"},
+		} {
+			s.do("alice", "POST", path("/forums/%d/threads", s.forum(test.forum)), path(`{"title":%q,"message":%q}`, test.title, test.message)).want(422, "validation_failed", test.reason)
+		}
+		posts := path("/threads/%d/posts", s.threadOf("Public thread"))
+		s.do("alice", "POST", posts, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
+		first := path("%s/%d", posts, s.postOf("public first"))
+		s.do("alice", "PATCH", first, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
+		s.do("alice", "PATCH", first, path(`{"message":%q}`, long)).want(422, "validation_failed", "too_long")
+		s.do("alice", "PATCH", first, `{"message":"darn *fine* darn"}`).want(200)
+		if p := data[PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestEditedLinks: links of a new member are held also when they come with an
+// edit.
+func TestEditedLinks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{NoFlood: true}))
+		for _, test := range []struct {
+			as     string
+			status int
+		}{{"newbie", 404}, {"alice", 200}} {
+			post := data[replied](s.do(test.as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
+			at := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
+			s.do(test.as, "PATCH", at, `{"message":"http://a.b http://c.d"}`).want(200)
+			s.do("", "GET", at, "").want(200)
+			s.do(test.as, "PATCH", at, `{"message":"http://a.b http://c.d http://e.f"}`).want(200)
+			s.do("", "GET", at, "").want(test.status)
+			s.exact()
+		}
+	})
+}
+
+// TestNotifiedOnce: followers are told of a post once, when they first see it.
+func TestNotifiedOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
+		s.exec("UPDATE board_users SET email = username || '@example.com'")
+		told := func(as string, post, want int64) {
+			t.Helper()
+			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", as, post); n != want {
+				t.Errorf("%s is told %d times of post %d, want %d", as, n, post, want)
+			}
+		}
+		approve := func(post int64) {
+			t.Helper()
+			s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
+		}
+		follow := func(as string, thread int64) {
+			t.Helper()
+			s.do(as, "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
+		}
+		reply := func(as string, thread int64, message string) int64 {
+			t.Helper()
+			return data[replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+		}
+		// A post that an edit held.
+		thread := s.threadOf("Public thread")
+		follow("bob", thread)
+		post := reply("alice", thread, "As all see")
+		told("bob", post, 1)
+		s.do("alice", "PATCH", path("/threads/%d/posts/%d", thread, post), `{"message":"Now a casino"}`).want(200)
+		approve(post)
+		told("bob", post, 1)
+		held := reply("alice", thread, "First a casino")
+		told("bob", held, 0)
+		approve(held)
+		told("bob", held, 1)
+
+		// A thread that an edit held: who sees it is told of a reply at once, the
+		// others when it is seen again.
+		s.clock.advance(instantDelay)
+		follow("mod", thread)
+		follow("alice", thread)
+		s.mails()
+		first := s.postOf("public first")
+		s.do("alice", "PATCH", path("/threads/%d/posts/%d", thread, first), `{"message":"A thread of casino"}`).want(200)
+		inside := reply("mod", thread, "Inside the held thread")
+		second := reply("alice", thread, "Another inside")
+		told("alice", inside, 1)
+		told("bob", inside, 0)
+		told("mod", inside, 0)
+		told("mod", second, 1)
+		s.clock.advance(instantDelay)
+		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, as she answered
+			t.Errorf("%+v", list)
+		}
+		approve(first)
+		for as, want := range map[string][]int64{"alice": {0, 1, 0}, "bob": {0, 1, 1}, "mod": {0, 0, 1}} {
+			for i, p := range []int64{first, inside, second} {
+				told(as, p, want[i])
+			}
+		}
+		told("bob", post, 1)
+		told("mod", post, 0) // of before
+		s.clock.advance(instantDelay)
+		if list := s.mails(); len(list) != 1 || list["bob instant"] == nil || list["bob instant"].Threads[0].Count != 2 {
+			t.Errorf("%+v", list)
+		}
+
+		// A thread that nobody has seen.
+		must(t, s.service.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
+		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
+		told("bob", made.PostID, 0)
+		approve(made.PostID)
+		told("bob", made.PostID, 1)
+		s.exact()
+	})
+}

@@ -1,0 +1,124 @@
+package board
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// places is held by the test that has all places for hashing.
+var places sync.Mutex
+
+// meanwhile runs change after act has read what it compares a password with, and
+// before it has compared it.
+func (s *site) meanwhile(act func() error, change func()) error {
+	s.t.Helper()
+	tries := func() int64 { return s.number("SELECT CAST(COALESCE(sum(tries), 0) AS BIGINT) FROM board_attempts") }
+	before := tries()
+	places.Lock()
+	defer places.Unlock()
+	for range cap(hashing) {
+		hashing <- struct{}{}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- act() }()
+	for tries() == before { // it counts and reads in one transaction
+		if err := context.Cause(s.t.Context()); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	change()
+	for range cap(hashing) {
+		<-hashing
+	}
+	return <-ended
+}
+
+// TestPasswordChangesMeanwhile: a password that is right when it is read opens
+// nothing once it is not the member's any more, or the member is kept out.
+func TestPasswordChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, b, bob := t.Context(), s.service, s.user("bob")
+		const password, address = "correct horse", "192.0.2.1"
+		hash, other := hashPassword(password), hashPassword("battery staple")
+		reset := func() {
+			s.exec("UPDATE board_users SET password_hash = ?, state = 'banned', banned_until = 1 WHERE id = ?", hash, bob) // a ban that is over
+		}
+		reset()
+		cookie, err := b.Login(ctx, "bob", password, address, "")
+		must(t, err)
+		actor, session, err := b.Resume(ctx, cookie)
+		must(t, err)
+		session.ConfirmedAt = 0
+
+		changes := map[string]func(){
+			"new password": func() { s.exec("UPDATE board_users SET password_hash = ? WHERE id = ?", other, bob) },
+			"new state":    func() { s.exec("UPDATE board_users SET state = 'awaiting' WHERE id = ?", bob) },
+			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.micros()+1, bob) },
+			"ban for ever": func() { s.exec("UPDATE board_users SET banned_until = NULL WHERE id = ?", bob) },
+		}
+		acts := map[string]func() error{
+			"login": func() error {
+				_, err := b.Login(ctx, "bob", password, address, "")
+				return err
+			},
+			"confirm": func() error { return b.Confirm(ctx, actor, session, password, address) },
+			"token": func() error {
+				_, err := b.IssueOwnToken(ctx, actor, TokenRequest{Name: "mine", Scopes: []string{"posts:read"}}, password, address)
+				return err
+			},
+			"password": func() error {
+				_, err := b.SetPassword(ctx, actor, password, "another password", address)
+				return err
+			},
+		}
+		counts := func() [2]int64 {
+			return [2]int64{s.number("SELECT count(*) FROM board_sessions"), s.number("SELECT count(*) FROM board_api_tokens")}
+		}
+		before := counts()
+		for change, run := range changes {
+			for act, try := range acts {
+				reset()
+				refused(t, act+" and "+change, s.meanwhile(try, run), 422, "wrong")
+				if got := counts(); got != before {
+					t.Errorf("%s and %s: %v sessions and tokens, want %v", act, change, got, before)
+					before = got
+				}
+			}
+		}
+		if session.ConfirmedAt != 0 || s.number("SELECT count(*) FROM board_users WHERE password_hash NOT IN ('', ?, ?)", hash, other) != 0 {
+			t.Error("something was confirmed, or a password set")
+		}
+		reset()
+		must(t, s.meanwhile(acts["login"], func() {}))
+		must(t, s.meanwhile(acts["confirm"], func() {}))
+		if session.ConfirmedAt == 0 {
+			t.Error("not confirmed")
+		}
+		must(t, acts["token"]())
+		must(t, acts["password"]())
+	})
+}
+
+// TestRegisterOffline: a board that is closed takes no members.
+func TestRegisterOffline(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		register := func() error {
+			_, err := s.service.Register(t.Context(), NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1"})
+			return err
+		}
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
+		refused(t, "offline", register(), 503, "")
+		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'carol'"); n != 0 {
+			t.Error("somebody has joined")
+		}
+		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
+		must(t, register())
+	})
+}

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestPublicAnswers: what caches keep for everybody belongs to nobody, also when
+// a session is to be prolonged or a notice waits.
+func TestPublicAnswers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		b := s.as("bob")
+		const notice = "SGVsbG8" // Hello
+		forum := at("/forums/%d", s.forum("public"))
+		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404} {
+			s.clock.advance(13 * 24 * time.Hour / 6) // no page of the session between
+			b.keep(cookieNotice, notice)
+			p := b.get(path).want(status)
+			if set := p.header.Values("Set-Cookie"); len(set) != 0 {
+				t.Errorf("%s sets %v", path, set)
+			}
+		}
+		if p := b.get("/account").want(200, "Your account", "Hello"); len(p.header.Values("Set-Cookie")) != 2 {
+			t.Errorf("the session is not prolonged: %v", p.header.Values("Set-Cookie"))
+		}
+	})
+}
+
+// TestPublicOfMembersOnly: there is no feed of what guests do not see, whoever
+// asks, and no way back and forth between it and the sign in.
+func TestPublicOfMembersOnly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{MembersOnly: true})
+	for _, name := range []string{"", "bob"} {
+		b := s.as(name)
+		b.get("/feed.atom").want(404)
+		b.get(at("/forums/%d/feed.atom", s.forum("public"))).want(404)
+		b.get("/assets/board.css").want(200)
+	}
+}
+
+// TestSuspendedModerator: who may only read sees the lists without what decides.
+func TestSuspendedModerator(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		reported := s.post("common second")
+		s.as("bob").get(at("/posts/%d/report", reported)).send(at("/posts/%d/report", reported), "reason", "bad").want(200)
+		s.exec(at("UPDATE board_users SET suspended_until = %d WHERE username = 'mod'", s.clock.now().Add(time.Hour).UnixMicro()))
+		mod, held := s.as("mod"), s.post("common secretheld post")
+		p := mod.get("/moderation").want(200, "common secretheld post", "read but not decide").lacks(`value="approve"`, `value="reject"`, `name="shown"`, `form="several"`)
+		p.send("/moderation", "post", itoa(held), "do", "approve").want(403, "read but not write")
+		mod.get("/moderation/reports").want(200, "common second", "read but not decide").lacks(`value="close"`, `value="delete"`)
+		mod.get(at("/threads/%d", s.thread("Open thread"))).want(200, "common secretdeleted post").lacks("/restore")
+		s.clock.advance(time.Hour)
+		mod.get("/moderation").want(200, `value="approve"`, `form="several"`).lacks("read but not decide")
+		mod.get("/moderation/reports").want(200, `value="close"`).lacks("read but not decide")
+	})
+}
+
+// TestBanOfAwaiting: the page of who awaits approval offers no ban.
+func TestBanOfAwaiting(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		page := at("/admin/members/%d", s.user("awaiting"))
+		p := s.as("ada").get(page).want(200, `value="approve"`, `value="delete"`).lacks(`value="ban"`)
+		p.send(page, "do", "ban", "days", "1").want(409, "awaits approval")
+		p.send(page, "do", "approve").want(200, `value="ban"`)
+	})
+}
+
+// TestRegisterOffline: a board that is closed takes nobody in, and who is banned
+// does not join once more.
+func TestRegisterOffline(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		carol := []string{"username", "carol", "email", "carol@example.com", "password", "a long password"}
+		b, eve := s.guest(), s.as("eve")
+		form, own := b.get("/register").want(200), eve.get("/").want(200)
+		s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'eve'")
+		eve.get("/register").want(403)
+		own.send("/register", carol...).want(403)
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
+		s.exec("UPDATE board_permission_version SET version = version + 1")
+		if p := b.get("/register").want(503, "Closed for now"); p.header.Get("Retry-After") != "300" {
+			t.Errorf("Retry-After: %s", p.header.Get("Retry-After"))
+		}
+		form.send("/register", carol...).want(503)
+		s.as("mod").get("/").want(200).send("/register", carol...).want(503)
+		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'carol'"); n != 0 {
+			t.Error("somebody has joined")
+		}
+		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
+		s.exec("UPDATE board_permission_version SET version = version + 1")
+		form.send("/register", carol...).want(200, "Welcome!")
+	})
+}

@@ -1,0 +1,94 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+)
+
+// worker does the work in the background of one database once, however many
+// handlers are on it. A reload changes with what, and not when.
+type worker struct {
+	mu     sync.Mutex
+	claims []*claim // as they came; those of the newest configuration are last
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// claim is what a handler works with.
+type claim struct {
+	app         any // the same for all handlers of a configuration
+	started     func() bool
+	mail        jobs.SMTPOptions // without a URL mails are only logged
+	baseURL     string
+	attachments string
+	work        *jobs.Work
+}
+
+// join adds a handler. All of a configuration must want the same mails and the
+// same place of attachments; one without mail leaves it to the others.
+func (w *worker) join(c *claim) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range w.claims {
+		switch {
+		case other.app != c.app:
+		case other.attachments != c.attachments:
+			return errors.New("attachments: another board on the same database has another place for them; give both the same")
+		case other.mail.URL != "" && c.mail.URL != "" && (other.mail != c.mail || other.baseURL != c.baseURL):
+			return errors.New("mail: another board on the same database has another mail or base_url; leave mail to one of them")
+		}
+	}
+	w.claims = append(w.claims, c)
+	if w.cancel == nil {
+		var ctx context.Context
+		ctx, w.cancel = context.WithCancel(context.Background())
+		w.ended = make(chan struct{})
+		go func() {
+			defer close(w.ended)
+			jobs.New(jobs.Options{Current: w.current, Observe: observeJob}).Run(ctx)
+		}()
+	}
+	return nil
+}
+
+func (w *worker) leave(c *claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claims = slices.DeleteFunc(w.claims, func(other *claim) bool { return other == c })
+}
+
+// current is the work of the newest configuration that has started, as then all
+// of its handlers have joined: of the one with mail.
+func (w *worker) current() *jobs.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var best *claim
+	for _, c := range slices.Backward(w.claims) {
+		switch {
+		case best == nil && c.started():
+			best = c
+		case best != nil && best.mail.URL == "" && c.app == best.app && c.mail.URL != "":
+			best = c
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.work
+}
+
+// close ends the work, before the database is closed.
+func (w *worker) close() {
+	w.mu.Lock()
+	cancel := w.cancel
+	w.mu.Unlock()
+	if cancel == nil {
+		return
+	}
+	cancel()
+	<-w.ended
+}

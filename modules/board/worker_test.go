@@ -1,0 +1,68 @@
+package board
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+)
+
+// TestWorker: of all handlers on a database one is worked with: of the newest
+// configuration that has started, the one with mail.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	var w worker
+	defer w.close()
+	newClaim := func(app string, up *bool, mail, baseURL, attachments string) *claim {
+		return &claim{app: app, started: func() bool { return *up }, mail: jobs.SMTPOptions{URL: mail}, baseURL: baseURL, attachments: attachments, work: new(jobs.Work)}
+	}
+	join := func(c *claim, refused string) {
+		t.Helper()
+		if err := w.join(c); (err == nil) != (refused == "") || err != nil && !strings.HasPrefix(err.Error(), refused) {
+			t.Errorf("joining: %v, want %q", err, refused)
+		}
+	}
+	want := func(c *claim) {
+		t.Helper()
+		var work *jobs.Work
+		if c != nil {
+			work = c.work
+		}
+		if w.current() != work {
+			t.Error("another handler is worked with")
+		}
+	}
+	// Nothing has started, so that the runner has nothing to do all the time; what
+	// would be worked with is asked for between.
+	var first, second bool
+	api := newClaim("first", &first, "", "", "files")
+	pages := newClaim("first", &first, "smtp://mail", "https://a.example", "files")
+	more := newClaim("first", &first, "smtp://mail", "https://a.example", "files")
+	for _, c := range []*claim{api, pages, more} {
+		join(c, "")
+	}
+	join(newClaim("first", &first, "smtp://other", "https://a.example", "files"), "mail: ")
+	join(newClaim("first", &first, "smtp://mail", "https://b.example", "files"), "mail: ")
+	join(newClaim("first", &first, "", "https://b.example", "elsewhere"), "attachments: ")
+	want(nil)
+
+	w.close() // from here on nothing runs beside the test
+	first = true
+	want(more)
+	w.leave(more)
+	want(pages)
+
+	next := newClaim("second", &second, "", "https://b.example", "elsewhere")
+	join(next, "")
+	want(pages) // until it has started
+	second = true
+	want(next) // which wants no mails
+	nextMail := newClaim("second", &second, "smtp://other", "https://b.example", "elsewhere")
+	join(nextMail, "")
+	join(newClaim("second", &second, "", "", "elsewhere"), "")
+	want(nextMail)
+	for _, c := range []*claim{api, pages} {
+		w.leave(c)
+	}
+	want(nextMail)
+}
