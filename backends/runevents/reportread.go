@@ -10,8 +10,6 @@ import (
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 )
 
 func members(version int) int {
@@ -165,79 +163,6 @@ func (r *reader) read() error {
 	return nil
 }
 
-func (r *reader) finish() error { return r.scanner.end() }
-
-// start and since cut out the text of a value that is read in between.
-func (r *reader) start() int {
-	r.peek()
-	return r.pos
-}
-
-func (r *reader) since(begin int) []byte {
-	if r.err != nil {
-		return nil
-	}
-	return r.data[begin:r.pos]
-}
-
-// name reads a text that an index will hold.
-func (r *reader) name(what string) string {
-	text := r.text()
-	if len(text) > maxName {
-		r.fail("%s is longer than %d bytes", what, maxName)
-	}
-	return text
-}
-
-func (r *reader) nullName(what string) sql.NullString {
-	if r.null() {
-		return sql.NullString{}
-	}
-	return sql.NullString{String: r.name(what), Valid: true}
-}
-
-func (r *reader) nullText() sql.NullString {
-	if r.null() {
-		return sql.NullString{}
-	}
-	return sql.NullString{String: r.text(), Valid: true}
-}
-
-func (r *reader) nullBool() sql.NullBool {
-	if r.null() {
-		return sql.NullBool{}
-	}
-	return sql.NullBool{Bool: r.boolean(), Valid: true}
-}
-
-func (r *reader) instant() int64 {
-	text := r.bytes()
-	if r.err != nil {
-		return 0
-	}
-	ms, ok := millis(text)
-	if !ok {
-		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", short(text))
-	}
-	return ms
-}
-
-// value reads a value of a property in its canonical form.
-func (r *reader) value() sql.NullString {
-	raw := r.raw()
-	if r.err != nil {
-		return sql.NullString{}
-	}
-	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && !bytes.Contains(raw, []byte("\u2028")) && !bytes.Contains(raw, []byte("\u2029")) {
-		return sql.NullString{String: string(raw), Valid: true} // is canonical
-	}
-	text, err := query.CanonicalJSON(raw)
-	if err != nil {
-		r.fail("a value cannot be kept: %w", err)
-	}
-	return sql.NullString{String: text, Valid: true}
-}
-
 // resources reads the list of resources with their events.
 func (r *reader) resources() {
 	for r.open('['); r.element(); {
@@ -337,13 +262,6 @@ func (r *reader) keep(res resource, first int) {
 		sql.NullString{String: res.kind, Valid: true}, sql.NullString{String: res.title, Valid: true}, res.file,
 		sql.NullString{String: strconv.FormatInt(res.line.Int64, 10), Valid: res.line.Valid}, res.containingClass, res.containmentPath)
 	r.report.resources = append(r.report.resources, res)
-}
-
-func (r *reader) nullInt() sql.NullInt64 {
-	if r.null() {
-		return sql.NullInt64{}
-	}
-	return sql.NullInt64{Int64: r.integer(), Valid: true}
 }
 
 // path reads where a resource is contained, and finds the class: the innermost
@@ -504,91 +422,6 @@ func (r *reader) resourceEvent() {
 	}
 	r.report.events = append(r.report.events, e)
 	r.keep(res, first)
-}
-
-// metrics checks the metrics of a report.
-func (r *reader) metrics() {
-	for r.open('['); r.element(); {
-		r.open('{')
-		for {
-			name, ok := r.member()
-			if !ok {
-				break
-			}
-			switch string(name) {
-			case "category", "name":
-				r.bytes()
-			case "value":
-				r.peek()
-				r.number()
-			default:
-				r.fail("a metric has no member %q", short(name))
-			}
-		}
-	}
-}
-
-// logs checks the log of a report and returns it with its times in UTC.
-func (r *reader) logs() []byte {
-	out := make([]byte, 0, 4096)
-	out = append(out, '[')
-	for r.open('['); r.element(); {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, '{')
-		empty := true
-		r.open('{')
-		for {
-			name, ok := r.member()
-			if !ok {
-				break
-			}
-			if !empty {
-				out = append(out, ',')
-			}
-			empty = false
-			out = append(appendText(out, name), ':')
-			switch string(name) {
-			case "file", "level", "message", "source":
-				if r.null() {
-					out = append(out, "null"...)
-				} else {
-					out = appendText(out, r.bytes())
-				}
-			case "line":
-				if line := r.nullInt(); line.Valid {
-					out = strconv.AppendInt(out, line.Int64, 10)
-				} else {
-					out = append(out, "null"...)
-				}
-			case "tags":
-				out = r.tags(out)
-			case "time":
-				out = append(appendInstant(append(out, '"'), r.instant()), '"')
-			default:
-				r.fail("a log line has no member %q", short(name))
-			}
-		}
-		out = append(out, '}')
-	}
-	return append(out, ']')
-}
-
-func (r *reader) tags(out []byte) []byte {
-	if r.null() {
-		return append(out, "null"...)
-	}
-	out = append(out, '[')
-	comma := false
-	for r.open('['); r.element(); {
-		if comma {
-			out = append(out, ',')
-		}
-		comma = true
-		out = appendText(out, r.bytes())
-	}
-	return append(out, ']')
 }
 
 // digest is over texts that may be NULL, so that no two lists share one.

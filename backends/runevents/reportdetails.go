@@ -1,0 +1,90 @@
+package runevents
+
+import (
+	"strconv"
+)
+
+// metrics checks the metrics of a report.
+func (r *reader) metrics() {
+	for r.open('['); r.element(); {
+		r.open('{')
+		for {
+			name, ok := r.member()
+			if !ok {
+				break
+			}
+			switch string(name) {
+			case "category", "name":
+				r.bytes()
+			case "value":
+				r.peek()
+				r.number()
+			default:
+				r.fail("a metric has no member %q", short(name))
+			}
+		}
+	}
+}
+
+// logs checks the log of a report and returns it with its times in UTC.
+func (r *reader) logs() []byte {
+	out := make([]byte, 0, 4096)
+	out = append(out, '[')
+	for r.open('['); r.element(); {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, '{')
+		empty := true
+		r.open('{')
+		for {
+			name, ok := r.member()
+			if !ok {
+				break
+			}
+			if !empty {
+				out = append(out, ',')
+			}
+			empty = false
+			out = append(appendText(out, name), ':')
+			switch string(name) {
+			case "file", "level", "message", "source":
+				if r.null() {
+					out = append(out, "null"...)
+				} else {
+					out = appendText(out, r.bytes())
+				}
+			case "line":
+				if line := r.nullInt(); line.Valid {
+					out = strconv.AppendInt(out, line.Int64, 10)
+				} else {
+					out = append(out, "null"...)
+				}
+			case "tags":
+				out = r.tags(out)
+			case "time":
+				out = append(appendInstant(append(out, '"'), r.instant()), '"')
+			default:
+				r.fail("a log line has no member %q", short(name))
+			}
+		}
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}
+
+func (r *reader) tags(out []byte) []byte {
+	if r.null() {
+		return append(out, "null"...)
+	}
+	out = append(out, '[')
+	comma := false
+	for r.open('['); r.element(); {
+		if comma {
+			out = append(out, ',')
+		}
+		comma = true
+		out = appendText(out, r.bytes())
+	}
+	return append(out, ']')
+}

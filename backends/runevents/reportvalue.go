@@ -1,0 +1,88 @@
+package runevents
+
+import (
+	"bytes"
+	"database/sql"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+)
+
+func (r *reader) finish() error { return r.scanner.end() }
+
+// start and since cut out the text of a value that is read in between.
+func (r *reader) start() int {
+	r.peek()
+	return r.pos
+}
+
+func (r *reader) since(begin int) []byte {
+	if r.err != nil {
+		return nil
+	}
+	return r.data[begin:r.pos]
+}
+
+// name reads a text that an index will hold.
+func (r *reader) name(what string) string {
+	text := r.text()
+	if len(text) > maxName {
+		r.fail("%s is longer than %d bytes", what, maxName)
+	}
+	return text
+}
+
+func (r *reader) nullName(what string) sql.NullString {
+	if r.null() {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: r.name(what), Valid: true}
+}
+
+func (r *reader) nullText() sql.NullString {
+	if r.null() {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: r.text(), Valid: true}
+}
+
+func (r *reader) nullBool() sql.NullBool {
+	if r.null() {
+		return sql.NullBool{}
+	}
+	return sql.NullBool{Bool: r.boolean(), Valid: true}
+}
+
+func (r *reader) instant() int64 {
+	text := r.bytes()
+	if r.err != nil {
+		return 0
+	}
+	ms, ok := millis(text)
+	if !ok {
+		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", short(text))
+	}
+	return ms
+}
+
+// value reads a value of a property in its canonical form.
+func (r *reader) value() sql.NullString {
+	raw := r.raw()
+	if r.err != nil {
+		return sql.NullString{}
+	}
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && !bytes.Contains(raw, []byte("\u2028")) && !bytes.Contains(raw, []byte("\u2029")) {
+		return sql.NullString{String: string(raw), Valid: true} // is canonical
+	}
+	text, err := query.CanonicalJSON(raw)
+	if err != nil {
+		r.fail("a value cannot be kept: %w", err)
+	}
+	return sql.NullString{String: text, Valid: true}
+}
+
+func (r *reader) nullInt() sql.NullInt64 {
+	if r.null() {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: r.integer(), Valid: true}
+}
