@@ -10,6 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/dustin/go-humanize"
+
+	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
 // The long form of every service, as one would write it by hand.
@@ -72,8 +74,12 @@ func parseSize(h httpcaddyfile.Helper) (string, error) {
 	if !h.AllArgs(&size) {
 		return "", h.ArgErr()
 	}
-	if n, err := humanize.ParseBytes(size); err != nil || n == 0 {
+	n, err := humanize.ParseBytes(size)
+	switch {
+	case err != nil || n == 0:
 		return "", h.Errf("%s: %q is not a size such as 16MB", option, size)
+	case n > body.Max:
+		return "", h.Errf("%s: %s is more than the 32MB that the model APIs take", option, size)
 	}
 	return quote(size), nil
 }
