@@ -93,17 +93,6 @@ var (
 	}, []string{"job"})
 )
 
-func registerMetrics(ctx caddy.Context) error {
-	registry := ctx.GetMetricsRegistry()
-	for _, collector := range []prometheus.Collector{jobRuns, jobDone} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
-			return err
-		}
-	}
-	return nil
-}
-
 func observeJob(job, outcome string, done int) {
 	jobRuns.WithLabelValues(job, outcome).Inc()
 	jobDone.WithLabelValues(job).Add(float64(done))
@@ -112,7 +101,7 @@ func observeJob(job, outcome string, done int) {
 // work has the board's work done in the background while the configuration
 // lasts.
 func (h *Handler) work(ctx caddy.Context, shared *node) error {
-	if err := registerMetrics(ctx); err != nil {
+	if err := tollgate.RegisterMetrics(ctx, jobRuns, jobDone); err != nil {
 		return err
 	}
 	logger := ctx.Logger()

@@ -116,7 +116,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("default_tier: %w", err)
 		}
 	}
-	return registerMetrics(ctx)
+	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken)
 }
 
 // Validate checks the ranges of the options.

@@ -1,10 +1,8 @@
 package cascade
 
 import (
-	"errors"
 	"strconv"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
@@ -39,17 +37,6 @@ var (
 		Buckets: []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120},
 	}, []string{"provider", "tier"})
 )
-
-func registerMetrics(ctx caddy.Context) error {
-	registry := ctx.GetMetricsRegistry()
-	for _, collector := range []prometheus.Collector{requests, attempts, failovers, cooldowns, tokens, firstToken} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
-			return err
-		}
-	}
-	return nil
-}
 
 func observeAttempt(a cascade.Attempt) {
 	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()

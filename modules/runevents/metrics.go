@@ -2,12 +2,10 @@ package runevents
 
 import (
 	"cmp"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
@@ -41,17 +39,6 @@ var (
 		Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"entity"})
 )
-
-func registerMetrics(ctx caddy.Context) error {
-	registry := ctx.GetMetricsRegistry()
-	for _, collector := range []prometheus.Collector{submitted, storedReports, storedEvents, queued, queries, querySeconds} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
-			return err
-		}
-	}
-	return nil
-}
 
 func countQueued() float64 {
 	n := 0

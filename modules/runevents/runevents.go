@@ -182,8 +182,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Submit == nil {
 		h.Submit = &Access{Loopback: true}
 	}
-	if err := registerMetrics(ctx); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
+	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, queries, querySeconds); err != nil {
+		return err
 	}
 	options := runevents.Options{
 		Prefix: h.Prefix, Aliases: h.Aliases,
