@@ -1,5 +1,7 @@
 package board
 
+import "database/sql/driver"
+
 // Mask is a set of rights.
 type Mask uint64
 
@@ -61,6 +63,12 @@ const (
 		ContentApprove | ThreadLock | ThreadStick | ThreadMove | ThreadEditTitle |
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
+
+// stored is the mask as the database has it.
+func (m Mask) stored() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
+
+// Value implements driver.Valuer.
+func (m Mask) Value() (driver.Value, error) { return m.stored(), nil }
 
 // Has reports whether all of the rights are there.
 func (m Mask) Has(rights Mask) bool { return m&rights == rights }

@@ -37,7 +37,7 @@ func (sd *seeder) group(c conn, g SeedGroup) error {
 		window = *g.EditWindow
 	}
 	_, err = c.exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-		g.Name, int64(allow), int64(restrict), window, g.PostsPerDay) //nolint:gosec // 42 bits
+		g.Name, allow, restrict, window, g.PostsPerDay)
 	return err
 }
 
@@ -128,7 +128,7 @@ func (sd *seeder) override(c conn, o SeedOverride) error {
 		return err
 	}
 	_, err = c.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
-		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, int64(set), int64(unset)) //nolint:gosec // 42 bits
+		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, set, unset)
 	return err
 }
 
@@ -149,7 +149,7 @@ func (sd *seeder) moderator(c conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), int64(mask), boolean(m.Cascades)) //nolint:gosec // 42 bits
+	_, err = c.exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), mask, boolean(m.Cascades))
 	return err
 }
 

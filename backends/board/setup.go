@@ -38,7 +38,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 			{name: "moderators", kind: "staff", allow: moderatorMask},
 			{name: "administrators", kind: "staff", allow: everything},
 		} {
-			_, err := c.exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, int64(g.allow), g.editWindow) //nolint:gosec // 42 bits
+			_, err := c.exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, g.allow, g.editWindow)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,116 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Override is what a forum says of a group's rights: those of neither mask are
+// inherited.
+type Override struct{ Allow, Deny Mask }
+
+// MatrixColumn are the rights of a group in a forum.
+type MatrixColumn struct {
+	Group     GroupRow
+	Inherited Mask // from the group and the forums above
+	Override
+}
+
+// Matrix are the rights of every group in a forum.
+func (s *Service) Matrix(ctx context.Context, a *Actor, forum int64) (columns []MatrixColumn, err error) {
+	groups, err := s.Groups(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := access.forums[forum]
+	if n == nil {
+		return nil, notFound()
+	}
+	for _, g := range groups {
+		o := access.overrides[[2]int64{forum, g.ID}]
+		columns = append(columns, MatrixColumn{g, access.inherited(n.parent, g.ID, g.Allow), Override{o.set &^ o.clear, o.clear}})
+	}
+	return columns, nil
+}
+
+// inherited is the mask of a group in a forum.
+func (a *access) inherited(forum, group int64, mask Mask) Mask {
+	var line []int64
+	for id := forum; id != 0 && a.forums[id] != nil; id = a.forums[id].parent {
+		line = append(line, id)
+	}
+	for _, id := range slices.Backward(line) {
+		if o, ok := a.overrides[[2]int64{id, group}]; ok {
+			mask = (mask | o.set) &^ o.clear
+		}
+	}
+	return mask
+}
+
+// SetOverrides sets what a forum says of the rights of groups; the groups that
+// are not in by keep what they have.
+func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by map[int64]Override) error {
+	return s.administer(ctx, a, func(c conn) error {
+		if _, err := readForum(c, forum); err != nil {
+			return err
+		}
+		for group, o := range by {
+			if err := s.setOverride(c, a, forum, group, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override) error {
+	g, err := groupByID(c, group)
+	if err != nil {
+		return err
+	}
+	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
+		return invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
+	}
+	var from Override
+	err = c.row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&from.Allow, &from.Deny)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return err
+	case from == to:
+		return nil
+	case to == Override{}:
+		_, err = c.exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
+	default:
+		_, err = c.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", forum, group, to.Allow, to.Deny)
+	}
+	if err != nil {
+		return err
+	}
+	detail := []string{brief(g.Name) + ":"}
+	for _, right := range Rights() {
+		before, after := from.word(right.Mask()), to.word(right.Mask())
+		if before != after {
+			detail = append(detail, right.Name+" "+after)
+		}
+	}
+	return s.noteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+}
+
+// word is what the override says of a right.
+func (o Override) word(right Mask) string {
+	switch {
+	case o.Deny.Has(right):
+		return "denied"
+	case o.Allow.Has(right):
+		return "allowed"
+	}
+	return "inherited"
+}
