@@ -136,8 +136,10 @@ func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupS
 func (g *GroupRow) changes(to *GroupSpec) string {
 	changes := []string{brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
 	for _, v := range [][3]string{
-		{"name", g.Name, to.Name}, {"restrictions", itoa(g.Restrict.stored()), itoa(to.Restrict.stored())},
-		{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)}, {"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
+		{"name", g.Name, to.Name},
+		{"restrictions", itoa(g.Restrict.stored()), itoa(to.Restrict.stored())},
+		{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
+		{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
 	} {
 		if v[1] != v[2] {
 			changes = append(changes, v[0]+": "+brief(v[1])+" → "+brief(v[2]))
