@@ -98,6 +98,9 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // From finds the Error in err's chain.
 func From(err error) (*Error, bool) {
+	if err == nil { // as nearly always
+		return nil, false
+	}
 	var e *Error
 	ok := errors.As(err, &e)
 	return e, ok

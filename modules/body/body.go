@@ -93,12 +93,12 @@ func readSized(source io.Reader, size int64) ([]byte, error) {
 // Bodies of these sizes come from a pool: smaller ones are cheap to make, larger
 // ones are rare.
 const (
-	leaseFrom = 16 << 10
+	leaseFrom = 1 << 9
 	leaseTo   = 1 << 20
 )
 
 // bodies holds buffers by the power of two of their size.
-var bodies [8]sync.Pool
+var bodies [12]sync.Pool
 
 func readLeased(source io.Reader, size int) ([]byte, *wire.Lease, error) {
 	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1)

@@ -107,8 +107,9 @@ const (
 //
 // Times are whole seconds, rounded up; the reset is the end of the current bucket.
 // With several budgets in a chain the first two list them all, the others tell of
-// the one with least remaining, or of the one that refused. Behind api_errors
-// chat_completions or responses the answer also has x-ratelimit-limit-requests,
+// the one with least remaining, or of the one that refused. In place of the last
+// four, clients of a model API get what they read: behind api_errors
+// chat_completions or responses x-ratelimit-limit-requests,
 // x-ratelimit-remaining-requests and x-ratelimit-reset-requests (such as
 // 12.3s), behind messages anthropic-ratelimit-requests-limit, -remaining and
 // -reset (a date). A 429 has Retry-After, the smallest wait after which the same

@@ -133,10 +133,11 @@ func (h *Handler) Validate() error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
-	if client, format, ok := translate.Take(r); ok {
+	client, format, translated := translate.Take(r)
+	path := client.URL.Path
+	if translated && path == "/v1/"+string(format) {
 		return h.answer(w, client, format)
 	}
-	path := r.URL.Path
 	switch path {
 	case "/v1/chat/completions":
 		if r.Method != http.MethodPost {
@@ -392,7 +393,12 @@ func publish(r *http.Request, record *keychain.Record) {
 	if !ok {
 		return
 	}
-	served := *record
+	served := struct { // less than the record
+		provider, model      string
+		tier                 catalog.Tier
+		attempts             int
+		input, output, micro int64
+	}{record.Provider, record.Model, record.Tier, record.Attempts, record.InputTokens, record.OutputTokens, record.CostMicroUSD}
 	repl.Map(func(key string) (any, bool) {
 		name, ok := strings.CutPrefix(key, "http.cascade.")
 		if !ok {
@@ -400,24 +406,24 @@ func publish(r *http.Request, record *keychain.Record) {
 		}
 		switch name {
 		case "provider":
-			return served.Provider, true
+			return served.provider, true
 		case "model":
-			return served.Model, true
+			return served.model, true
 		case "tier":
-			if served.Tier == 0 {
+			if served.tier == 0 {
 				return "", true
 			}
-			return served.Tier.String(), true
+			return served.tier.String(), true
 		case "attempts":
-			return served.Attempts, true
+			return served.attempts, true
 		case "input_tokens":
-			return served.InputTokens, true
+			return served.input, true
 		case "output_tokens":
-			return served.OutputTokens, true
+			return served.output, true
 		case "total_tokens":
-			return served.InputTokens + served.OutputTokens, true
+			return served.input + served.output, true
 		case "cost_micro_usd":
-			return served.CostMicroUSD, true
+			return served.micro, true
 		}
 		return nil, false
 	})

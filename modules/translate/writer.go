@@ -233,7 +233,7 @@ func (w *writer) finish(err error) error {
 		}
 		return w.send()
 	case w.mode == whole:
-		answer, broken := w.pass.Whole(w.kept)
+		answer, broken := w.pass.Whole(nil, w.kept)
 		if broken != nil {
 			return statusError(upstream(broken))
 		}

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -290,11 +292,12 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.
 
 // whole passes an answer on that is not streamed.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
-	body, err := readAll(resp)
+	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	body, err := readAll((*in)[:0], resp)
 	if err != nil {
 		return r.broken(ctx, err)
 	}
-	answer, err := x.pass.Whole(body)
+	answer, err := x.pass.Whole((*out)[:0], body)
 	if err == nil && r.stream {
 		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
 	}
@@ -313,18 +316,34 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	if _, err := r.w.Write(answer); err != nil {
 		r.result.Code = "client_closed_request"
 	}
+	// Only now, and not after an error: it may show parts of the answer.
+	recycle(in, body)
+	recycle(out, answer)
 	return nil
+}
+
+// buffers pools the memory of answers on their way.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
+
+// maxRecycled is the capacity from which on memory is left to the garbage collector.
+const maxRecycled = 64 << 10
+
+func recycle(buffer *[]byte, used []byte) {
+	if cap(used) <= maxRecycled {
+		*buffer = used[:0]
+		buffers.Put(buffer)
+	}
 }
 
 var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
 
-// readAll reads a body of bounded size, without growing when its length is known.
-func readAll(resp *http.Response) ([]byte, error) {
+// readAll reads a body of bounded size, into buffer where it fits.
+func readAll(buffer []byte, resp *http.Response) ([]byte, error) {
 	if n := resp.ContentLength; n >= 0 {
 		if n > maxReply {
 			return nil, errTooLarge
 		}
-		body := make([]byte, n)
+		body := slices.Grow(buffer, int(n))[:n]
 		_, err := io.ReadFull(resp.Body, body)
 		return body, err
 	}

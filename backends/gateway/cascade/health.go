@@ -73,14 +73,13 @@ func NewHealth(now func() time.Time) *Health {
 func (h *Health) blocked(provider, key, model string) (until time.Time, status Status) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if len(h.states) == 0 {
-		return time.Time{}, ""
-	}
-	now := h.now()
 	for _, s := range [...]scope{{provider, key, ""}, {provider, key, model}} {
-		if state := h.states[s]; state != nil && state.Until.After(now) && state.Until.After(until) {
+		if state := h.states[s]; state != nil && state.Until.After(until) {
 			until, status = state.Until, state.Status
 		}
+	}
+	if until.IsZero() || !until.After(h.now()) {
+		return time.Time{}, ""
 	}
 	return until, status
 }
@@ -89,11 +88,8 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 func (h *Health) failing(provider string) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if len(h.states) == 0 {
-		return false
-	}
 	state := h.states[scope{provider: provider}]
-	return state != nil && state.Until.After(h.now())
+	return state != nil && !state.Until.IsZero() && state.Until.After(h.now())
 }
 
 // update changes the state of a scope, making it when there is none yet. It

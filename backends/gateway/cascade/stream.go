@@ -32,9 +32,6 @@ const maxUncommitted = 1 << 20
 
 var errNoContent = errors.New("the upstream sent much and no content")
 
-// out pools the buffers in which events are gathered.
-var out = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
-
 // relay passes a stream on, event by event.
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, idle time.Duration,
@@ -77,7 +74,7 @@ func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ err
 		return progress, nil
 	}
 	if s.pending == nil {
-		s.pending = *out.Get().(*[]byte)
+		s.pending = *buffers.Get().(*[]byte)
 	}
 	switch {
 	case err != nil && errors.Is(err, io.EOF):
@@ -218,10 +215,7 @@ func (s *relay) flush() error {
 // recycle gives the buffer of the gathered events back: a silent stream needs
 // none.
 func (s *relay) recycle() {
-	if cap(s.pending) <= 2*maxPending {
-		b := s.pending[:0]
-		out.Put(&b)
-	}
+	recycle(new([]byte), s.pending)
 	s.pending = nil
 }
 

@@ -58,8 +58,10 @@ type NewKey struct {
 }
 
 func hashKey(key string) string {
+	var text [2 * sha256.Size]byte
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 func (s *Service) newKey(userID string, primary bool, options KeyOptions) (GatewayKey, string) {

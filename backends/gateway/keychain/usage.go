@@ -45,6 +45,7 @@ const (
 	batchRows  = 500     // a full batch is written without waiting for the interval
 	insertRows = 50      // rows of one statement
 	maxPending = 200_000 // records kept while the database is down, about 60 MB
+	mostSpare  = 10 * batchRows
 )
 
 // UsageLog writes records in batches behind the requests' backs.
@@ -52,8 +53,11 @@ type UsageLog struct {
 	service *Service
 	logger  *zap.Logger
 	mu      sync.Mutex
-	pending []Record
-	written int64 // records that were in pending
+	pending []Record // that no batch has been made of
+	taken   []Record // of which batches are being made; older than pending
+	memory  []Record // taken as it was at first
+	spare   []Record // memory for pending once it is taken
+	written int64    // records that were in taken
 	dropped int64
 	wake    chan struct{}
 	stop    chan struct{}
@@ -76,13 +80,14 @@ func NewUsageLog(s *Service, logger *zap.Logger) *UsageLog {
 // in memory; beyond a bound the newest are dropped, which is logged.
 func (l *UsageLog) Add(r Record) {
 	l.mu.Lock()
-	if len(l.pending) >= maxPending {
+	waiting := len(l.taken) + len(l.pending)
+	if waiting >= maxPending {
 		l.dropped++
 		l.mu.Unlock()
 		return
 	}
 	l.pending = append(l.pending, r)
-	waiting := len(l.pending)
+	waiting++
 	number := l.written + int64(waiting)
 	l.mu.Unlock()
 	l.service.spending.note(&r, number)
@@ -98,7 +103,7 @@ func (l *UsageLog) Add(r Record) {
 func (l *UsageLog) Pending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.pending)
+	return len(l.taken) + len(l.pending)
 }
 
 func (l *UsageLog) run() {
@@ -131,7 +136,7 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
 	l.mu.Lock()
-	left, dropped := len(l.pending), l.dropped
+	left, dropped := len(l.taken)+len(l.pending), l.dropped
 	l.dropped = 0
 	l.mu.Unlock()
 	if dropped > 0 {
@@ -139,25 +144,42 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 	}
 	used := l.service.used.take(l.service.now())
 	for left > 0 || len(used) > 0 {
-		n := min(left, batchRows)
-		l.mu.Lock()
-		batch := l.pending[:n:n] // it stays in pending until it is written
-		last := l.written + int64(n)
-		l.mu.Unlock()
+		batch, last := l.batch(min(left, batchRows))
 		if err := l.write(ctx, batch, last, used); err != nil {
 			l.service.used.giveBack(used)
 			return err
 		}
-		l.mu.Lock()
-		clear(batch) // the texts may go
-		l.written = last
-		if l.pending = l.pending[n:]; len(l.pending) == 0 {
-			l.pending = nil
-		}
-		l.mu.Unlock()
-		left, used = left-n, nil
+		l.done(batch, last)
+		left, used = left-len(batch), nil
 	}
 	return nil
+}
+
+// batch is the oldest records, at most n, and the number of the last one. They
+// stay in taken until they are written.
+func (l *UsageLog) batch(n int) (batch []Record, last int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.taken) == 0 {
+		l.taken, l.memory, l.pending, l.spare = l.pending, l.pending, l.spare, nil
+	}
+	batch = l.taken[:min(n, len(l.taken))]
+	return batch, l.written + int64(len(batch))
+}
+
+// done takes note of a batch that is written.
+func (l *UsageLog) done(batch []Record, last int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(batch) // the texts may go
+	l.written = last
+	if l.taken = l.taken[len(batch):]; len(l.taken) > 0 {
+		return
+	}
+	if cap(l.memory) <= mostSpare { // not what the outage of a database has made large
+		l.spare = l.memory[:0]
+	}
+	l.taken, l.memory = nil, nil
 }
 
 // write writes a batch, whose last record has the number last, and its sums.

@@ -95,7 +95,7 @@ func TestUsageBatches(t *testing.T) {
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if log.Pending() != 0 || log.pending != nil {
+		if log.Pending() != 0 || log.taken != nil || log.pending != nil {
 			t.Errorf("%d pending", log.Pending())
 		}
 		next, before := many-1, int64(0)

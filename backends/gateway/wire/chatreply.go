@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -50,6 +51,7 @@ type chatForm struct {
 	tools          []choiceTools // by the index of the choice
 	open, finished choiceSet
 	edits          Edits
+	space          [6]Edit // edits' first home, saves allocations
 }
 
 // maxChoices, maxTools and maxID (in bytes) bound what an upstream can make
@@ -93,6 +95,9 @@ func (s *seen) onlyText() bool {
 // scan reads one body and fills edits.
 func (f *chatForm) scan(body []byte) (seen, error) {
 	var got seen
+	if f.edits == nil {
+		f.edits = f.space[:0]
+	}
 	f.edits = f.edits[:0]
 	s := NewScanner(body)
 	if s.Kind() != Object {
@@ -413,34 +418,36 @@ func (f *chatForm) scanParts(s *Scanner, got *seen) error {
 	})
 }
 
-// ChatReply is a whole chat completion, checked and repaired.
+// ChatReply is what a whole chat completion told.
 type ChatReply struct {
-	// Body is what the client gets.
-	Body []byte
 	// Finish is the finish_reason.
 	Finish    string
 	Usage     Usage
 	TextBytes int64
 }
 
-// ReadChatReply checks an upstream's answer to a request that did not stream.
+var forms = sync.Pool{New: func() any { return new(chatForm) }}
+
+// ReadChatReply checks an upstream's answer to a request that did not stream,
+// and appends it to dst as the client gets it, repaired.
 // Errors: *UpstreamError for an answer that is an error, ErrNoChoices,
 // or one that wraps ErrBroken.
-func ReadChatReply(body []byte, asked string) (*ChatReply, error) {
-	f := chatForm{object: "chat.completion", delta: "message", model: string(AppendQuoted(nil, asked))}
+func ReadChatReply(dst, body []byte, asked string) ([]byte, ChatReply, error) {
+	f := forms.Get().(*chatForm)
+	defer forms.Put(f)
+	*f = chatForm{object: "chat.completion", delta: "message", model: string(AppendQuoted(nil, asked))}
 	got, err := f.scan(body)
 	switch {
 	case err != nil:
-		return nil, err
 	case got.failure != nil:
-		return nil, ParseUpstreamError(200, got.failure)
+		err = ParseUpstreamError(200, got.failure)
 	case f.Finish == "error":
-		return nil, &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
+		err = &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
 	case !got.proof:
-		return nil, ErrNoChoices
+		err = ErrNoChoices
 	}
-	return &ChatReply{
-		Body:   f.edits.Apply(make([]byte, 0, len(body)+128), body),
-		Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes,
-	}, nil
+	if err != nil {
+		return nil, ChatReply{}, err
+	}
+	return f.edits.Apply(dst, body), ChatReply{Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -42,14 +43,13 @@ const (
 	TraitRemoteImage
 )
 
-// Field is a top-level member of a request body.
-type Field struct {
-	Name   []byte
-	Key    int // offset of the key's opening quote
+// field is a top-level member of a request body.
+type field struct {
+	name   []byte
+	key    int // offset of the key's opening quote
 	keyEnd int // offset behind its closing quote
-	Value  int // offset of the value
-	End    int // offset behind the value
-	Kind   Kind
+	value  int // offset of the value
+	end    int // offset behind the value
 }
 
 // ChatRequest is a chat-completions request (API reference "Create chat
@@ -73,12 +73,12 @@ type ChatRequest struct {
 	// Lease holds Body's memory; nil: the garbage collector does.
 	Lease *Lease
 
-	fields     []Field
-	space      [24]Field // fields' first home, saves an allocation
-	developers []span    // role values that are "developer", quotes included
-	usage      span      // the value of stream_options.include_usage; empty: not given
-	options    bool      // stream_options has members
-	limit      int       // the field that MaxTokens is from, when it is not 0
+	fields     []field
+	home       *[]field // fields' memory, from a pool
+	developers []span   // role values that are "developer", quotes included
+	usage      span     // the value of stream_options.include_usage; empty: not given
+	options    bool     // stream_options has members
+	limit      int      // the field that MaxTokens is from, when it is not 0
 }
 
 // maxFields bounds the search for duplicates.
@@ -94,8 +94,8 @@ func invalid(param, format string, args ...any) error {
 // are kept for the upstream to judge; a name given twice is refused, since two
 // readers could take different ones.
 func ParseChat(body []byte) (*ChatRequest, error) {
-	r := &ChatRequest{Body: body}
-	r.fields = r.space[:0]
+	r := &ChatRequest{Body: body, home: fieldLists.Get().(*[]field)}
+	r.fields = (*r.home)[:0]
 	s := NewScanner(body)
 	if s.Kind() != Object {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", bodyKind(&s, body))
@@ -106,39 +106,40 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 			return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", maxFields)
 		}
 		for _, f := range r.fields {
-			if string(f.Name) == string(key) {
+			if string(f.name) == string(key) {
 				return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 			}
 		}
-		f := Field{Name: key, Kind: s.Kind(), Value: s.Offset()}
+		kind := s.Kind() // first: it passes white space
+		f := field{name: key, value: s.Offset()}
 		var err error
 		switch string(key) {
 		case "model":
 			sawModel = true
-			err = r.model(&s, f.Kind)
+			err = r.model(&s, kind)
 		case "messages":
 			sawMessages = true
-			err = r.messages(&s, f.Kind)
+			err = r.messages(&s, kind)
 		case "stream":
-			r.Stream, err = boolean(&s, "stream", f.Kind)
+			r.Stream, err = boolean(&s, "stream", kind)
 		case "stream_options":
-			err = r.streamOptions(&s, f.Kind)
+			err = r.streamOptions(&s, kind)
 		case "max_tokens", "max_completion_tokens":
-			err = r.maxTokens(&s, string(key), f.Kind)
+			err = r.maxTokens(&s, string(key), kind)
 		case "n":
-			err = r.choices(&s, f.Kind)
+			err = r.choices(&s, kind)
 		case "reasoning_effort":
-			err = r.effort(&s, f.Kind)
+			err = r.effort(&s, kind)
 		case "tools":
-			err = r.tools(&s, f.Kind)
+			err = r.tools(&s, kind)
 		case "tool_choice":
-			err = r.toolChoice(&s, f.Kind)
+			err = r.toolChoice(&s, kind)
 		case "response_format":
-			err = r.responseFormat(&s, f.Kind)
+			err = r.responseFormat(&s, kind)
 		default:
 			err = s.Skip()
 		}
-		f.End = s.Offset()
+		f.end = s.Offset()
 		r.fields = append(r.fields, f)
 		return err
 	})
@@ -162,10 +163,18 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 // Release gives the body's memory back; what routing knows of it stays. It may
 // be called again, but neither Shape nor Sends may be after it.
 func (r *ChatRequest) Release() {
+	if r.home == nil {
+		return
+	}
+	clear(r.fields) // their names are in Body
+	*r.home = r.fields[:0]
+	fieldLists.Put(r.home)
 	lease := r.Lease
-	r.Body, r.fields, r.Lease = nil, nil, nil
+	r.Body, r.fields, r.home, r.Lease = nil, nil, nil, nil
 	lease.Give()
 }
+
+var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
 // keys finds the offsets of each field's key, which the scanner has passed:
 // between two fields there is nothing but white space and a comma.
@@ -176,14 +185,14 @@ func (r *ChatRequest) keys() {
 		for r.Body[at] != '"' {
 			at++
 		}
-		f.Key = at
+		f.key = at
 		for at++; r.Body[at] != '"'; at++ {
 			if r.Body[at] == '\\' {
 				at++
 			}
 		}
 		f.keyEnd = at + 1
-		at = f.End
+		at = f.end
 	}
 }
 

@@ -244,10 +244,10 @@ func FuzzParseChat(f *testing.F) {
 		if json.Unmarshal(members["model"], &model) != nil || model != r.Model || len(members) != len(r.fields) {
 			t.Fatalf("%q: model %q, %d of %d fields", body, r.Model, len(r.fields), len(members))
 		}
-		for _, field := range r.fields {
+		for _, f := range r.fields {
 			var name string
-			if json.Unmarshal(body[field.Key:field.keyEnd], &name) != nil || name != string(field.Name) || string(members[name]) != string(body[field.Value:field.End]) {
-				t.Fatalf("%q: field %q is %q: %q", body, field.Name, body[field.Key:field.keyEnd], body[field.Value:field.End])
+			if json.Unmarshal(body[f.key:f.keyEnd], &name) != nil || name != string(f.name) || string(members[name]) != string(body[f.value:f.end]) {
+				t.Fatalf("%q: field %q is %q: %q", body, f.name, body[f.key:f.keyEnd], body[f.value:f.end])
 			}
 		}
 	})

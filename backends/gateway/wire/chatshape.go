@@ -31,10 +31,10 @@ func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
 		return out.end(0)
 	}
 	limitSent, usageSent, previous, first := false, false, true, true
-	out.keep(0, r.fields[0].Key)
+	out.keep(0, r.fields[0].key)
 	for i := range r.fields {
 		f := &r.fields[i]
-		name := string(f.Name)
+		name := string(f.name)
 		rename := shape.Rename[name]
 		drop := slices.Contains(shape.Drop, name)
 		switch name {
@@ -61,16 +61,16 @@ func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
 		}
 		switch {
 		case i > 0 && previous:
-			out.keep(r.fields[i-1].End, f.Key)
+			out.keep(r.fields[i-1].end, f.key)
 		case !first:
 			out.insert(",")
 		}
 		previous, first = true, false
 		if rename != "" && rename != name {
 			out.insertQuoted(rename)
-			out.keep(f.keyEnd, f.Value)
+			out.keep(f.keyEnd, f.value)
 		} else {
-			out.keep(f.Key, f.Value)
+			out.keep(f.key, f.value)
 		}
 		r.shapeValue(out, f, name, shape)
 	}
@@ -80,48 +80,48 @@ func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
 		}
 		out.insert(`"stream_options":` + usageOptions)
 	}
-	return out.end(r.fields[len(r.fields)-1].End)
+	return out.end(r.fields[len(r.fields)-1].end)
 }
 
 // usageOptions are the stream_options of a client that gave none.
 const usageOptions = `{"include_usage":true}`
 
 func (r *ChatRequest) has(name string) bool {
-	return slices.ContainsFunc(r.fields, func(f Field) bool { return string(f.Name) == name })
+	return slices.ContainsFunc(r.fields, func(f field) bool { return string(f.name) == name })
 }
 
-func (r *ChatRequest) shapeValue(out *Shaped, f *Field, name string, shape *ChatShape) {
+func (r *ChatRequest) shapeValue(out *Shaped, f *field, name string, shape *ChatShape) {
 	switch {
 	case name == "model" && shape.Model != r.Model:
 		out.insertQuoted(shape.Model)
 	case name == "tool_choice" && r.ToolChoiceRequired && shape.ToolChoiceRequired != "":
 		out.insertQuoted(shape.ToolChoiceRequired)
 	case name == "messages" && !shape.Developer:
-		from := f.Value
+		from := f.value
 		for _, role := range r.developers {
 			out.keep(from, role.from)
 			out.insert(`"system"`)
 			from = role.to
 		}
-		out.keep(from, f.End)
+		out.keep(from, f.end)
 	case name == "stream_options" && r.Stream && shape.StreamUsage && !r.IncludeUsage:
 		r.askUsage(out, f)
 	default:
-		out.keep(f.Value, f.End)
+		out.keep(f.value, f.end)
 	}
 }
 
 // askUsage writes the client's stream_options with include_usage switched on.
-func (r *ChatRequest) askUsage(out *Shaped, f *Field) {
+func (r *ChatRequest) askUsage(out *Shaped, f *field) {
 	switch {
 	case !r.usage.empty():
-		out.keep(f.Value, r.usage.from)
+		out.keep(f.value, r.usage.from)
 		out.insert("true")
-		out.keep(r.usage.to, f.End)
+		out.keep(r.usage.to, f.end)
 	case r.options:
-		out.keep(f.Value, f.Value+1)
+		out.keep(f.value, f.value+1)
 		out.insert(`"include_usage":true,`)
-		out.keep(f.Value+1, f.End)
+		out.keep(f.value+1, f.end)
 	default: // null or {}
 		out.insert(usageOptions)
 	}
@@ -133,7 +133,7 @@ func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
 		return true
 	}
 	for i := range r.fields {
-		own := string(r.fields[i].Name)
+		own := string(r.fields[i].name)
 		if slices.Contains(shape.Drop, own) {
 			continue
 		}

@@ -308,12 +308,12 @@ func TestReadChatReplyGolden(t *testing.T) {
 	for _, g := range goldens(t, "reply") {
 		t.Run(strings.TrimSuffix(filepath.Base(g.path), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			reply, err := ReadChatReply([]byte(g.in), `asked/"model"`)
+			body, reply, err := ReadChatReply(nil, []byte(g.in), `asked/"model"`)
 			end := "error: " + errorName(err) + "\n"
 			out := ""
 			if err == nil {
 				end += fmt.Sprintf("finish: %q\nusage: %s\ntext: %d bytes\n", reply.Finish, reply.Usage.text(), reply.TextBytes)
-				out = steadyReply(t, string(reply.Body))
+				out = steadyReply(t, string(body))
 			}
 			g.check(t, out, end)
 		})
@@ -385,7 +385,7 @@ func FuzzReadChatReply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := slices.Clone(in)
-		reply, err := ReadChatReply(in, "m\"")
+		body, _, err := ReadChatReply(nil, in, "m\"")
 		if string(before) != string(in) {
 			t.Fatalf("the upstream's body was changed: %q", before)
 		}
@@ -396,8 +396,8 @@ func FuzzReadChatReply(f *testing.F) {
 			t.Fatalf("%q: unknown error %v", in, err)
 		}
 		var got map[string]json.RawMessage
-		if json.Unmarshal(reply.Body, &got) != nil || string(got["model"]) != `"m\""` {
-			t.Fatalf("%q became %q", in, reply.Body)
+		if json.Unmarshal(body, &got) != nil || string(got["model"]) != `"m\""` {
+			t.Fatalf("%q became %q", in, body)
 		}
 	})
 }

@@ -374,7 +374,7 @@ func randomShape(rng *rand.Rand, r *ChatRequest) *ChatShape {
 	}
 	targets := []string{"renamed_1", "renamed_2", "random_seed", "t\"ü"}
 	for _, f := range r.fields {
-		name := string(f.Name)
+		name := string(f.name)
 		switch name {
 		case "model", "messages", "stream", "max_tokens", "max_completion_tokens":
 			continue

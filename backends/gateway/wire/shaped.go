@@ -6,24 +6,33 @@ import (
 	"sync"
 )
 
-// Shaped is a request body as pieces of the client's body and the changes
-// between them: nothing large is copied.
+// Shaped is a request body made of pieces of the client's body and the changes
+// between them. A small one is copied, of a large one only the changes are new.
 type Shaped struct {
 	body     []byte
 	lease    *Lease
-	from, to int // body[from:to] is the piece being kept
-	pieces   [][]byte
+	from, to int      // body[from:to] is the piece being kept
+	small    []byte   // the whole of a small body
+	pieces   [][]byte // of a large one
 	size     int64
-	small    []byte // the whole of a small body
 	// Dropped names the client's fields that were left out.
 	Dropped []string
 }
 
-// smallBody is the size up to which a body is copied into one piece.
-const smallBody = 16 << 10
+const (
+	// smallBody is the size up to which a body is copied: of a reader in memory
+	// that it knows, net/http sends head and body by one write; of any other by two.
+	smallBody = 16 << 10
+	// changesRoom is how much longer most bodies become at most.
+	changesRoom = 128
+)
 
 func newShaped(body []byte, lease *Lease) *Shaped {
-	return &Shaped{body: body, lease: lease, pieces: make([][]byte, 0, 8)}
+	b := &Shaped{body: body, lease: lease}
+	if len(body) <= smallBody {
+		b.small = make([]byte, 0, len(body)+changesRoom)
+	}
+	return b
 }
 
 // Len is the number of bytes of the body.
@@ -31,15 +40,7 @@ func (b *Shaped) Len() int64 { return b.size }
 
 // Reader returns a new reader of the body from its start. It must be closed.
 func (b *Shaped) Reader() io.ReadCloser {
-	if b.size <= smallBody {
-		// Of a reader in memory that it knows, net/http sends head and body by one
-		// write; of any other by two.
-		if b.small == nil {
-			b.small = make([]byte, 0, b.size)
-			for _, piece := range b.pieces {
-				b.small = append(b.small, piece...)
-			}
-		}
+	if b.small != nil {
 		return io.NopCloser(bytes.NewReader(b.small))
 	}
 	b.lease.take()
@@ -55,19 +56,26 @@ func (b *Shaped) keep(from, to int) {
 	b.to = to
 }
 
-func (b *Shaped) insert(text string)       { b.add([]byte(text)) }
-func (b *Shaped) insertQuoted(text string) { b.add(AppendQuoted(nil, text)) }
-
-func (b *Shaped) add(piece []byte) {
+func (b *Shaped) insert(text string) {
 	b.flush()
-	b.pieces = append(b.pieces, piece)
-	b.size += int64(len(piece))
+	if b.small != nil {
+		b.small = append(b.small, text...)
+	} else {
+		b.pieces = append(b.pieces, []byte(text))
+	}
+	b.size += int64(len(text))
 }
 
+func (b *Shaped) insertQuoted(text string) { b.insert(string(AppendQuoted(nil, text))) }
+
 func (b *Shaped) flush() {
-	if b.to > b.from {
-		b.pieces = append(b.pieces, b.body[b.from:b.to])
-		b.size += int64(b.to - b.from)
+	if piece := b.body[b.from:max(b.from, b.to)]; len(piece) > 0 {
+		if b.small != nil {
+			b.small = append(b.small, piece...)
+		} else {
+			b.pieces = append(b.pieces, piece)
+		}
+		b.size += int64(len(piece))
 	}
 	b.from = b.to
 }

@@ -8,27 +8,33 @@ import (
 // NewPass passes chat answers on to a chat client that asked for a model by the
 // name asked; see wire.ChatStream. includeUsage: the client wants the usage chunk.
 func NewPass(asked string, includeUsage bool) hub.Pass {
-	return &pass{asked: asked, stream: wire.NewChatStream(asked, includeUsage)}
+	return &pass{asked: asked, includeUsage: includeUsage}
 }
 
 type pass struct {
-	asked  string
-	stream *wire.ChatStream
-	whole  *wire.ChatReply
+	asked        string
+	includeUsage bool
+	stream       *wire.ChatStream // nil before its first event
+	whole        wire.ChatReply
 }
 
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
-	return p.stream.Event(dst, data)
+	return p.opened().Event(dst, data)
 }
 
-func (p *pass) End(dst []byte) ([]byte, error) { return p.stream.End(dst) }
+func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
-func (p *pass) Whole(body []byte) ([]byte, error) {
-	var err error
-	if p.whole, err = wire.ReadChatReply(body, p.asked); err != nil {
-		return nil, err
+// opened is the stream; a whole answer needs none.
+func (p *pass) opened() *wire.ChatStream {
+	if p.stream == nil {
+		p.stream = wire.NewChatStream(p.asked, p.includeUsage)
 	}
-	return p.whole.Body, nil
+	return p.stream
+}
+
+func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
+	dst, p.whole, err = wire.ReadChatReply(dst, body, p.asked)
+	return dst, err
 }
 
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
@@ -36,14 +42,14 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst
 func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
 func (p *pass) Usage() wire.Usage {
-	if p.whole != nil {
+	if p.stream == nil {
 		return p.whole.Usage
 	}
 	return p.stream.Usage()
 }
 
 func (p *pass) TextBytes() int64 {
-	if p.whole != nil {
+	if p.stream == nil {
 		return p.whole.TextBytes
 	}
 	return p.stream.TextBytes()

@@ -74,7 +74,7 @@ func TestPassEnds(t *testing.T) {
 func TestPassWhole(t *testing.T) {
 	t.Parallel()
 	p := NewPass("asked", false)
-	got, err := p.Whole([]byte(passWhole))
+	got, err := p.Whole(nil, []byte(passWhole))
 	if err != nil || string(got) != strings.Replace(passWhole, "theirs", "asked", 1) {
 		t.Errorf("%s, error %v", got, err)
 	}
@@ -97,7 +97,7 @@ func TestPassErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, _, inStream := NewPass("asked", false).Event(nil, nil, []byte(test.data))
-			_, atOnce := NewPass("asked", false).Whole([]byte(test.data))
+			_, atOnce := NewPass("asked", false).Whole(nil, []byte(test.data))
 			if len(out) > 0 {
 				t.Errorf("wrote %s", out)
 			}

@@ -177,8 +177,9 @@ type Pass interface {
 	// End is the end of the upstream's body: it appends what is missing to a
 	// complete answer, or fails.
 	End(dst []byte) ([]byte, error)
-	// Whole makes the client's body of an answer that is not streamed.
-	Whole(body []byte) ([]byte, error)
+	// Whole appends the client's body of an answer that is not streamed to dst,
+	// which is nil after an error.
+	Whole(dst, body []byte) ([]byte, error)
 	// Fail and KeepAlive are those of Writer.
 	Fail(dst []byte, f Failure) []byte
 	KeepAlive(dst []byte) []byte

@@ -350,7 +350,7 @@ func TestGoldenWholeErrors(t *testing.T) {
 			t.Parallel()
 			golden := readCase(t, "testdata/golden/01-plain-text")
 			for f, r := range golden.requests {
-				out, err := newPass(r, "", sealReadably).Whole(mustRead(t, dir, c.file))
+				out, err := newPass(r, "", sealReadably).Whole(nil, mustRead(t, dir, c.file))
 				if err == nil {
 					t.Errorf("%s: got %s", f, out)
 					continue

@@ -34,13 +34,17 @@ func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Prog
 	return dst, wire.Progress{Proof: step.Proof, Done: step.Done}, nil
 }
 
-func (t *translation) Whole(body []byte) ([]byte, error) {
+func (t *translation) Whole(dst, body []byte) ([]byte, error) {
 	deltas, err := t.from.Whole(body)
 	if err != nil {
 		return nil, err
 	}
 	t.count(deltas)
-	return t.to.Whole(deltas)
+	answer, err := t.to.Whole(deltas)
+	if len(dst) == 0 || err != nil {
+		return answer, err
+	}
+	return append(dst, answer...), nil
 }
 
 func (t *translation) count(deltas []Delta) {

@@ -85,12 +85,12 @@ func (p *pass) End(dst []byte) ([]byte, error) {
 }
 
 // Whole implements hub.Pass.
-func (p *pass) Whole(body []byte) ([]byte, error) {
+func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	err := p.answer.readWhole(body, func(b *upstreamBlock) { p.bytes += b.size() + int64(len(b.input)) })
 	if err != nil {
 		return nil, err
 	}
-	return p.rename(make([]byte, 0, len(body)+len(p.model)), body), nil
+	return p.rename(dst, body), nil
 }
 
 // Fail implements hub.Pass.

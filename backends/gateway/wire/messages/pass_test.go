@@ -79,7 +79,7 @@ func TestPassWhole(t *testing.T) {
 	t.Parallel()
 	body := `{ "model": "up", "id":"msg_1","type":"message","content":[{"type":"text","text":"abc"},{"type":"tool_use","id":"a","name":"f","input":{"model":1}}],"stop_reason":"end_turn","usage":{"input_tokens":2,"output_tokens":1},"new":[1]}`
 	p := NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
-	out, err := p.Whole([]byte(body))
+	out, err := p.Whole(nil, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPassWhole(t *testing.T) {
 	if p.Usage().Prompt != 2 || p.TextBytes() != int64(len(`abc{"model":1}`)) {
 		t.Errorf("usage %+v, %d bytes", p.Usage(), p.TextBytes())
 	}
-	_, err = NewPass(&hub.Request{}, hub.Reply{}).Whole([]byte(`{"type":"error","error":{"type":"api_error","message":"x"}}`))
+	_, err = NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(`{"type":"error","error":{"type":"api_error","message":"x"}}`))
 	if got := upstreamErrorName(err); got != "upstream api_error/: x" {
 		t.Errorf("error %s", got)
 	}
@@ -141,7 +141,7 @@ func FuzzPass(f *testing.F) {
 				break
 			}
 		}
-		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(data); err == nil && !json.Valid(out) {
+		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
 			t.Fatalf("no JSON: %s", out)
 		}
 	})

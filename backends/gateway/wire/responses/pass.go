@@ -105,7 +105,7 @@ func (p *pass) End(dst []byte) ([]byte, error) {
 }
 
 // Whole implements hub.Pass.
-func (p *pass) Whole(body []byte) ([]byte, error) {
+func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	if err := p.answer.readWhole(body); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *pass) Whole(body []byte) ([]byte, error) {
 		upstreamParts(item.summary, count)
 		return err
 	})
-	return p.rename(make([]byte, 0, len(body)+len(p.model)), body), nil
+	return p.rename(dst, body), nil
 }
 
 // Fail implements hub.Pass. Of the output the response repeats the items that are

@@ -80,7 +80,7 @@ func TestPassWhole(t *testing.T) {
 	t.Parallel()
 	body := `{ "model": "up", "id":"resp_1","status":"completed","output":[{"type":"message","model":"x","content":[{"type":"output_text","text":"abc"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}],"usage":{"input_tokens":2,"output_tokens":1},"new":[1]}`
 	p := NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
-	out, err := p.Whole([]byte(body))
+	out, err := p.Whole(nil, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPassWhole(t *testing.T) {
 		`{"id":"resp_1","output":[ ]}`:                                      "no choices",
 		`{"id":"resp_1","status":"completed","output":[]}`:                  "none",
 	} {
-		_, err := NewPass(&hub.Request{}, hub.Reply{}).Whole([]byte(body))
+		_, err := NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(body))
 		if got := upstreamErrorName(err); got != want {
 			t.Errorf("%s: error %s, want %s", body, got, want)
 		}
@@ -161,7 +161,7 @@ func FuzzPass(f *testing.F) {
 				break
 			}
 		}
-		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(data); err == nil && !json.Valid(out) {
+		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
 			t.Fatalf("no JSON: %s", out)
 		}
 	})
