@@ -13,17 +13,19 @@ var dashboardFiles embed.FS
 
 // dashboard is the pages in which people look at run events. They are a client
 // like any other: whatever they show comes from the query API.
-var dashboard = webassets.New(webassets.Policy()).Load(dashboardFiles, "web/dashboard")
+var dashboard = webassets.New(webassets.Policy()).Load(dashboardFiles, "web/dashboard").Console(webassets.Page{
+	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
+})
 
 // page is the document; its files lie below dashboard/. Both hold no data and
 // are public: a browser cannot send a token with them.
 func (*endpoint) page(w http.ResponseWriter, r *http.Request) {
-	dashboard.Serve(w, r, "index.html")
+	dashboard.Serve(w, r, webassets.Document)
 }
 
 func (*endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
-	if !dashboard.Has(name) {
+	if name == webassets.Document || !dashboard.Has(name) {
 		plain(w, http.StatusNotFound, "the dashboard has no such file")
 		return
 	}

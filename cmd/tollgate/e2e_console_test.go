@@ -47,39 +47,14 @@ func TestConsoleFiles(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole {\n\t\t\toidc https://id.example.com/realm console\n"+
 		"\t\t\torigins https://tokens.example.com\n\t\t\ttoken id\n\t\t}\n\t}\n")
-	page := get(t, client, g.base+"/console/", "")
-	policy := page.header.Get("Content-Security-Policy")
-	for _, part := range []string{
-		"default-src 'none';", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none';", "base-uri 'none';", "form-action 'none';",
-		"connect-src 'self' https://id.example.com https://tokens.example.com;",
-	} {
-		if !strings.Contains(policy, part) {
-			t.Errorf("the policy lacks %s: %s", part, policy)
-		}
-	}
-	tag := page.header.Get("ETag")
-	if page.status != http.StatusOK || tag == "" || page.header.Get("X-Content-Type-Options") != "nosniff" ||
-		page.header.Get("Referrer-Policy") != "no-referrer" || page.header.Get("Cache-Control") != "no-cache" {
-		t.Errorf("status %d, headers %v", page.status, page.header)
-	}
-	if strings.Contains(page.body, "<style") || strings.Contains(page.body, "style=") || strings.Contains(page.body, "onclick") {
-		t.Errorf("something inline in %s", page.body)
-	}
-	if a := get(t, client, g.base+"/console/", "", "If-None-Match", tag); a.status != http.StatusNotModified || a.body != "" {
-		t.Errorf("unchanged: status %d, %q", a.status, a.body)
-	}
-	if a := get(t, client, g.base+"/console/callback", ""); a.status != http.StatusOK || a.body != page.body {
+	page := checkConsole(t, g.base+"/console/", "", "connect-src 'self' https://id.example.com https://tokens.example.com;")
+	if a := get(t, client, g.base+"/console/callback", ""); a.status != http.StatusOK || a.body != page {
 		t.Errorf("callback: status %d", a.status)
 	}
 	if a := get(t, client, g.base+"/console/settings.json", ""); a.body != `{"oidc":{"issuer":"https://id.example.com/realm","client_id":"console","scopes":["openid","profile","email"],"token":"id"}}` {
 		t.Errorf("settings: %s", a.body)
 	}
-	for path, kind := range map[string]string{"app.js": "text/javascript; charset=utf-8", "console.css": "text/css; charset=utf-8", "favicon.svg": "image/svg+xml"} {
-		if a := get(t, client, g.base+"/console/"+path, ""); a.status != http.StatusOK || a.header.Get("Content-Type") != kind {
-			t.Errorf("%s: status %d, %s", path, a.status, a.header.Get("Content-Type"))
-		}
-	}
-	for _, path := range []string{"index.html", "nothing", "pages/", "pages/..%2fapp.js", "../console.go"} {
+	for _, path := range []string{"index.html", "nothing", "pages/", "pages/..%2fapp.js", "parts/", "../console.go"} {
 		if a := get(t, client, g.base+"/console/"+path, ""); a.status != http.StatusNotFound || !strings.Contains(a.body, `"code":"not_found"`) {
 			t.Errorf("%s: status %d, %s", path, a.status, a.body)
 		}
@@ -96,6 +71,44 @@ func TestConsoleFiles(t *testing.T) {
 	if a := get(t, client, off.base+"/console/", ""); a.status != http.StatusNotFound {
 		t.Errorf("off: status %d", a.status)
 	}
+}
+
+// checkConsole checks the document of a console, with what its policy must say of
+// requests, and the files below root, which is relative to it. It returns the text
+// of the document.
+func checkConsole(t *testing.T, document, root, connect string) string {
+	t.Helper()
+	page := get(t, client, document, "")
+	policy := page.header.Get("Content-Security-Policy")
+	for _, part := range []string{
+		"default-src 'none';", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none';", "base-uri 'none';", "form-action 'none';",
+		"require-trusted-types-for 'script'; trusted-types 'none'", connect,
+	} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy lacks %s: %s", part, policy)
+		}
+	}
+	tag := page.header.Get("ETag")
+	if page.status != http.StatusOK || tag == "" || page.header.Get("X-Content-Type-Options") != "nosniff" ||
+		page.header.Get("Referrer-Policy") != "no-referrer" || page.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("status %d, headers %v", page.status, page.header)
+	}
+	if strings.Contains(page.body, "<style") || strings.Contains(page.body, "style=") || strings.Contains(page.body, "onclick") {
+		t.Errorf("something inline in %s", page.body)
+	}
+	if a := get(t, client, document, "", "If-None-Match", tag); a.status != http.StatusNotModified || a.body != "" {
+		t.Errorf("unchanged: status %d, %q", a.status, a.body)
+	}
+	for path, kind := range map[string]string{
+		"app.js": "text/javascript; charset=utf-8", "pages/overview.js": "text/javascript; charset=utf-8", "parts/dom.js": "text/javascript; charset=utf-8",
+		"app.css": "text/css; charset=utf-8", "parts/base.css": "text/css; charset=utf-8", "parts/favicon.svg": "image/svg+xml",
+	} {
+		a := get(t, client, document+root+path, "")
+		if a.status != http.StatusOK || a.header.Get("Content-Type") != kind || a.header.Get("ETag") == "" || a.header.Get("Content-Security-Policy") != policy {
+			t.Errorf("%s: status %d, %v", path, a.status, a.header)
+		}
+	}
+	return page.body
 }
 
 // browsers lets one test use a browser at a time: each takes a processor or two.

@@ -47,8 +47,8 @@ func New(policy string) *Files {
 	return &Files{policy: policy, by: make(map[string]file)}
 }
 
-// Load adds all files of a folder, by their paths in it. The folder is embedded,
-// so it panics where it cannot be read.
+// Load adds all files of a folder, by their paths in it; the folder "." is all
+// there is. It is embedded, so it panics where it cannot be read.
 func (f *Files) Load(files fs.FS, root string) *Files {
 	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -58,7 +58,7 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 		if err != nil {
 			return err
 		}
-		f.Add(name[len(root)+1:], text)
+		f.Add(strings.TrimPrefix(name, root+"/"), text)
 		return nil
 	})
 	if err != nil {

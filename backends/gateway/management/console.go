@@ -67,7 +67,9 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := webassets.New(webassets.Policy(slices.Compact(connect)...)).Load(consoleFiles, "web/console")
+	files := webassets.New(webassets.Policy(slices.Compact(connect)...)).Load(consoleFiles, "web/console").Console(webassets.Page{
+		Title: "Tollgate console", WithoutScript: "The console needs JavaScript. The command tollgate keychain and the API do without.",
+	})
 	files.Add("settings.json", settings)
 	return &Console{files}, nil
 }
@@ -133,10 +135,9 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
-	const page = "index.html"
-	known := name != page && c.files.Has(name)
+	known := name != webassets.Document && c.files.Has(name)
 	if name == "" || name == "callback" { // where the provider sends users back to
-		name, known = page, true
+		name, known = webassets.Document, true
 	}
 	if !known {
 		return apierror.New(http.StatusNotFound, "not_found", "the console has no page %q", rest.Quote(name))

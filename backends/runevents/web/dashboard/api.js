@@ -55,7 +55,7 @@ export async function ask(path, parameters, { signal, door = false } = {}) {
     }
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw Object.assign(new Error(response ? 'The answer broke off.' : 'No answer came.'), { title: 'The service cannot be reached.', advice: 'Check that it runs and that this device is connected.' });
+    throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: response ? 'The answer broke off.' : 'The service cannot be reached.' });
   }
   const error = await refusal(response);
   if ((response.status === 401 || response.status === 403) && !door) {
@@ -89,6 +89,6 @@ async function refusal(response) {
   } catch {
     // It is plain text.
   }
-  const [title, hint] = advice[response.status] ?? ['That did not work.', ''];
+  const [title, hint] = advice[response.status] ?? [];
   return Object.assign(new Error(String(message) || `${response.status} ${response.statusText}`), { status: response.status, title, advice: hint });
 }

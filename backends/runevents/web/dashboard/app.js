@@ -1,6 +1,7 @@
 // The frame of the dashboard and the way between its pages.
 import { ask, events, hasToken, setToken } from './api.js';
-import { announce, busy, errorBox, h, s, uid } from './dom.js';
+import { announce, h, logo } from './parts/dom.js';
+import { field, form, mistake } from './parts/form.js';
 import * as node from './pages/node.js';
 import * as nodes from './pages/nodes.js';
 import * as overview from './pages/overview.js';
@@ -15,12 +16,7 @@ const parents = { node: 'nodes', report: 'nodes' };
 const app = document.getElementById('app');
 let leave = null;
 
-function brand() {
-  return h('a.brand', { href: '#/' },
-    s('svg', { viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true' },
-      s('rect.mark', { width: 32, height: 32, rx: 7 }), s('path.marks', { d: 'M8 25V10M8 13l17-5M14 25v-6' })),
-    'Run events');
-}
+const brand = () => h('a.brand', { href: '#/' }, logo(), 'Run events');
 
 function frame() {
   const main = h('main', { id: 'main', tabindex: '-1' });
@@ -36,39 +32,23 @@ function frame() {
 function door(text) {
   leave?.abort();
   document.title = 'Run events';
-  const id = uid('token');
-  const input = h('input', { id, type: 'password', autocomplete: 'off', spellcheck: 'false', required: true, 'aria-describedby': `${id}-hint` });
-  const errors = h('div.errors');
-  const button = h('button.primary', { type: 'submit' }, 'Use the token');
+  const input = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
+  const hint = 'Of a user that the option "read" names. It stays in this browser tab and ends with it.';
   app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' }, brand(), h('h1', null, 'Who are you?'),
     h('p', { role: 'alert' }, 'The service answered: ', text),
-    h('form', {
-      novalidate: true,
-      onsubmit(event) {
-        event.preventDefault();
-        busy(button, async () => {
-          errors.replaceChildren();
-          const token = input.value.trim().replace(/^Bearer\s+/i, '');
-          if (!/^[\x21-\x7e]+$/.test(token)) {
-            errors.append(h('p.wrong', { role: 'alert' }, 'Paste a token: it has no spaces or special characters.'));
-            input.focus();
-            return;
-          }
-          setToken(token);
-          try {
-            await ask('query/v4/nodes', { limit: 1 }, { door: true });
-          } catch (error) {
-            setToken('');
-            errors.append(errorBox(error));
-            input.focus();
-            return;
-          }
-          start();
-        });
-      },
-    }, h('div.field', null, h('label', { for: id }, 'Bearer token'), input,
-      h('p.hint', { id: `${id}-hint` }, 'Of a user that the option "read" names. It stays in this browser tab and ends with it.')),
-    errors, h('div.buttons', null, button))));
+    form([field('Bearer token', input, { name: 'token', hint, wide: true })], [h('button.primary', { type: 'submit' }, 'Use the token')], async () => {
+      const token = input.value.trim().replace(/^Bearer\s+/i, '');
+      if (!/^[\x21-\x7e]+$/.test(token)) throw mistake('token', 'Paste a token: it has no spaces or special characters.');
+      setToken(token);
+      try {
+        await ask('query/v4/nodes', { limit: 1 }, { door: true });
+      } catch (error) {
+        setToken('');
+        input.focus();
+        throw error;
+      }
+      start();
+    })));
   input.focus();
 }
 

@@ -1,5 +1,5 @@
 // How states of runs and of events are shown.
-import { badge, code, h } from './dom.js';
+import { badge, code, h } from './parts/dom.js';
 
 const runs = { failed: ['bad', 'failed'], changed: ['good', 'changed'], unchanged: ['plain', 'unchanged'] };
 

@@ -56,7 +56,7 @@ async function send(method, url, body, signal, guest) {
     } catch (error) {
       if (error.name === 'AbortError') throw error;
       if (tries >= pauses.length) {
-        throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The gateway cannot be reached. ', network: true });
+        throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The gateway cannot be reached.', network: true });
       }
       await new Promise((resolve) => { setTimeout(resolve, pauses[tries]); });
     }

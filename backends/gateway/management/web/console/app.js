@@ -1,11 +1,12 @@
 // The frame of the console: signing in, the navigation, one page at a time.
 import { call, events } from './api.js';
-import { announce, code, errorBox, h, notice } from './dom.js';
-import { field, form, mistake } from './form.js';
 import * as oidc from './oidc.js';
+import { announce, code, errorBox, h, logo, notice } from './parts/dom.js';
+import { field, form, mistake } from './parts/form.js';
 import { claims, clipboard, forget, keep, session } from './session.js';
 import * as gatewayKeys from './pages/gateway-keys.js';
 import * as models from './pages/models.js';
+import { showKey } from './pages/new-key.js';
 import * as overview from './pages/overview.js';
 import * as playground from './pages/playground.js';
 import * as preferences from './pages/preferences.js';
@@ -13,7 +14,6 @@ import * as providerKeys from './pages/provider-keys.js';
 import * as requests from './pages/requests.js';
 import * as route from './pages/route.js';
 import * as usage from './pages/usage.js';
-import { showKey } from './pages/new-key.js';
 
 const groups = [
   [null, { '': overview, playground }],
@@ -29,7 +29,7 @@ let leave = null; // ends what the current page has running
 
 const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(location.hostname);
 
-const brand = () => h('span.brand', null, h('img', { src: 'favicon.svg', alt: '', width: 28, height: 28 }), 'Tollgate');
+const brand = () => h('span.brand', null, logo(), 'Tollgate');
 
 // signIn shows the door. text says why users see it again.
 function signIn(text) {
@@ -132,7 +132,7 @@ function navigate() {
   const { signal } = leave;
   const main = document.getElementById('main');
   const heading = h('h1', { tabindex: '-1' }, page.title);
-  const actions = h('div.actions', null);
+  const actions = h('div.actions.buttons');
   const body = h('div.page', null);
   main.replaceChildren(h('div.head', null, h('div', null, heading, page.about && h('p.about', null, page.about)), actions), body);
   page.show({

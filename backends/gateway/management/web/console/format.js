@@ -1,13 +1,4 @@
-// How numbers and times are written.
-
-const whole = new Intl.NumberFormat('en-US');
-const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
-const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-
-export const number = (n) => (n == null ? '–' : whole.format(n));
-export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(Math.round(n * 10) / 10) : compact.format(n));
+// How amounts and names of this console are written.
 
 export function usd(n) {
   if (n == null) return '–';
@@ -15,47 +6,19 @@ export function usd(n) {
   return `$${n.toLocaleString('en-US', { minimumFractionDigits: Math.min(2, digits), maximumFractionDigits: digits })}`;
 }
 
-export function duration(ms) {
-  if (ms == null) return '–';
-  if (ms < 1) return '<1 ms';
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
-  return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
-}
-
 export function percent(part) {
   return part == null ? '–' : `${(part * 100).toFixed(part === 1 || part === 0 ? 0 : 1)} %`;
-}
-
-export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
-// when leaves the year away where it is the present one.
-export function when(text) {
-  const at = new Date(text);
-  return (at.getFullYear() === new Date().getFullYear() ? thisYear : dayAndTime).format(at);
-}
-
-// model is the name of who answered; a user's own model is named whole.
-export function model(r) {
-  return r.provider === 'custom' ? r.model : [r.provider, r.model].filter(Boolean).join('/');
-}
-
-// count is a number of things: count(1, 'request') is "1 request".
-export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? '' : 's'}`;
-
-// ago says how long ago a time was, or how far it is ahead.
-export function ago(text, now = Date.now()) {
-  if (!text) return 'never';
-  const seconds = Math.round((new Date(text) - now) / 1000);
-  for (const [unit, size] of [['day', 86400], ['hour', 3600], ['minute', 60]]) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
-  }
-  return Math.abs(seconds) < 10 ? 'just now' : relative.format(seconds, 'second');
 }
 
 export function countdown(seconds) {
   if (seconds >= 7200) return `${Math.round(seconds / 3600)} h`;
   if (seconds >= 120) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${seconds} s`;
+}
+
+// model is the name of who answered; a user's own model is named whole.
+export function model(r) {
+  return r.provider === 'custom' ? r.model : [r.provider, r.model].filter(Boolean).join('/');
 }
 
 // words makes a code readable: cooling_down is "cooling down".

@@ -1,7 +1,8 @@
 import { ask, rows } from '../api.js';
-import { badge, growing, h, load } from '../dom.js';
-import { duration, time, when } from '../format.js';
+import { growing } from '../growing.js';
 import { marks, queryLink, reportLink, run, tally } from '../marks.js';
+import { badge, h, load } from '../parts/dom.js';
+import { duration, time, when } from '../parts/format.js';
 
 export const title = 'Node';
 

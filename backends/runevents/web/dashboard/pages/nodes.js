@@ -1,7 +1,9 @@
 import { ask, rows } from '../api.js';
-import { growing, h, load, uid } from '../dom.js';
-import { ago, time } from '../format.js';
+import { growing } from '../growing.js';
 import { marks, nodeLink, reportLink, resource, run } from '../marks.js';
+import { h, load } from '../parts/dom.js';
+import { field, select } from '../parts/form.js';
+import { ago, time } from '../parts/format.js';
 
 export const title = 'Nodes';
 export const about = 'The node with the latest run first. Open one to see its runs.';
@@ -17,8 +19,8 @@ const states = [
 ];
 
 export function show({ body, signal }) {
-  const name = h('input', { id: uid('f'), type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web' });
-  const state = h('select', { id: uid('f') }, states.map(([value, text]) => h('option', { value }, text)));
+  const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web' });
+  const state = select(states, '');
   const result = h('div.card.flush');
   const filter = () => {
     const part = name.value.trim();
@@ -30,8 +32,7 @@ export function show({ body, signal }) {
   };
   const refresh = () => load(result, () => nodeTable('Nodes', filter(), 'No node is like that.', { signal, size: 25 }));
   body.append(h('form.filters', { role: 'search', onsubmit(event) { event.preventDefault(); refresh(); } },
-    h('div.field', null, h('label', { for: name.id }, 'Part of the name'), name),
-    h('div.field', null, h('label', { for: state.id }, 'Latest run'), state),
+    field('Part of the name', name), field('Latest run', state),
     h('button.primary', { type: 'submit' }, 'Show')), result);
   state.addEventListener('change', refresh);
   return refresh();

@@ -1,8 +1,9 @@
 import { rows } from '../api.js';
-import { chart } from '../chart.js';
-import { announce, h, load, uid } from '../dom.js';
-import { ago, number, short, time } from '../format.js';
 import { queryLink, statuses } from '../marks.js';
+import { chart } from '../parts/chart.js';
+import { announce, h, load, uid } from '../parts/dom.js';
+import { select } from '../parts/form.js';
+import { ago, number, short, time } from '../parts/format.js';
 import { nodeTable } from './nodes.js';
 
 export const title = 'Overview';
@@ -26,7 +27,7 @@ export function show({ body, signal }) {
   const tiles = h('div');
   const failing = h('div');
   const graph = h('div');
-  const span = h('select', { id: uid('f') }, spans.map(([value, text]) => h('option', { value }, text)));
+  const span = select(spans, '1', { id: uid('f') });
   const draw = () => load(graph, async () => timeline(span.value, signal));
   span.addEventListener('change', draw);
   body.append(
@@ -104,7 +105,7 @@ async function timeline(days, signal) {
     series.push({ name: 'Other', tone: 5, value: (bar) => Object.entries(bar.counts).reduce((sum, [status, n]) => (known.includes(status) ? sum : sum + n), 0) });
   }
   return [
-    chart(`By ${unit}, UTC`, [...bars.values()], series, short),
+    chart(`By ${unit}, UTC`, [...bars.values()], series, { write: short, wide: true }),
     h('p.small', null, queryLink('Query these numbers', {
       language: 'ast', entity: 'events', limit: '1000', query: JSON.stringify(['extract', ['status', cut, ['function', 'count']], ['>=', 'timestamp', begin.toISOString()], ['group_by', 'status', cut]]),
     })),

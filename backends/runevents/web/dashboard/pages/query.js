@@ -1,7 +1,8 @@
 import { address, ask, hasToken } from '../api.js';
-import { announce, busy, copyButton, errorBox, h, notice, scroller, table, uid } from '../dom.js';
-import { count, number } from '../format.js';
 import { nodeLink, reportLink } from '../marks.js';
+import { announce, busy, copyButton, errorBox, h, notice, scroller, table } from '../parts/dom.js';
+import { field, select } from '../parts/form.js';
+import { count, number } from '../parts/format.js';
 
 export const title = 'Query';
 export const about = 'The query API by hand, in both of its languages.';
@@ -19,21 +20,16 @@ const examples = [
 ];
 
 export function show({ body, signal, parameters }) {
-  const option = (value, text = value) => h('option', { value }, text);
-  const language = h('select', { id: uid('f') }, option('pql', 'PQL'), option('ast', 'JSON (AST)'));
-  const entity = h('select', { id: uid('f') }, entities.map((e) => option(e)));
-  const limit = h('input', { id: uid('f'), type: 'number', min: 1, max: 10000, required: true, value: parameters.get('limit') ?? '100' });
-  const text = h('textarea.code', { id: uid('f'), rows: 5, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off' });
-  const hint = h('p.hint', { id: `${text.id}-hint` });
-  text.setAttribute('aria-describedby', hint.id);
-  language.value = parameters.get('language') === 'ast' ? 'ast' : 'pql';
-  entity.value = entities.includes(parameters.get('entity')) ? parameters.get('entity') : 'events';
-  text.value = parameters.get('query') ?? '';
+  const language = select([['pql', 'PQL'], ['ast', 'JSON (AST)']], parameters.get('language') === 'ast' ? 'ast' : 'pql');
+  const entity = select(entities.map((e) => [e, e]), entities.includes(parameters.get('entity')) ? parameters.get('entity') : 'events');
+  const limit = h('input', { type: 'number', min: 1, max: 10000, required: true, value: parameters.get('limit') ?? '100' });
+  const text = h('textarea.code', { rows: 5, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', value: parameters.get('query') ?? '' });
+  const hint = h('span');
 
   const line = h('pre.code', { tabindex: '0', 'aria-label': 'The same as a curl command' });
   const result = h('div.stack');
   const run = h('button.primary', { type: 'submit' }, 'Run');
-  const entityField = h('div.field', null, h('label', { for: entity.id }, 'Entity'), entity);
+  const entityField = field('Entity', entity);
 
   // What is asked: its path and parameters.
   const asked = () => {
@@ -70,9 +66,8 @@ export function show({ body, signal, parameters }) {
       send();
     },
   },
-  h('div.fields', null, h('div.field', null, h('label', { for: language.id }, 'Language'), language), entityField,
-    h('div.field', null, h('label', { for: limit.id }, 'Limit'), limit)),
-  h('div.field', null, h('label', { for: text.id }, 'Query'), text, hint),
+  h('div.fields', null, field('Language', language), entityField, field('Limit', limit)),
+  field('Query', text, { hint }),
   h('div.buttons', null, run));
   text.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();

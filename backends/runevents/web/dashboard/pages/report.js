@@ -1,7 +1,7 @@
 import { ask, rows } from '../api.js';
-import { badge, code, h, load, notice, table } from '../dom.js';
-import { clock, count, duration, number, time } from '../format.js';
 import { marks, nodeLink, queryLink, resource, run, statuses, value } from '../marks.js';
+import { badge, code, h, load, notice, table } from '../parts/dom.js';
+import { count, duration, number, time } from '../parts/format.js';
 
 export const title = 'Run';
 
@@ -105,3 +105,6 @@ function line(l) {
     h('div.said', null, l.message),
     h('div.small.muted.place', null, [clock(l.time), l.source, l.file && `${l.file}${l.line == null ? '' : `:${l.line}`}`].filter(Boolean).join('  ·  '))));
 }
+
+const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const clock = (text) => (text ? clockTime.format(new Date(text)) : '–');

@@ -1,7 +1,10 @@
 import { call, own } from '../api.js';
-import { announce, badge, code, h, load, table } from '../dom.js';
-import { choice, confirm, dialog, field, form, mistake, select } from '../form.js';
-import { ago, number, time, usd } from '../format.js';
+import { confirm, dialog } from '../dialog.js';
+import { usd } from '../format.js';
+import { choice } from '../inputs.js';
+import { announce, badge, code, h, load, table } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { ago, number, time } from '../parts/format.js';
 import { clipboard } from '../session.js';
 import { showKey } from './new-key.js';
 

@@ -1,7 +1,9 @@
 import { call, own } from '../api.js';
-import { announce, badge, busy, code, errorBox, h, load } from '../dom.js';
-import { choice, confirm, dialog, field, form, mistake, select } from '../form.js';
-import { short } from '../format.js';
+import { confirm, dialog } from '../dialog.js';
+import { choice } from '../inputs.js';
+import { announce, badge, busy, code, errorBox, h, load } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { short } from '../parts/format.js';
 import { draggable, priorities } from './order.js';
 
 export const title = 'Models';

@@ -1,11 +1,12 @@
 // The one time that the text of a gateway key is shown.
 import { base } from '../api.js';
-import { copyButton, h } from '../dom.js';
-import { dialog, field } from '../form.js';
+import { dialog } from '../dialog.js';
+import { copyButton, h } from '../parts/dom.js';
+import { field } from '../parts/form.js';
 import { clipboard } from '../session.js';
 
 export function showKey(title, key) {
-  const text = h('input.secret', { value: key, readonly: true, spellcheck: 'false', onfocus: (event) => event.target.select() });
+  const text = h('input.code', { value: key, readonly: true, spellcheck: 'false', onfocus: (event) => event.target.select() });
   dialog(title, (close) => [
     h('p', null, 'Copy it now: it is shown this once. Who has it can send requests in your name.'),
     h('div.copyline', null, field('Gateway key', text), copyButton(key)),

@@ -1,6 +1,6 @@
 import { call, own } from '../api.js';
-import { badge, h, load } from '../dom.js';
 import { words } from '../format.js';
+import { badge, h, load } from '../parts/dom.js';
 import { record, requestTable } from './requests.js';
 import { tiles } from './usage.js';
 
@@ -35,7 +35,7 @@ export function show({ body, signal, every }) {
       const [{ requests }, known] = await Promise.all([own('GET', 'usage/recent', { signal, query: { limit: 5 } }), own('GET', 'keychain-keys', { signal })]);
       const keys = new Map(known.keys.map((k) => [k.id, k.label || k.masked]));
       if (!requests.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
-      return requestTable(h('tbody', { role: 'rowgroup' }, requests.map((r) => record(r, keys))));
+      return requestTable(requests.map((r) => record(r, keys)));
     }),
   ]);
   body.append(

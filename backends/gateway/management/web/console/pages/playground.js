@@ -1,7 +1,8 @@
 import { base, own, refusal } from '../api.js';
-import { announce, code, copyButton, errorBox, h } from '../dom.js';
-import { field, form, mistake, select, suggestions } from '../form.js';
-import { duration, number } from '../format.js';
+import { suggestions } from '../inputs.js';
+import { announce, code, copyButton, errorBox, h } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { duration, number } from '../parts/format.js';
 import { clipboard } from '../session.js';
 import { curl, events, surfaces } from '../stream.js';
 import { attempts } from './requests.js';
@@ -73,13 +74,13 @@ export function show({ body, signal }) {
           reasoning: (part) => { reasoning.hidden = false; add(reasoning, part); },
           usage(input, output) { said.input = input ?? said.input; said.output = output ?? said.output; },
           finish(why) { said.finish = why; },
-          error(e) { throw Object.assign(new Error(e?.message ?? 'The stream has ended with an error.'), { title: 'The answer broke off. ', requestID: headers.get('x-request-id') }); },
+          error(e) { throw Object.assign(new Error(e?.message ?? 'The stream has ended with an error.'), { title: 'The answer broke off.', requestID: headers.get('x-request-id') }); },
         });
       }
       announce(`The answer is complete: ${answer.textContent.slice(0, 500)}`);
     } catch (error) {
       if (error.name === 'AbortError') said.finish = 'stopped here';
-      else if (error instanceof TypeError) errors.replaceChildren(errorBox(Object.assign(new Error('The gateway cannot be reached.'), { title: 'No answer. ' })));
+      else if (error instanceof TypeError) errors.replaceChildren(errorBox(Object.assign(new Error('The gateway cannot be reached.'), { title: 'No answer.' })));
       else errors.replaceChildren(errorBox(error), ...(error.attempts?.length ? [attempts(error.attempts)] : []));
     } finally {
       answer.classList.remove('running');

@@ -1,6 +1,7 @@
 import { call, own } from '../api.js';
-import { announce, h, load } from '../dom.js';
-import { field, form, select, suggestions } from '../form.js';
+import { suggestions } from '../inputs.js';
+import { announce, h, load } from '../parts/dom.js';
+import { field, form, select } from '../parts/form.js';
 
 export const title = 'Preferences';
 export const about = 'Who is tried first inside every tier, and who never.';

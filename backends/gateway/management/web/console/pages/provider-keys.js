@@ -1,7 +1,9 @@
 import { call, own } from '../api.js';
-import { announce, badge, busy, code, h, load, outside } from '../dom.js';
-import { confirm, dialog, field, form, mistake, select } from '../form.js';
-import { ago, count, countdown, duration, number, time, words } from '../format.js';
+import { confirm, dialog } from '../dialog.js';
+import { countdown, words } from '../format.js';
+import { announce, badge, busy, code, h, load } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { ago, count, duration, number, time } from '../parts/format.js';
 
 export const title = 'Provider keys';
 export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
@@ -119,4 +121,9 @@ export function show({ body, actions, signal, every }) {
   actions.append(h('button', { type: 'button', onclick: refresh }, 'Refresh'), h('button.primary', { type: 'button', onclick: add }, 'Add key'));
   body.append(list);
   return refresh();
+}
+
+// outside is a link to another site.
+function outside(href, text) {
+  return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.unseen', null, ' (opens a new tab)'));
 }

@@ -1,6 +1,8 @@
 import { own } from '../api.js';
-import { announce, badge, busy, code, download, errorBox, h, load, uid } from '../dom.js';
-import { count, duration, model, number, time, usd, when, words } from '../format.js';
+import { csvButton } from '../csv.js';
+import { model, usd, words } from '../format.js';
+import { announce, badge, busy, code, errorBox, h, load, tableOf, tableRow, uid } from '../parts/dom.js';
+import { count, duration, number, time, when } from '../parts/format.js';
 
 export const title = 'Requests';
 export const about = 'The latest first. Open one to see every attempt.';
@@ -13,7 +15,7 @@ export function show({ body, actions, signal }) {
   const more = h('button', { type: 'button' }, 'Show more');
   let keys = new Map();
   let cursor = null;
-  let rows = null;
+  let rows = null; // the body of the table
 
   const page = async () => {
     const answer = await own('GET', 'usage/recent', { signal, query: { limit: pageSize, cursor } });
@@ -26,8 +28,9 @@ export function show({ body, actions, signal }) {
     const [list, known] = await Promise.all([page(), own('GET', 'keychain-keys', { signal })]);
     keys = new Map(known.keys.map((k) => [k.id, k.label || k.masked]));
     if (!list.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
-    rows = h('tbody', { role: 'rowgroup' }, list.map((r) => record(r, keys)));
-    return h('div.card.flush', null, requestTable(rows));
+    const all = requestTable(list.map((r) => record(r, keys)));
+    [rows] = all.tBodies;
+    return h('div.card.flush', null, all);
   });
   more.hidden = true;
   more.addEventListener('click', () => busy(more, async () => {
@@ -42,30 +45,28 @@ export function show({ body, actions, signal }) {
   }));
   const again = h('button', { type: 'button' }, 'Refresh');
   again.addEventListener('click', () => busy(again, refresh));
-  const csv = h('button', { type: 'button' }, 'CSV');
-  csv.setAttribute('aria-label', 'Download the last 500 requests as CSV');
-  csv.addEventListener('click', () => busy(csv, async () => {
-    errors.replaceChildren();
-    try {
-      download('requests.csv', await own('GET', 'usage/recent', { signal, query: { limit: 500, format: 'csv' }, text: true }), 'text/csv');
-    } catch (error) {
-      if (error.name !== 'AbortError') errors.replaceChildren(errorBox(error));
-    }
-  }));
+  const csv = csvButton('button', 'Download the last 500 requests as CSV', 'requests.csv',
+    () => own('GET', 'usage/recent', { signal, query: { limit: 500, format: 'csv' }, text: true }), errors);
   actions.append(csv, again);
   body.append(errors, place, h('div.buttons', null, more));
   return refresh();
 }
 
-const columns = ['Time', 'Asked for', 'Answered by', 'Status', 'Tokens', 'Cost', 'Latency', ''];
+const columns = [
+  { title: 'Time', cell: ({ r }) => h('span.when', { title: time(r.at) }, when(r.at)) },
+  { title: 'Asked for', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
+  { title: 'Answered by', cell: ({ r }) => (r.model ? model(r) : h('span.muted', null, 'nobody')) },
+  { title: 'Status', cell: ({ r }) => [
+    badge(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null),
+    r.attempt_count > 1 && h('span.small.muted', null, ` ${count(r.attempt_count, 'attempt')}`)] },
+  { title: 'Tokens', number: true, cell: ({ r }) => h('span', { title: `${number(r.input_tokens)} in, ${number(r.output_tokens)} out` }, `${number(r.input_tokens)} + ${number(r.output_tokens)}`) },
+  { title: 'Cost', number: true, cell: ({ r }) => usd(r.cost_usd) },
+  { title: 'Latency', number: true, cell: ({ r }) => duration(r.latency_ms) },
+  { title: '', class: 'row-actions', cell: ({ toggle }) => toggle },
+];
 
 // requestTable is the table around rows that record has made.
-export function requestTable(rows) {
-  return h('table', { role: 'table' }, h('caption.unseen', null, 'Requests'),
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: numeric(c) }, c || h('span.unseen', null, 'Details'))))), rows);
-}
-
-const numeric = (column) => (['Tokens', 'Cost', 'Latency'].includes(column) ? 'number' : null);
+export const requestTable = (rows) => tableOf('Requests', columns, rows);
 
 // record is the row of a request, and one below it with what happened.
 export function record(r, keys) {
@@ -78,17 +79,7 @@ export function record(r, keys) {
     if (!below.childNodes.length) below.append(h('td', { role: 'cell', colspan: columns.length }, details(r, keys)));
     below.hidden = !open;
   });
-  const cells = [
-    h('span.when', { title: time(r.at) }, when(r.at)),
-    h('span.strong', null, r.asked_model || '(none)'),
-    r.model ? model(r) : h('span.muted', null, 'nobody'),
-    [badge(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null), r.attempt_count > 1 && h('span.small.muted', null, ` ${count(r.attempt_count, 'attempt')}`)],
-    h('span', { title: `${number(r.input_tokens)} in, ${number(r.output_tokens)} out` }, `${number(r.input_tokens)} + ${number(r.output_tokens)}`),
-    usd(r.cost_usd),
-    duration(r.latency_ms),
-    toggle,
-  ];
-  return [h('tr', { role: 'row' }, cells.map((cell, i) => h('td', { role: 'cell', 'data-title': columns[i], class: columns[i] ? numeric(columns[i]) : 'row-actions' }, h('div', null, cell)))), below];
+  return [tableRow(columns, { r, toggle }), below];
 }
 
 function details(r, keys) {

@@ -1,7 +1,9 @@
 import { own } from '../api.js';
-import { announce, badge, h, load, notice } from '../dom.js';
-import { field, form, mistake, select, suggestions } from '../form.js';
-import { count, countdown, words } from '../format.js';
+import { countdown, words } from '../format.js';
+import { suggestions } from '../inputs.js';
+import { announce, badge, h, load, notice } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { count } from '../parts/format.js';
 import { surfaces } from '../stream.js';
 
 export const title = 'Route';

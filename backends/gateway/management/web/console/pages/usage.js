@@ -1,8 +1,10 @@
 import { own } from '../api.js';
-import { chart } from '../chart.js';
-import { announce, busy, download, errorBox, h, load, scroller, table } from '../dom.js';
-import { field, form, mistake, select } from '../form.js';
-import { duration, model, number, percent, short, usd } from '../format.js';
+import { csvButton } from '../csv.js';
+import { model, percent, usd } from '../format.js';
+import { chart } from '../parts/chart.js';
+import { announce, h, load, scroller, table } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { duration, number, short } from '../parts/format.js';
 
 export const title = 'Usage';
 export const about = 'What your requests have used. Days and hours are UTC.';
@@ -47,19 +49,11 @@ export function show({ body, signal }) {
     return draw(report, range, new Map(keys.keys.map((k) => [k.id, k.label || k.masked])), csv);
   });
 
-  // csv gets one group as a file; with the token, so that it is no mere link.
+  // csv is the button for one group, and the place for its errors.
   const csv = (group) => {
-    const button = h('button.quiet', { type: 'button', 'aria-label': `Download usage by ${group} as CSV` }, 'CSV');
     const wrong = h('div.csvfailed');
-    button.addEventListener('click', () => busy(button, async () => {
-      wrong.replaceChildren();
-      try {
-        download(`usage-by-${group}.csv`, await own('GET', 'usage', { signal, query: { ...query(), group, format: 'csv' }, text: true }), 'text/csv');
-      } catch (error) {
-        if (error.name !== 'AbortError') wrong.append(errorBox(error));
-      }
-    }));
-    return [button, wrong];
+    const get = () => own('GET', 'usage', { signal, query: { ...query(), group, format: 'csv' }, text: true });
+    return [csvButton('button.quiet', `Download usage by ${group} as CSV`, `usage-by-${group}.csv`, get, wrong), wrong];
   };
 
   mode();

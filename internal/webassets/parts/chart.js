@@ -1,17 +1,17 @@
-// Charts over time, as SVG made by hand: bars that stack. Colours are classes
-// (series-1 …), texts stay texts, and a table says the same.
+// Charts over time, as SVG made by hand: bars that stack, or lines. Colours are
+// classes (series-1 …), texts stay texts, and a table says the same.
 import { h, s, scroller, table, uid } from './dom.js';
 
 const height = 190;
 const margin = { top: 10, right: 8, bottom: 24, left: 52 };
 
 // chart draws rows, which have a label and a value for each series:
-// chart(title, rows, [{name, value, tone}], write).
-export function chart(title, rows, series, write) {
+// chart(title, rows, [{name, value, tone}], {write, lines, wide}).
+export function chart(title, rows, series, { write, lines = false, wide = false }) {
   // Texts keep their size: a narrow window gets a narrow drawing.
   const narrow = innerWidth <= 640;
-  const width = narrow ? 320 : 1000;
-  const sums = rows.map((row) => series.reduce((sum, x) => sum + x.value(row), 0));
+  const width = narrow ? 320 : wide ? 1000 : 480;
+  const sums = rows.map((row) => (lines ? Math.max(0, ...series.map((x) => x.value(row) ?? 0)) : series.reduce((sum, x) => sum + (x.value(row) ?? 0), 0)));
   const top = ceiling(Math.max(0, ...sums));
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
   const y = (value) => margin.top + inner.height * (1 - value / top);
@@ -28,12 +28,13 @@ export function chart(title, rows, series, write) {
   rows.forEach((row, i) => {
     if (i % every === 0) svg.append(s('text.axis', { x: margin.left + step * (i + 0.5), y: height - 6, 'text-anchor': 'middle' }, row.label));
   });
-  rows.forEach((row, i) => svg.append(...bars(row, i, series, step, y)));
+  if (lines) series.forEach((x, n) => svg.append(...line(rows, x, `series-${x.tone ?? n + 1}`, step, y)));
+  else rows.forEach((row, i) => svg.append(...bars(row, i, series, step, y)));
   rows.forEach((row, i) => svg.append(s('rect.hover', { x: margin.left + step * i, y: margin.top, width: step, height: inner.height },
     s('title', null, `${row.title ?? row.label}\n${series.map((x) => `${x.name}: ${write(x.value(row))}`).join('\n')}`))));
-  return h('figure.chart', null,
+  return h(wide ? 'figure.chart.wide' : 'figure.chart', null,
     h('figcaption', null, h('h3', null, title),
-      h('ul.legend', null, series.map((x) => h('li', null, h(`span.swatch.series-${x.tone}`), x.name)))),
+      series.length > 1 && h('ul.legend', null, series.map((x, n) => h('li', null, h(`span.swatch.series-${x.tone ?? n + 1}`), x.name)))),
     svg,
     h('details', null, h('summary', null, 'As a table'), scroller(`${title}, all times`, table(title,
       [{ title: 'Time', cell: (row) => row.title ?? row.label }, ...series.map((x) => ({ title: x.name, number: true, cell: (row) => write(x.value(row)) }))],
@@ -43,14 +44,28 @@ export function chart(title, rows, series, write) {
 function bars(row, i, series, step, y) {
   const gap = Math.min(step * 0.25, 6);
   let below = 0;
-  return series.flatMap((x) => {
-    const value = x.value(row);
+  return series.flatMap((x, n) => {
+    const value = x.value(row) ?? 0;
     if (!value) return [];
     const from = y(below);
     below += value;
     const size = Math.max(from - y(below), 1);
-    return [s(`rect.series-${x.tone}`, { x: margin.left + step * i + gap / 2, y: from - size, width: Math.max(step - gap, 1), height: size, rx: step > 12 ? 2 : 0 })];
+    return [s(`rect.series-${x.tone ?? n + 1}`, { x: margin.left + step * i + gap / 2, y: from - size, width: Math.max(step - gap, 1), height: size, rx: step > 12 ? 2 : 0 })];
   });
+}
+
+// line leaves gaps where there is no value; a point alone becomes a dot.
+function line(rows, x, kind, step, y) {
+  const runs = [[]];
+  rows.forEach((row, i) => {
+    const value = x.value(row);
+    if (value == null) runs.push([]);
+    else runs.at(-1).push([margin.left + step * (i + 0.5), y(value)]);
+  });
+  return runs.filter((run) => run.length).flatMap((run) => [
+    run.length > 1 && s(`polyline.${kind}`, { points: run.map((p) => p.join(',')).join(' ') }),
+    ...(rows.length <= 62 || run.length === 1 ? run.map(([cx, cy]) => s(`circle.${kind}`, { cx, cy, r: 3 })) : []),
+  ].filter(Boolean));
 }
 
 // ceiling is the next of 1, 2, 5 times a power of ten.

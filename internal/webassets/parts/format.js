@@ -4,11 +4,13 @@ const whole = new Intl.NumberFormat('en-US');
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
-const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 export const number = (n) => (n == null ? '–' : whole.format(n));
-export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(n) : compact.format(n));
+export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(Math.round(n * 10) / 10) : compact.format(n));
+
+// count is a number of things: count(1, 'request') is "1 request".
+export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? '' : 's'}`;
 
 export function duration(ms) {
   if (ms == null) return '–';
@@ -19,17 +21,12 @@ export function duration(ms) {
 }
 
 export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
+
 // when leaves the year away where it is the present one.
 export function when(text) {
   const at = new Date(text);
   return (at.getFullYear() === new Date().getFullYear() ? thisYear : dayAndTime).format(at);
 }
-
-// clock is the time of the day.
-export const clock = (text) => (text ? clockTime.format(new Date(text)) : '–');
-
-// count is a number of things: count(1, 'request') is "1 request".
-export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? '' : 's'}`;
 
 // ago says how long ago a time was, or how far it is ahead.
 export function ago(text, now = Date.now()) {

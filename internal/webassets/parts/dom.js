@@ -31,9 +31,9 @@ function set(element, key, value) {
   else element.setAttribute(key, value === true ? '' : value);
 }
 
-// outside is a link to another site.
-export function outside(href, text) {
-  return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.unseen', null, ' (opens a new tab)'));
+// logo is the sign of the product, beside its name.
+export function logo() {
+  return h('img', { src: new URL('favicon.svg', import.meta.url).href, alt: '', width: 28, height: 28 });
 }
 
 let count = 0;
@@ -60,18 +60,27 @@ export function code(text) {
   return h('code', null, text);
 }
 
-// table makes one from its columns, [{title, cell, number, class}], and rows. On
-// narrow screens each row becomes a block, so roles are said here explicitly.
-export function table(caption, columns, rows, empty = 'Nothing here yet.') {
+// table makes one from its columns, [{title, cell, number, class}], and rows. A
+// column without a title holds what can be done with a row.
+export function table(caption, columns, rows, empty = 'Nothing here.') {
   if (!rows.length) return h('p.empty', null, empty);
-  const kind = (column) => (column.number ? 'number ' : '') + (column.class ?? '');
+  return tableOf(caption, columns, rows.map((row) => tableRow(columns, row)));
+}
+
+// tableOf is the table around rows that tableRow has made. On narrow screens each
+// row becomes a block, so roles are said here explicitly.
+export function tableOf(caption, columns, rows) {
   return h('table', { role: 'table' },
     h('caption.unseen', null, caption),
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' },
-      columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) || null }, c.title || h('span.unseen', null, 'Actions'))))),
-    h('tbody', { role: 'rowgroup' }, rows.map((row) => h('tr', { role: 'row', class: row.rowClass },
-      columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) || null }, h('div', null, c.cell(row))))))));
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) }, c.title || h('span.unseen', null, 'Actions'))))),
+    h('tbody', { role: 'rowgroup' }, rows));
 }
+
+export function tableRow(columns, row) {
+  return h('tr', { role: 'row' }, columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) }, h('div', null, c.cell(row)))));
+}
+
+const kind = (column) => [column.number && 'number', column.class].filter(Boolean).join(' ') || null;
 
 // scroller lets wide content scroll in itself, with the keyboard too.
 export function scroller(label, content) {
@@ -94,20 +103,12 @@ export function copyButton(text, label = 'Copy') {
   return button;
 }
 
-// download hands a text to the user as a file.
-export function download(name, text, type) {
-  const href = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement('a');
-  link.href = href;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(href), 1000);
-}
-
-// errorBox shows why something did not work. again, when given, tries it anew.
+// errorBox shows why something did not work: what is the matter, and what to do
+// about it or the words of who refused. again, when given, tries it anew.
 export function errorBox(error, again) {
   return h('div.notice.bad', { role: 'alert' },
-    h('p', null, h('strong', null, error.title ?? 'That did not work. '), error.message),
+    h('p', null, h('strong', null, error.title ?? 'That did not work.'), ` ${error.advice || error.message}`),
+    error.advice && h('pre.code', null, error.message),
     error.requestID && h('p.small', null, 'Request ', code(error.requestID)),
     again && h('p', null, h('button', { type: 'button', onclick: again }, 'Try again')));
 }

@@ -1,0 +1,37 @@
+// Dialogs.
+import { h, uid } from './parts/dom.js';
+import { form } from './parts/form.js';
+
+// dialog opens a modal one; fill makes its content and gets the function that
+// closes it. The focus goes back to where it was.
+export function dialog(title, fill, { keep = false } = {}) {
+  const before = document.activeElement;
+  const id = uid('d');
+  const box = h('dialog', { 'aria-labelledby': id });
+  const close = () => box.close();
+  box.append(h('h2', { id }, title), ...[fill(close)].flat(Infinity).filter(Boolean));
+  if (keep) box.addEventListener('cancel', (event) => event.preventDefault());
+  box.addEventListener('close', () => {
+    box.remove();
+    if (before?.isConnected) before.focus();
+    else document.querySelector('main')?.focus();
+  });
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+// confirm asks before what cannot be undone.
+export function confirm(title, text, action, work) {
+  dialog(title, (close) => form(
+    [h('p', null, text)],
+    [
+      h('button', { type: 'button', onclick: close, autofocus: true }, 'Cancel'),
+      h('button.danger', { type: 'submit' }, action),
+    ],
+    async () => {
+      await work();
+      close();
+    },
+  ));
+}
