@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +13,20 @@ const (
 	bioMost         = 2000
 )
 
-// SetProfile changes what others see of the actor.
-func (s *Service) SetProfile(ctx context.Context, a *Actor, title, bio string) error {
+// Profile is what members say of themselves.
+type Profile struct {
+	Title, Bio string // which others see
+	TimeZone   string // IANA name; empty: UTC
+}
+
+// SetProfile changes the actor's profile.
+func (s *Service) SetProfile(ctx context.Context, a *Actor, p Profile) error {
 	if a.User == nil {
 		return notFound()
 	}
-	title, bio = normal(title), normal(strings.ReplaceAll(bio, "\r\n", "\n"))
+	title, bio, zone := normal(p.Title), normal(strings.ReplaceAll(p.Bio, "\r\n", "\n")), cmp.Or(normal(p.TimeZone), "UTC")
 	var titleErr, bioErr error
+	_, zoneErr := loadZone(zone)
 	switch {
 	case utf8.RuneCountInString(title) > memberTitleMost:
 		titleErr = invalid("title", "too_long", "the title has at most 80 characters")
@@ -31,7 +39,7 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, title, bio string) e
 	case strings.ContainsFunc(bio, forbiddenInText):
 		bioErr = invalid("bio", "control_character", "the text must not have control characters")
 	}
-	if err := first(titleErr, bioErr); err != nil {
+	if err := first(titleErr, bioErr, zoneErr); err != nil {
 		return err
 	}
 	if err := a.suspended(s.micros()); err != nil {
@@ -43,7 +51,7 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, title, bio string) e
 			return err
 		}
 		w := writing{filters: filters}
-		_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", w.filter(title), w.filter(bio), a.id())
+		_, err = c.exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.filter(title), w.filter(bio), zone, a.id())
 		return err
 	})
 	s.tokens.forgetUser(a.id()) // other nodes show it when they read the token anew

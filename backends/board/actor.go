@@ -27,6 +27,7 @@ type User struct {
 	PostCount      int64
 	JoinedAt       int64
 	Title, Bio     string
+	TimeZone       string // its IANA name
 	groups         []int64
 }
 
@@ -125,11 +126,11 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	return &Actor{User: user, rights: access.of(user.ID, user.groups)}, nil
 }
 
-const userColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio"
+const userColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
 
 func scanUser(r row, more ...any) (*User, error) {
 	u := new(User)
-	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio}, more...)...)
+	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone}, more...)...)
 }
 
 func loadUser(c conn, id int64) (*User, error) {

@@ -293,7 +293,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 		if _, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.micros(), id); err != nil {
 			return "", err
 		}
-		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads"} {
+		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_links"} {
 			if _, err := c.exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
 				return "", err
 			}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,11 @@ type Options struct {
 	Keyring func() (keyring.Keyring, error)
 	// Attachments is the folder of attached files. Default: the database.
 	Attachments string
+	// Mails reports whether somebody sends mails. Default: nobody.
+	Mails func() bool
+	// Address is the client's address, by which attempts are counted. Default:
+	// that of the connection.
+	Address func(*http.Request) string
 }
 
 // Service is a board. Web pages and the API call the same methods of it.

@@ -28,11 +28,7 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, started(t, db))
+		test(t, sqliteDB(t))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -42,6 +38,15 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 		}
 		test(t, started(t, db))
 	})
+}
+
+func sqliteDB(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started(t, db)
 }
 
 func started(t *testing.T, db *store.DB) *store.DB {

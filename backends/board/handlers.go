@@ -423,6 +423,19 @@ func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
 	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
 }
 
+// postReset answers the same whether anybody has the address.
+func (s *Service) postReset(c *rest.Call, _ *Actor) (any, error) {
+	b, err := readBody(c)
+	if err != nil {
+		return nil, err
+	}
+	email := b.text("email")
+	if err := b.finish(); err != nil {
+		return nil, err
+	}
+	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
+}
+
 // MemberInfo is a member as others see it.
 type MemberInfo struct {
 	UserID    int64  `json:"userId"`

@@ -49,21 +49,22 @@ func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string,
 // Recipient is a member who is to be mailed.
 type Recipient struct {
 	User int64
-	Mode string // instant, daily or weekly
+	Mode string // instant, daily or weekly, or the kind of a link
 }
 
-// DueMail lists who is to be mailed now, longest waiting first.
+// DueMail lists who is to be mailed now: first those who wait for a link, then
+// who has waited longest.
 func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
 	err = s.read(ctx, func(c conn) error {
 		list = nil
 		now := s.micros()
-		return c.all("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode ORDER BY min(due_at), user_id LIMIT ?",
-			[]any{now, now, limit}, func(r row) error {
-				var to Recipient
-				err := r.Scan(&to.User, &to.Mode)
-				list = append(list, to)
-				return err
-			})
+		return c.all("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
+			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, linkSource, limit}, func(r row) error {
+			var to Recipient
+			err := r.Scan(&to.User, &to.Mode)
+			list = append(list, to)
+			return err
+		})
 	})
 	return list, err
 }
@@ -77,9 +78,12 @@ type Mailing struct {
 	// Threads that the member may see now; none: there is nothing to be sent.
 	Threads []MailThread
 	More    int // threads beyond these
+	// Link is what the mail is for instead of threads; nil: it is for them.
+	Link *MailLink
 	// Unsubscribe is a token for UnsubscribeBy.
 	Unsubscribe string
-	// Key is the same when the mail is sent again.
+	// Key is the same when the mail is sent again, but for one with a link, which
+	// is another then.
 	Key string
 
 	rows []mailRow
@@ -144,11 +148,14 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if a.blocked(s.micros()) != nil {
 		return nil
 	}
+	m.Name, m.Board = a.User.Name, a.rights.settings.Name
+	m.Key = itoa(m.User) + "." + m.Mode + "." + itoa(m.rows[0].id) + "." + itoa(m.rows[len(m.rows)-1].last)
+	if m.rows[0].source == linkSource {
+		return s.composeLink(ctx, m, a.User.Zone())
+	}
 	if err := a.offline(); err != nil {
 		return err
 	}
-	m.Name, m.Board = a.User.Name, a.rights.settings.Name
-	m.Key = itoa(m.User) + "." + m.Mode + "." + itoa(m.rows[0].id) + "." + itoa(m.rows[len(m.rows)-1].last)
 	err = s.read(ctx, func(c conn) error {
 		m.Threads, m.More = nil, 0
 		if err := c.row("SELECT email FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {

@@ -18,7 +18,7 @@ func TestProfileIsNoRight(t *testing.T) {
 		for _, title := range []string{"Old hand", "Older hand"} {
 			a, err := s.service.Authenticate(ctx, s.tokens["bob"]) // now it is kept
 			must(t, err)
-			must(t, s.service.SetProfile(ctx, a, title, "Hello"))
+			must(t, s.service.SetProfile(ctx, a, Profile{Title: title, Bio: "Hello"}))
 			a, err = s.service.Authenticate(ctx, s.tokens["bob"])
 			must(t, err)
 			if a.User.Title != title {

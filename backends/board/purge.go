@@ -30,6 +30,7 @@ var purges = []struct {
 	{keepPending, "UPDATE board_webhook_deliveries SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN" +
 		" (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)"},
 	{keepDeliveries, "DELETE FROM board_webhook_deliveries WHERE id IN (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NULL LIMIT ?)"},
+	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
 

@@ -119,6 +119,11 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "Read a member",
 		}},
 		{10, rest.Route{
+			Method: "POST", Path: "/password-reset", Tag: tagMembers, Guest: true, Serve: with(s.postReset), Body: "ResetRequest",
+			Summary:     "Ask for a link that sets a new password",
+			Description: "It is mailed to the address, where a member has it, and works once, for an hour. The answer is the same where nobody has. At most 3 an hour go to an address, and a client may ask for 10.",
+		}},
+		{10, rest.Route{
 			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch), Answer: "FoundPage",
 			Query: []rest.Param{
 				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},
@@ -187,7 +192,11 @@ type entry struct {
 // refusals are the statuses that a route has beside those of every route.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
-		return []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none
+		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none
+		if r.Body != "" {
+			list = append(list, http.StatusForbidden, http.StatusUnprocessableEntity)
+		}
+		return list
 	}
 	list := []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError}
 	switch r.Method {

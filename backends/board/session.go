@@ -123,8 +123,12 @@ func addSession(c conn, user, now int64) (cookie string, err error) {
 	return cookie, err
 }
 
-// endSessions signs a member out everywhere.
+// endSessions signs a member out everywhere, and ends the links that would let
+// somebody in.
 func endSessions(c conn, user int64) error {
+	if err := endLinks(c, user); err != nil {
+		return err
+	}
 	_, err := c.exec("DELETE FROM board_sessions WHERE user_id = ?", user)
 	return err
 }

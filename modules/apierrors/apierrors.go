@@ -80,6 +80,8 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
 //	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
 //
+// board_pages, the page of the board for what is refused before it.
+//
 // # What the client is told
 //
 // The text of an error is shown only if a handler of Tollgate made it for the
@@ -116,13 +118,14 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // Every response, good or bad, has the header X-Request-Id: "req_" and 24 random
 // letters and digits; with messages the header request-id has the same value. Ids
 // sent by clients or set by upstreams are replaced, and the request that upstreams
-// see carries ours in X-Request-Id.
+// see carries ours in X-Request-Id, also if the client names that header in
+// Connection, by which it asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
 type Handler struct {
 	// The format of the error bodies: chat_completions, responses, messages,
-	// board, cms, answer or problem. Required.
+	// board, board_pages, cms, answer or problem. Required.
 	Format string `json:"format,omitempty"`
 
 	// The formats of other requests; the first whose matchers match counts.
@@ -211,6 +214,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	rw := newResponseWriter(w, id, chosen.format.requestIDHeader)
 	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
+	if r.Header["Connection"] != nil {
+		keepRequestID(r.Header)
+	}
 
 	// Handlers below may rewrite the request in place.
 	head := r.Method == http.MethodHead
@@ -245,7 +251,7 @@ func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err 
 	if rep.status >= http.StatusInternalServerError {
 		level, msg = zapcore.ErrorLevel, "request failed"
 	}
-	h.log(level, msg, id, rep.status, chatCode(e), err) // one vocabulary for the logs of all formats
+	h.log(level, msg, id, rep.status, logCode(e), err)
 
 	header := w.Header()
 	dropRepresentation(header)
@@ -262,6 +268,15 @@ func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err 
 		// A failed write means that the client is gone: nobody is left to tell.
 		_, _ = w.Write(rep.body)
 	}
+}
+
+// logCode is one vocabulary for the logs of all formats: that of the chat format,
+// which calls every 502 the failure of all providers.
+func logCode(e *apierror.Error) string {
+	if e.Code == "" && e.Status == http.StatusBadGateway {
+		return "bad_gateway"
+	}
+	return chatCode(e)
 }
 
 func (h *Handler) log(level zapcore.Level, msg, id string, status int, code string, err error) {

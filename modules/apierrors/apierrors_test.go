@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,6 +211,30 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
+// TestConnectionHeader: what the client names in Connection is not passed on by
+// proxies, but for the request id.
+func TestConnectionHeader(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ sent, want []string }{
+		{nil, nil},
+		{[]string{"close"}, []string{"close"}},
+		{[]string{"X-Request-Id"}, nil},
+		{[]string{"keep-alive, \tx-request-ID , Foo"}, []string{"keep-alive, Foo"}},
+		{[]string{"X-Request-Id,X-Request-Id", "Upgrade,x-request-id"}, []string{"Upgrade"}},
+		{[]string{"X-Request-Idx", ""}, []string{"X-Request-Idx", ""}},
+	} {
+		r := newRequest(http.MethodPost)
+		if tt.sent != nil {
+			r.Header["Connection"] = tt.sent
+		}
+		sent := slices.Clone(tt.sent)
+		_, _ = serveRequest(t, newHandler(t, "problem"), r, failWith(nil))
+		if got := r.Header["Connection"]; !slices.Equal(got, tt.want) {
+			t.Errorf("%q became %q, want %q", sent, got, tt.want)
+		}
+	}
+}
+
 func TestRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
 	const each, workers = 2000, 4
@@ -393,6 +418,8 @@ func TestLog(t *testing.T) {
 		{apierror.Unavailable("the store", errors.New("disk gone")), zapcore.ErrorLevel, 529, "overloaded"},
 		{errors.New("nil map"), zapcore.ErrorLevel, 500, "internal_error"},
 		{apierror.New(401, "invalid_api_key", "no"), zapcore.DebugLevel, 401, "invalid_api_key"},
+		{caddyhttp.Error(502, errors.New("dial")), zapcore.ErrorLevel, 502, "bad_gateway"},
+		{apierror.New(502, "all_providers_failed", "no"), zapcore.ErrorLevel, 502, "all_providers_failed"},
 		{caddyhttp.Error(499, errors.New("left")), zapcore.DebugLevel, 499, ""},
 	} {
 		h := newHandler(t, "messages")

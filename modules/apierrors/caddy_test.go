@@ -162,6 +162,7 @@ func TestUnderCaddy(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("X-Request-Id", "of the client")
+		req.Header.Set("Connection", "keep-alive, X-Request-Id")
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)

@@ -37,6 +37,15 @@ var formats = map[string]format{
 	"problem":          {render: renderProblem},
 }
 
+// Register adds a format, from the init of a module that has one of its own.
+// render gives the header and the body of an error.
+func Register(name string, render func(e *apierror.Error) (http.Header, []byte)) {
+	formats[name] = format{render: func(e *apierror.Error, _ string) reply {
+		header, body := render(e)
+		return reply{status: e.Status, header: header, body: body}
+	}}
+}
+
 func formatNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(formats)), ", ")
 }

@@ -86,6 +86,10 @@ var situations = []struct {
 		405, "invalid_request_error", "method_not_allowed", 405, "invalid_request_error", "method_not_allowed", "MethodNotAllowed", 0,
 	},
 	{
+		"body too slow", apierror.New(408, "request_timeout", "the request body took too long to arrive, send it again"),
+		408, "invalid_request_error", "request_timeout", 408, "timeout_error", "bad_request", "InvalidRequest", 0,
+	},
+	{
 		"no candidates", &apierror.Error{Status: 409, Code: "no_models_available", Message: "no model is left after the filters", NoRetry: true},
 		409, "invalid_request_error", "no_models_available", 409, "invalid_request_error", "conflict", "InvalidRequest", 0,
 	},
@@ -267,7 +271,7 @@ func TestStatusAlone(t *testing.T) {
 		{403, "permission_error", "permission_denied", "permission_error", "forbidden", "Forbidden"},
 		{404, "not_found_error", "not_found", "not_found_error", "not_found", "NotFound"},
 		{405, "invalid_request_error", "method_not_allowed", "invalid_request_error", "method_not_allowed", "MethodNotAllowed"},
-		{408, "invalid_request_error", "request_timeout", "invalid_request_error", "bad_request", "InvalidRequest"},
+		{408, "invalid_request_error", "request_timeout", "timeout_error", "bad_request", "InvalidRequest"},
 		{409, "invalid_request_error", "conflict", "invalid_request_error", "conflict", "InvalidRequest"},
 		{410, "not_found_error", "not_found", "not_found_error", "not_found", "NotFound"},
 		{411, "invalid_request_error", "invalid_value", "invalid_request_error", "bad_request", "InvalidRequest"},

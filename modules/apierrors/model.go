@@ -151,7 +151,7 @@ func messagesType(e *apierror.Error) string {
 		return "rate_limit_error"
 	case http.StatusServiceUnavailable:
 		return "overloaded_error"
-	case http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return "timeout_error"
 	}
 	if e.Status >= 500 {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/caddyserver/caddy/v2"
@@ -34,6 +37,27 @@ func identify(ctx context.Context, vars map[string]any) string {
 		repl.Map(func(key string) (any, bool) { return boxed, key == requestIDPlaceholder })
 	}
 	return id
+}
+
+// keepRequestID takes our header out of what the client's Connection names, which
+// proxies do not pass on.
+func keepRequestID(header http.Header) {
+	values := header["Connection"]
+	named := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
+	if !slices.ContainsFunc(values, func(value string) bool { return slices.ContainsFunc(strings.Split(value, ","), named) }) {
+		return
+	}
+	kept := make([]string, 0, len(values))
+	for _, value := range values {
+		if names := slices.DeleteFunc(strings.Split(value, ","), named); len(names) > 0 {
+			kept = append(kept, strings.Join(names, ","))
+		}
+	}
+	if len(kept) == 0 {
+		header.Del("Connection")
+		return
+	}
+	header["Connection"] = kept
 }
 
 // newRequestID returns "req_" and 24 random letters of base 62.

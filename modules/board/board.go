@@ -110,11 +110,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.service = shared.service.With(board.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
-		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments),
+		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments), Mails: shared.worker.mails, Address: clientAddress,
 	})
 	h.api = h.service.API()
 	if !h.NoPages {
-		h.site = web.New(h.service, web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Address: clientAddress}, ctx.Logger())
+		h.site = web.New(h.service, web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal}, ctx.Logger())
 	}
 	return h.work(ctx, shared)
 }
@@ -124,6 +124,9 @@ func clientAddress(r *http.Request) string {
 	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return address
 }
+
+// conceal leaves a request away from the access log.
+func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
 // open takes the board on the database of the configuration.
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {

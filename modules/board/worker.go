@@ -61,9 +61,23 @@ func (w *worker) leave(c *claim) {
 	w.claims = slices.DeleteFunc(w.claims, func(other *claim) bool { return other == c })
 }
 
-// current is the work of the newest configuration that has started, as then all
-// of its handlers have joined: of the one with mail.
+// current is what is worked with now; nil: nothing has started.
 func (w *worker) current() *jobs.Work {
+	if c := w.chosen(); c != nil {
+		return c.work
+	}
+	return nil
+}
+
+// mails reports whether mails are sent, by whichever handler.
+func (w *worker) mails() bool {
+	c := w.chosen()
+	return c != nil && c.mail.URL != ""
+}
+
+// chosen is the handler of the newest configuration that has started, as then all
+// of its handlers have joined: the one with mail.
+func (w *worker) chosen() *claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var best *claim
@@ -75,10 +89,7 @@ func (w *worker) current() *jobs.Work {
 			best = c
 		}
 	}
-	if best == nil {
-		return nil
-	}
-	return best.work
+	return best
 }
 
 // close ends the work, before the database is closed.

@@ -31,6 +31,9 @@ func TestWorker(t *testing.T) {
 		if w.current() != work {
 			t.Error("another handler is worked with")
 		}
+		if w.mails() != (c != nil && c.mail.URL != "") {
+			t.Error("whether mails are sent is not as that handler says")
+		}
 	}
 	// Nothing has started, so that the runner has nothing to do all the time; what
 	// would be worked with is asked for between.

@@ -83,7 +83,7 @@ func (s *site) node() *board.Service {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	options := board.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }}
+	options := board.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }, Mails: func() bool { return true }}
 	service := board.New(s.db, options, zap.NewNop(), func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
 	s.t.Cleanup(service.Close)
 	return service

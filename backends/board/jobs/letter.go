@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	html "html/template"
+	"io"
 	"strconv"
 	text "text/template"
 
@@ -32,10 +33,23 @@ var textSource string
 //go:embed letter.html.tmpl
 var htmlSource string
 
+//go:embed link.txt.tmpl
+var linkTextSource string
+
+//go:embed link.html.tmpl
+var linkHTMLSource string
+
 var (
 	textLetter = text.Must(text.New("text").Parse(textSource))
 	htmlLetter = html.Must(html.New("html").Parse(htmlSource))
+	textLink   = text.Must(text.New("text").Parse(linkTextSource))
+	htmlLink   = html.Must(html.New("html").Parse(linkHTMLSource))
 )
+
+// template is one of either package.
+type template interface {
+	Execute(out io.Writer, data any) error
+}
 
 // letterData is what the templates show.
 type letterData struct {
@@ -56,16 +70,34 @@ func (l letterData) Link(post int64) string {
 // Rest is how many posts of a thread are not shown.
 func (l letterData) Rest(t board.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
+// Open is the address of the link; empty: there is none.
+func (l letterData) Open() string {
+	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
+		return ""
+	}
+	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
+}
+
+// Ends is when the link ends.
+func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
+
+// linkPages are where links lead, by their kinds.
+var linkPages = map[string]string{board.LinkReset: "/reset?token=", board.LinkEmail: "/email?token="}
+
 func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing)}
-	if m.BaseURL != "" {
+	inText, inHTML := template(textLetter), template(htmlLetter)
+	switch {
+	case mailing.Link != nil:
+		inText, inHTML = textLink, htmlLink
+	case m.BaseURL != "":
 		data.End = m.BaseURL + "/unsubscribe?token=" + mailing.Unsubscribe
 	}
 	var plain, rich bytes.Buffer
-	if err := textLetter.Execute(&plain, data); err != nil {
+	if err := inText.Execute(&plain, data); err != nil {
 		return nil, err
 	}
-	if err := htmlLetter.Execute(&rich, data); err != nil {
+	if err := inHTML.Execute(&rich, data); err != nil {
 		return nil, err
 	}
 	return &Letter{
@@ -74,7 +106,13 @@ func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
 	}, nil
 }
 
+// linkSubjects are those of mails with links, by their kinds.
+var linkSubjects = map[string]string{board.LinkReset: "A new password", board.LinkEmail: "Confirm this mail address", board.LinkNotice: "Your mail address"}
+
 func subject(m *board.Mailing) string {
+	if m.Link != nil {
+		return "[" + m.Board + "] " + linkSubjects[m.Mode]
+	}
 	what := m.Threads[0].Title
 	if n := len(m.Threads) + m.More; n > 1 {
 		what = "news in " + strconv.Itoa(n) + " threads"

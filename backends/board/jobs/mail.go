@@ -38,7 +38,7 @@ const (
 	downFor = 5 * time.Minute
 )
 
-// Mailer sends mails of what members follow.
+// Mailer sends mails of what members follow, and links that they asked for.
 type Mailer struct {
 	Transport Transport
 	// BaseURL is the address of the board, for links; empty: there are none.
@@ -107,7 +107,7 @@ func (m *Mailer) sendTo(ctx context.Context, service *board.Service, session Ses
 	if err != nil {
 		return false, errors.Join(err, hold(downFor))
 	}
-	if len(mailing.Threads) == 0 || mailing.Email == "" {
+	if len(mailing.Threads) == 0 && mailing.Link == nil || mailing.Email == "" {
 		return false, over()
 	}
 	letter, err := m.letter(mailing)

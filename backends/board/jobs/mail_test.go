@@ -3,10 +3,14 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"mime"
+	"mime/quotedprintable"
 	"net"
 	"net/mail"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +265,97 @@ func TestNewSMTP(t *testing.T) {
 	}
 }
 
+// TestLinkMails: a link that was asked for is mailed at once, also while the
+// board is offline, and nothing of it is logged.
+func TestLinkMails(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		server := testenv.SMTP(t)
+		m := newMailer(t, server)
+		core, logs := observer.New(zap.DebugLevel)
+		m.Logger = zap.New(core)
+		ctx := t.Context()
+		s.exec("UPDATE board_users SET email = 'Bob@example.com', email_key = 'bob@example.com' WHERE username = 'bob'")
+		ask := func() {
+			t.Helper()
+			if err := s.service.AskReset(ctx, "bob@example.com", "192.0.2.1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		linked := regexp.MustCompile(`https://forum\.example\.com/reset\?token=([\w-]{43})\n`)
+		secret := func() string {
+			t.Helper()
+			mails := server.Take()
+			if len(mails) != 1 || mails[0].To != "Bob@example.com" {
+				t.Fatalf("%+v", mails)
+			}
+			got, err := mail.ReadMessage(strings.NewReader(mails[0].Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Header.Get("List-Unsubscribe") != "" || got.Header.Get("Auto-Submitted") != "auto-generated" {
+				t.Errorf("%v", got.Header)
+			}
+			text, err := io.ReadAll(quotedprintable.NewReader(got.Body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := linked.FindStringSubmatch(strings.ReplaceAll(string(text), "\r\n", "\n"))
+			if found == nil {
+				t.Fatalf("there is no link in\n%s", text)
+			}
+			return found[1]
+		}
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
+		s.exec("UPDATE board_permission_version SET version = version + 1")
+		ask()
+		if n := s.send(m); n != 1 {
+			t.Errorf("%d mails", n)
+		}
+		first := secret()
+		if err := s.service.Reset(ctx, first, "battery staple", "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+
+		server.Refuse("Bob@example.com", "451 try again")
+		ask()
+		if n := s.send(m); n != 0 || logs.FilterMessage("mail not sent").Len() != 1 {
+			t.Errorf("%d mails, %v", n, logs.All())
+		}
+		server.Refuse("Bob@example.com", "")
+		s.ahead.Add(int64(time.Minute))
+		if n := s.send(m); n != 1 {
+			t.Errorf("%d mails at the second try", n)
+		}
+		second := secret()
+		if _, err := s.service.ReadLink(ctx, board.LinkReset, second); err != nil {
+			t.Error(err)
+		}
+
+		ask()
+		if _, err := (&Mailer{Transport: Log{m.Logger}, Logger: m.Logger}).Send(ctx, s.service); err != nil { // who wants no mails any more
+			t.Fatal(err)
+		}
+		if logs.FilterMessage("mail").Len() != 1 {
+			t.Errorf("%v", logs.All())
+		}
+		for _, entry := range logs.All() {
+			if line := fmt.Sprint(entry.Message, entry.ContextMap()); strings.Contains(line, "token=") || strings.Contains(strings.ToLower(line), "bob@") {
+				t.Errorf("logged: %s", line)
+			}
+		}
+	})
+}
+
+// linkMailing is one of a link.
+func linkMailing(kind, secret string) *board.Mailing {
+	ends := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
+	return &board.Mailing{
+		Recipient: board.Recipient{User: 3, Mode: kind}, Name: "alice", Email: "a@example.com", Board: "Cats & <dogs>", Key: "3.k",
+		Link: &board.MailLink{Secret: secret, Ends: ends},
+	}
+}
+
 // TestLetters holds the mails to those in testdata; -update writes them.
 func TestLetters(t *testing.T) {
 	t.Parallel()
@@ -273,6 +368,9 @@ func TestLetters(t *testing.T) {
 		"instant": {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
 		"weekly":  {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}},
 		"no-url":  {"", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"reset":   {"https://forum.example.com", linkMailing(board.LinkReset, "SECRET")},
+		"email":   {"https://forum.example.com", linkMailing(board.LinkEmail, "SECRET")},
+		"notice":  {"https://forum.example.com", linkMailing(board.LinkNotice, "")},
 	} {
 		m := &Mailer{BaseURL: test.baseURL}
 		l, err := m.letter(test.mailing)

@@ -6,16 +6,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 )
 
-// profileForm is what others see of a member.
-type profileForm struct{ Title, Bio string }
-
 func (c *call) account() error {
-	return c.page("account", "Profile", profileForm{c.actor.User.Title, c.actor.User.Bio})
+	return c.page("account", "Profile", board.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
 }
 
 func (c *call) saveProfile() error {
-	form := profileForm{c.text("title"), c.text("bio")}
-	if err := c.service.SetProfile(c.ctx(), c.actor, form.Title, form.Bio); err != nil {
+	form := board.Profile{Title: c.text("title"), Bio: c.text("bio"), TimeZone: c.text("timeZone")}
+	if err := c.service.SetProfile(c.ctx(), c.actor, form); err != nil {
 		return c.form(err, "account", "Profile", form)
 	}
 	return c.redirect("/account", "Saved.")

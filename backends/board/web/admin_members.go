@@ -76,7 +76,7 @@ func (c *call) showMember(refusal error, id int64, password string) error {
 	now := c.now()
 	page := memberPage{
 		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now.UnixMicro(), Self: m.ID == c.actor.User.ID, Password: password,
-		Today: now.UTC().Format(time.DateOnly),
+		Today: now.In(c.actor.User.Zone()).Format(time.DateOnly),
 	}
 	for _, g := range groups {
 		if g.Kind != "guest" {
@@ -89,11 +89,11 @@ func (c *call) showMember(refusal error, id int64, password string) error {
 // until is the end that a form gives: a date, or a number of days; 0: never.
 func (c *call) until() (int64, error) {
 	if text := c.text("date"); text != "" {
-		day, err := time.Parse(time.DateOnly, text)
+		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
 		if err != nil {
 			return 0, apierror.New(http.StatusUnprocessableEntity, "validation_failed", "The date must look like 2027-01-31.")
 		}
-		return day.Add(24 * time.Hour).UnixMicro(), nil
+		return day.AddDate(0, 0, 1).UnixMicro(), nil
 	}
 	days, err := c.number("days")
 	if err != nil || days == 0 {

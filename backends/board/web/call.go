@@ -10,7 +10,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -123,24 +122,8 @@ func (c *call) referrer() string {
 	return local(u.RequestURI())
 }
 
-// address is the client's, an IPv6 one as its network.
-func (c *call) address() string {
-	text := c.options.Address(c.r)
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
-		port, err := netip.ParseAddrPort(text)
-		if err != nil {
-			return text
-		}
-		ip = port.Addr()
-	}
-	ip = ip.WithZone("").Unmap()
-	if ip.Is4() {
-		return ip.String()
-	}
-	network, _ := ip.Prefix(64) // in range
-	return network.String()
-}
+// address is the client's, by which attempts are counted.
+func (c *call) address() string { return c.service.Address(c.r) }
 
 // The cookies; on https a prefix keeps them from other hosts and paths.
 const (

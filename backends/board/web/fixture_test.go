@@ -118,19 +118,19 @@ type site struct {
 	service *board.Service
 	clock   *clock
 	server  *httptest.Server
+	noMails atomic.Bool
 }
 
 func newSite(t *testing.T, db *store.DB, options Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, clock: new(clock)}
 	s.clock.micros.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
-	s.service = board.New(db, board.Options{NoFlood: true}, zap.NewNop(), s.clock.now)
+	s.service = board.New(db, board.Options{
+		NoFlood: true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
+	}, zap.NewNop(), s.clock.now)
 	t.Cleanup(s.service.Close)
 	if _, err := s.service.Seed(t.Context(), strings.NewReader(fixture), func(string, int) {}); err != nil {
 		t.Fatal(err)
-	}
-	if options.Address == nil {
-		options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
 	}
 	pages := New(s.service, options, zaptest.NewLogger(t))
 	s.server = httptest.NewServer(http.HandlerFunc(pages.Serve))

@@ -40,7 +40,7 @@ var templates = sync.OnceValue(func() pages {
 	all := make(pages)
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if name == "layout" || name == "parts" {
+		if name == "layout" || name == "parts" || name == "bare" {
 			continue
 		}
 		all[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, file))
@@ -82,6 +82,25 @@ func (v *view) Administers() bool { return v.call.actor.MayAdminister() }
 
 // Unseen is how many notifications were not read.
 func (v *view) Unseen() (int, error) { return v.call.service.Unseen(v.call.ctx(), v.call.actor) }
+
+// Joins reports whether who looks may become a member now.
+func (v *view) Joins() bool {
+	return v.Settings.Registration != board.RegistrationClosed && v.call.service.Admit(v.call.actor) == nil
+}
+
+// Mails reports whether the board sends mails.
+func (v *view) Mails() bool { return v.call.service.Mails() }
+
+// Zone is where the times of the page are.
+func (v *view) Zone() *time.Location { return v.User.Zone() }
+
+// With is what a template that pages share shows, with the view.
+func (v *view) With(data any) part { return part{v, data} }
+
+type part struct {
+	*view
+	Data any
+}
 
 // Problem is what is wrong with a field; empty: nothing.
 func (v *view) Problem(field string) string {
@@ -165,9 +184,8 @@ func (c *call) show(status int, name, title string, data any, problems []apierro
 }
 
 var funcs = template.FuncMap{
-	"when":       when,
-	"moment":     moment,
 	"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by board.Render
+	"zones":      board.ZoneNames,
 	"plural":     plural,
 	"bytes":      byteCount,
 	"count":      count,
@@ -197,8 +215,9 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// when shows a time as the API writes it, short, with the exact one beside it.
-func when(text any) template.HTML {
+// When shows a time as the API writes it, or one in microseconds: short, with
+// the exact one beside it.
+func (v *view) When(text any) template.HTML {
 	var written string
 	switch t := text.(type) {
 	case string:
@@ -206,22 +225,22 @@ func when(text any) template.HTML {
 	case *string:
 		written = orEmpty(t)
 	case int64:
-		return moment(t)
+		return moment(t, v.Zone())
 	}
 	t, err := time.Parse(time.RFC3339, written)
 	if err != nil {
 		return ""
 	}
-	return moment(t.UnixMicro())
+	return moment(t.UnixMicro(), v.Zone())
 }
 
 // moment shows a time in microseconds; 0: never.
-func moment(micros int64) template.HTML {
+func moment(micros int64, zone *time.Location) template.HTML {
 	if micros == 0 {
 		return "never"
 	}
-	t := time.UnixMicro(micros).UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05") + ` UTC">` + //nolint:gosec // digits and names of months
+	t := time.UnixMicro(micros).In(zone)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and of time zones
 		t.Format("2 Jan 2006, 15:04") + `</time>`)
 }
 

@@ -33,17 +33,22 @@
 // password first when that was given long ago. One with upload takes a multipart
 // form, whose first field must be the token: c.parts reads it.
 //
-// Funcs of templates are in render.go: when, html, plural, forumPath, threadPath…
+// {{$.When .CreatedAt}} shows a time in the time zone of who looks. A template
+// that pages share gets the view by {{template "threads" ($.With .Data.Threads)}}.
+// Funcs of templates are in render.go: html, plural, forumPath, threadPath…
 package web
 
 import (
+	"bytes"
+	"cmp"
 	"embed"
 	"errors"
-	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -63,9 +68,9 @@ type Options struct {
 	BaseURL string
 	// MembersOnly shows guests how to sign in and nothing else.
 	MembersOnly bool
-	// Address is the client's address, by which wrong passwords are counted.
-	// Default: that of the connection.
-	Address func(*http.Request) string
+	// Conceal keeps a request whose address holds a secret out of the logs.
+	// Default: nothing does.
+	Conceal func(*http.Request)
 }
 
 // Site is the pages of a board.
@@ -82,9 +87,6 @@ type Site struct {
 
 // New returns the pages of a board.
 func New(service *board.Service, options Options, logger *zap.Logger) *Site {
-	if options.Address == nil {
-		options.Address = func(r *http.Request) string { return r.RemoteAddr }
-	}
 	s := &Site{
 		service: service, options: options, logger: logger, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
 		files: webassets.New("default-src 'none'").Load(static, "static"), pages: templates(), now: service.Now,
@@ -113,6 +115,12 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request, rt route) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Cookie")
+	if rt.secret {
+		h.Set("Referrer-Policy", "strict-origin") // requests for the files of the page are logged, too
+		if s.options.Conceal != nil {
+			s.options.Conceal(r)
+		}
+	}
 	if err := c.answer(); err != nil {
 		c.fail(err)
 	}
@@ -199,7 +207,7 @@ func (c *call) fail(err error) {
 		c.bare(e)
 		return
 	}
-	if err := c.show(e.Status, "error", headings[e.Status], errorPage{Status: e.Status, Message: sentence(e.Message), Wait: e.RetryAfter}, nil); err != nil {
+	if err := c.show(e.Status, "error", headings[e.Status], errorPage{Status: e.Status, Heading: headings[e.Status], Message: sentence(e.Message), Wait: e.RetryAfter, Again: again[c.route.path]}, nil); err != nil {
 		c.logger.Error("error page failed", zap.Error(err))
 		c.bare(e)
 	}
@@ -208,9 +216,14 @@ func (c *call) fail(err error) {
 // errorPage is what the page of an error tells.
 type errorPage struct {
 	Status  int
+	Heading string
 	Message string
 	Wait    time.Duration
+	Again   string // where another link can be asked for
 }
+
+// again are the pages that mail the links to others.
+var again = map[string]string{"/reset": "/forgot", "/email": "/account/email"}
 
 // headings are those of error pages.
 var headings = map[int]string{
@@ -218,6 +231,7 @@ var headings = map[int]string{
 	http.StatusForbidden:             "Not allowed",
 	http.StatusNotFound:              "Nothing here",
 	http.StatusConflict:              "Settled already",
+	http.StatusGone:                  "This link is over",
 	http.StatusRequestEntityTooLarge: "Too large",
 	http.StatusUnprocessableEntity:   "This does not work",
 	http.StatusTooManyRequests:       "Too fast",
@@ -227,8 +241,27 @@ var headings = map[int]string{
 
 // bare tells of an error where not even the settings could be read.
 func (c *call) bare(e *apierror.Error) {
-	c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	header, body := ErrorPage(e)
+	maps.Copy(c.w.Header(), header)
 	c.w.WriteHeader(e.Status)
-	_, _ = fmt.Fprintf(c.w, "<!doctype html>\n<html lang=\"en\">\n<title>%[1]s</title>\n<h1>%[1]s</h1>\n<p>%[2]s</p>\n", // the client may be gone
-		template.HTMLEscapeString(headings[e.Status]), template.HTMLEscapeString(sentence(e.Message)))
+	_, _ = c.w.Write(body) // the client may be gone
 }
+
+// ErrorPage is the page of an error that needs nothing of the board, for what is
+// refused before it.
+func ErrorPage(e *apierror.Error) (http.Header, []byte) {
+	var out bytes.Buffer
+	page := errorPage{Status: e.Status, Heading: cmp.Or(headings[e.Status], headings[http.StatusInternalServerError]), Message: sentence(e.Message), Wait: e.RetryAfter}
+	if err := bare().Execute(&out, page); err != nil {
+		panic(err) // it is run by a test
+	}
+	return http.Header{
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("'self'")}, "X-Content-Type-Options": {"nosniff"},
+		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
+	}, out.Bytes()
+}
+
+// bare is the template of ErrorPage.
+var bare = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("bare.html").Funcs(funcs).ParseFS(templateFiles, "templates/bare.html"))
+})

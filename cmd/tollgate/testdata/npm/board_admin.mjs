@@ -77,6 +77,7 @@ inBrowser('a moderator approves a held post', plain, async (guest, context) => {
   assert.equal(await guest.getByText('first held').count(), 1);
   assert.equal(await guest.getByText('third held').count(), 0);
   await link(moderator, 'Log').click();
+  await moderator.getByRole('row').filter({ hasText: 'nothing new' }).first().waitFor();
   assert.equal(await moderator.getByRole('row').filter({ hasText: 'nothing new' }).count(), 2);
 });
 

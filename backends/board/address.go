@@ -1,0 +1,28 @@
+package board
+
+import (
+	"net/http"
+	"net/netip"
+)
+
+// Address is the client's of a request, an IPv6 one as its network.
+func (s *Service) Address(r *http.Request) string {
+	text := r.RemoteAddr
+	if s.options.Address != nil {
+		text = s.options.Address(r)
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		port, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return text
+		}
+		ip = port.Addr()
+	}
+	ip = ip.WithZone("").Unmap()
+	if ip.Is4() {
+		return ip.String()
+	}
+	network, _ := ip.Prefix(64) // in range
+	return network.String()
+}

@@ -1,0 +1,408 @@
+package board
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const clientAddress = "192.0.2.1"
+
+// newLinkSite is a board that sends mails, with two who have an address.
+func newLinkSite(t *testing.T, db *store.DB) *site {
+	t.Helper()
+	s := newSite(t, db, Options{Mails: func() bool { return true }})
+	for _, name := range []string{"bob", "alice", "awaiting"} {
+		s.exec("UPDATE board_users SET email = ?, email_key = ?, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashPassword("correct horse"), name)
+	}
+	return s
+}
+
+// mailed takes what is due as if it were sent, by kind and address.
+func (s *site) mailed() map[string]*Mailing {
+	s.t.Helper()
+	ctx, all := s.t.Context(), make(map[string]*Mailing)
+	due, err := s.service.DueMail(ctx, 100)
+	must(s.t, err)
+	for _, to := range due {
+		m, err := s.service.ClaimMail(ctx, to)
+		must(s.t, err)
+		if m.Email != "" {
+			all[m.Mode+" "+m.Email] = m
+		}
+		must(s.t, s.service.MailSent(ctx, m))
+	}
+	return all
+}
+
+// resetLink is the secret of a link that bob asks for now.
+func (s *site) resetLink() string {
+	s.t.Helper()
+	must(s.t, s.service.AskReset(s.t.Context(), "bob@Example.com", clientAddress))
+	m := s.mailed()["reset bob@Example.com"]
+	if m == nil {
+		s.t.Fatal("no link came")
+	}
+	return m.Link.Secret
+}
+
+func (s *site) signIn(name, password string) string {
+	s.t.Helper()
+	cookie, err := s.service.Login(s.t.Context(), name, password, clientAddress, "")
+	must(s.t, err)
+	return cookie
+}
+
+// signedIn reports whether the session of a cookie is good.
+func (s *site) signedIn(cookie string) bool {
+	s.t.Helper()
+	_, session, err := s.service.Resume(s.t.Context(), cookie)
+	must(s.t, err)
+	return session != nil
+}
+
+// TestReset: a link sets a password once, and signs out everywhere.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx, b := t.Context(), s.service
+		former := s.signIn("bob", "correct horse")
+		for range 5 {
+			_, err := b.Login(ctx, "bob@example.com", "forgotten it", clientAddress, "")
+			refused(t, "guess", err, 422, "wrong")
+		}
+		s.exec("UPDATE board_users SET password_once = 1 WHERE username = 'bob'")
+		first := s.resetLink()
+		must(t, b.AskReset(ctx, " BOB@example.com", clientAddress))
+		mail := s.mailed()["reset bob@Example.com"] // the address that is known, not what was typed
+		if mail == nil || mail.Name != "bob" || !mail.Link.Ends.Equal(s.clock.now().Add(time.Hour)) || mail.Link.Secret == first {
+			t.Fatalf("%+v", mail)
+		}
+		if s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", first) != 0 || s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", secretHash(first)) != 1 {
+			t.Error("not the hash is stored")
+		}
+
+		refused(t, "short", b.Reset(ctx, first, "short", clientAddress), 422, "too_short")
+		refused(t, "name", b.Reset(ctx, first, "bob@example.com", clientAddress), 422, "guessable")
+		for _, wrong := range []string{"", "x", NewSecret(), first + "A", strings.ToUpper(first)} {
+			refused(t, "secret "+wrong, b.Reset(ctx, wrong, "battery staple", clientAddress), 410, "")
+		}
+		_, err := b.ChangeEmail(ctx, first)
+		refused(t, "another kind", err, 410, "")
+		if l, err := b.ReadLink(ctx, LinkReset, first); err != nil || l != (Linked{"bob", "bob@Example.com"}) {
+			t.Errorf("%+v %v", l, err)
+		}
+		if !s.signedIn(former) {
+			t.Error("what was refused ended a session")
+		}
+
+		must(t, b.Reset(ctx, first, "battery staple", clientAddress))
+		if s.signedIn(former) || s.number("SELECT password_once FROM board_users WHERE username = 'bob'") != 0 {
+			t.Error("a session or the password for once is left")
+		}
+		s.signIn("bob@example.com", "battery staple") // though guesses were too many
+		refused(t, "again", b.Reset(ctx, first, "another horse", clientAddress), 410, "")
+		refused(t, "the other one", b.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
+		_, err = b.ReadLink(ctx, LinkReset, first)
+		refused(t, "to read", err, 410, "")
+	})
+}
+
+// TestResetOnce: of many who use a link at the same time one does.
+func TestResetOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		secret := s.resetLink()
+		var done atomic.Int64
+		var users sync.WaitGroup
+		for range 4 {
+			users.Go(func() {
+				if err := s.service.Reset(t.Context(), secret, "battery staple", clientAddress); err == nil {
+					done.Add(1)
+				} else {
+					refused(t, "at the same time", err, 410, "")
+				}
+			})
+		}
+		users.Wait()
+		if done.Load() != 1 {
+			t.Errorf("it was used %d times", done.Load())
+		}
+	})
+}
+
+// TestLinksEnd: a link ends with its hour, with every other change of what it
+// leads to, and is mailed to nobody then.
+func TestLinksEnd(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		use := func(secret string) error { return b.Reset(ctx, secret, "battery staple", clientAddress) }
+		next := func() string {
+			s.clock.advance(3 * time.Hour) // as often as one likes
+			return s.resetLink()
+		}
+		for what, end := range map[string]func(){
+			"time": func() { s.clock.advance(time.Hour) },
+			"own password": func() {
+				a, _, err := b.Resume(ctx, s.signIn("bob", "correct horse"))
+				must(t, err)
+				_, err = b.SetPassword(ctx, a, "correct horse", "another horse", clientAddress)
+				must(t, err)
+				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashPassword("correct horse"))
+			},
+			"administrator's password": func() {
+				_, err := b.ResetPassword(ctx, admin, s.user("bob"))
+				must(t, err)
+				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashPassword("correct horse"))
+			},
+			"ban": func() {
+				must(t, b.Ban(ctx, admin, s.user("bob"), 0, ""))
+				must(t, b.Unban(ctx, admin, s.user("bob")))
+			},
+		} {
+			secret := next()
+			end()
+			refused(t, what, use(secret), 410, "")
+		}
+		secret := next()
+		s.clock.advance(time.Hour - time.Microsecond)
+		must(t, use(secret))
+
+		s.clock.advance(3 * time.Hour)
+		must(t, b.AskReset(ctx, "bob@example.com", clientAddress))
+		s.clock.advance(time.Hour)
+		must(t, b.AskReset(ctx, "awaiting@example.com", clientAddress))
+		if sent := s.mailed(); len(sent) != 0 {
+			t.Errorf("%v", sent)
+		}
+		if _, err := b.Purge(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.number("SELECT count(*) FROM board_links"); n != 1 { // which waits for its hour
+			t.Errorf("%d links are left", n)
+		}
+		must(t, b.AskReset(ctx, "alice@example.com", clientAddress))
+		must(t, b.DeleteMember(ctx, admin, s.user("alice")))
+		if n := s.number("SELECT count(*) FROM board_links WHERE user_id = ?", s.user("alice")); n != 0 || len(s.mailed()) != 0 {
+			t.Errorf("%d links of a deleted member", n)
+		}
+	})
+}
+
+// TestLinkMailedAgain: a mail that is sent again has another link, and the one
+// before ends.
+func TestLinkMailedAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx, b := t.Context(), s.service
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // who knows no password cannot end that
+		must(t, b.AskReset(ctx, "bob@example.com", clientAddress))
+		to := Recipient{s.user("bob"), LinkReset}
+		s.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES (?, 'daily', 'thread', 1, 1, 1, 1, 1)", s.user("alice"))
+		if due, err := b.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // though others wait longer
+			t.Errorf("%v %v", due, err)
+		}
+		first, err := b.ClaimMail(ctx, to)
+		must(t, err)
+		if other, err := b.ClaimMail(ctx, to); err != nil || other != nil {
+			t.Errorf("it is sent twice: %+v %v", other, err)
+		}
+		if again, err := b.MailFailed(ctx, first); err != nil || !again {
+			t.Fatal(again, err)
+		}
+		s.clock.advance(time.Minute)
+		second, err := b.ClaimMail(ctx, to)
+		must(t, err)
+		if second.Key == first.Key || !second.Link.Ends.Equal(first.Link.Ends) {
+			t.Errorf("%+v, before %+v", second, first)
+		}
+		refused(t, "first", b.Reset(ctx, first.Link.Secret, "battery staple", clientAddress), 410, "")
+		must(t, b.Reset(ctx, second.Link.Secret, "battery staple", clientAddress))
+	})
+}
+
+// TestResetTellsNothing: the answer is the same whether there is a member, as are
+// the bounds.
+func TestResetTellsNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		s.service.options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
+		ask := func(as, email, address string) *answer {
+			t.Helper()
+			r := s.request(as, "POST", "/password-reset", `{"email":`+quoted(email)+`}`)
+			r.Header.Set("X-Test-Address", address)
+			return s.send(r)
+		}
+		for i, email := range []string{"bob@example.com", "nobody@example.com", "awaiting@example.com"} {
+			address := path("2001:db8::%d:0:0:0:1", i)
+			for range 3 {
+				if a := ask("", email, address).want(204); a.body != "" || len(a.header) != 1 {
+					t.Errorf("%s: %q %v", email, a.body, a.header)
+				}
+			}
+			ask("", email, address).want(429, "rate_limited")
+			ask("", strings.ToUpper(email), "198.51.100.1").want(429, "rate_limited") // counted for the address of the mail
+			for n := range 6 {
+				ask("alice", path("%d.%s", n, email), address+"2").want(204) // of the same network
+			}
+			ask("", "other."+email, address).want(429, "rate_limited")
+		}
+		if sent := s.mailed(); len(sent) != 1 || sent["reset bob@Example.com"] == nil {
+			t.Errorf("%v", sent)
+		}
+		s.clock.advance(time.Hour)
+		ask("", "bob@example.com", "192.0.2.9").want(204)
+		ask("", "no address", "192.0.2.9").want(422, "validation_failed", "form")
+		ask("brd_pat_wrong", "bob@example.com", "192.0.2.9").want(401)
+		s.do("", "POST", "/password-reset", `{}`).want(400, "invalid_body")
+		s.do("", "GET", "/password-reset", "").want(405, "method_not_allowed")
+		s.service.options.Mails = nil
+		ask("", "bob@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
+		ask("", "nobody@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
+	})
+}
+
+// TestChangeEmail: an address is the member's when a link to it was opened.
+func TestChangeEmail(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx, b := t.Context(), s.service
+		bob, _, err := b.Resume(ctx, s.signIn("bob", "correct horse"))
+		must(t, err)
+		ask := func(email, password string) error { return b.AskEmail(ctx, bob, email, password, clientAddress) }
+		refused(t, "password", ask("new@example.com", "wrong horse"), 422, "wrong")
+		refused(t, "form", ask("new", "correct horse"), 422, "form")
+		refused(t, "same", ask("BOB@example.com", "correct horse"), 422, "same")
+		refused(t, "guest", b.AskEmail(ctx, &Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
+		if sent := s.mailed(); len(sent) != 0 {
+			t.Errorf("%v", sent)
+		}
+
+		reset := s.resetLink()
+		must(t, ask("alice@example.com", "correct horse")) // somebody has it
+		if sent := s.mailed(); len(sent) != 1 || sent["notice bob@Example.com"] == nil || sent["notice bob@Example.com"].Link.Secret != "" {
+			t.Errorf("%v", sent)
+		}
+		must(t, ask("new@example.com", "correct horse"))
+		must(t, ask("newer@example.com", "correct horse"))
+		sent := s.mailed()
+		if len(sent) != 2 || sent["notice bob@Example.com"] == nil || sent["email newer@example.com"] == nil {
+			t.Fatalf("%v", sent)
+		}
+		secret := sent["email newer@example.com"].Link.Secret
+		if email, err := b.Email(ctx, bob); err != nil || email != "bob@Example.com" {
+			t.Errorf("it changed before the link was opened: %s %v", email, err)
+		}
+		refused(t, "another kind", b.Reset(ctx, secret, "battery staple", clientAddress), 410, "")
+
+		s.exec("UPDATE board_users SET email = 'x', email_key = 'newer@example.com' WHERE username = 'alice'")
+		_, err = b.ChangeEmail(ctx, secret)
+		refused(t, "taken meanwhile", err, 409, "")
+		s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'alice'")
+		if email, err := b.ChangeEmail(ctx, secret); err != nil || email != "newer@example.com" {
+			t.Fatal(email, err)
+		}
+		if email, err := b.Email(ctx, bob); err != nil || email != "newer@example.com" {
+			t.Errorf("%s %v", email, err)
+		}
+		_, err = b.ChangeEmail(ctx, secret)
+		refused(t, "again", err, 410, "")
+		refused(t, "what the former address got", b.Reset(ctx, reset, "battery staple", clientAddress), 410, "")
+		s.signIn("Newer@example.com", "correct horse")
+
+		s.clock.advance(time.Hour)
+		must(t, ask("old@example.com", "correct horse"))
+		secret = s.mailed()["email old@example.com"].Link.Secret
+		s.clock.advance(time.Hour)
+		_, err = b.ChangeEmail(ctx, secret)
+		refused(t, "too late", err, 410, "")
+		for range 3 {
+			must(t, ask("spam@example.com", "correct horse"))
+		}
+		refused(t, "too often", ask("spam@example.com", "correct horse"), 429, "")
+		b.options.Mails = nil
+		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
+	})
+}
+
+// TestChangeEmailMeanwhile: a password that was right opens nothing once it is
+// another.
+func TestChangeEmailMeanwhile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx := t.Context()
+		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
+		must(t, err)
+		other := hashPassword("battery staple")
+		err = s.meanwhile(func() error { return s.service.AskEmail(ctx, bob, "new@example.com", "correct horse", clientAddress) },
+			func() { s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", other) })
+		refused(t, "new password", err, 422, "wrong")
+		if sent := s.mailed(); len(sent) != 0 {
+			t.Errorf("%v", sent)
+		}
+	})
+}
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"192.0.2.1:80": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "2001:db8:1:2::9": "2001:db8:1:2::/64",
+		"::ffff:192.0.2.1": "192.0.2.1", "fe80::1%eth0": "fe80::/64", "@": "@", "": "",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = remote
+		if got := (&Service{}).Address(r); got != want {
+			t.Errorf("%q: %s, want %s", remote, got, want)
+		}
+	}
+}
+
+// TestZones: members see times where they are, if that is a place.
+func TestZones(t *testing.T) {
+	t.Parallel()
+	for _, name := range ZoneNames() {
+		if _, err := loadZone(name); err != nil {
+			t.Errorf("%s is offered: %v", name, err)
+		}
+	}
+	if len(ZoneNames()) < 300 || ZoneNames()[0] != "UTC" {
+		t.Errorf("%d zones are offered, %s first", len(ZoneNames()), ZoneNames()[0])
+	}
+	s := newSite(t, sqliteDB(t), Options{})
+	bob := s.actor("bob")
+	for name, good := range map[string]bool{
+		"Europe/Vienna": true, "Asia/Kolkata": true, "US/Eastern": true, "": true, " UTC ": true,
+		"Local": false, "europe/nowhere": false, "../etc/passwd": false, "/etc/localtime": false, `..\x`: false, "Europe": false, "UTC\x00": false,
+		strings.Repeat("a/", 4000): false,
+	} {
+		err := s.service.SetProfile(t.Context(), bob, Profile{TimeZone: name})
+		if !good {
+			refused(t, name, err, 422, "unknown")
+			continue
+		}
+		must(t, err)
+		a, err := s.service.Member(t.Context(), bob.User.ID)
+		must(t, err)
+		if want := strings.TrimSpace(name); a.User.Zone().String() != want && want != "" {
+			t.Errorf("%q: %s", name, a.User.Zone())
+		}
+	}
+	var nobody *User
+	if nobody.Zone() != time.UTC || (&User{TimeZone: "Gone/Away"}).Zone() != time.UTC {
+		t.Error("not UTC without a time zone")
+	}
+}

@@ -1,0 +1,174 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// mailed is the mail of a kind that a member gets now; nil: none.
+func (s *site) mailed(name, kind string) *board.Mailing {
+	s.t.Helper()
+	ctx := s.t.Context()
+	m, err := s.service.ClaimMail(ctx, board.Recipient{User: s.number("SELECT id FROM board_users WHERE username_key = '" + name + "'"), Mode: kind})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if m != nil {
+		if err := s.service.MailSent(ctx, m); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// TestForgottenPassword: who reads the mails of a member gets in again, without
+// anybody learning who is one.
+func TestForgottenPassword(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{MembersOnly: true})
+		before, b := s.as("bob"), s.guest()
+		b.get("/login").want(200, `href="/forgot"`)
+		b.get("/forgot").send("/forgot", "email", "bob").want(422, "name@example.com", `value="bob"`)
+		known := b.get("/forgot").send("/forgot", "email", "bob@example.com").want(200, "If bob@example.com is the address of a member")
+		unknown := s.guest().get("/forgot").send("/forgot", "email", "nobody@example.com").want(200)
+		if strings.ReplaceAll(unknown.body, "nobody@", "bob@") != known.body {
+			t.Errorf("the answers differ:\n%s\n%s", known.body, unknown.body)
+		}
+		m := s.mailed("bob", board.LinkReset)
+		link := "/reset?token=" + m.Link.Secret
+		p := b.get(link).want(200, "New password of bob")
+		if p.header.Get("Cache-Control") != "private, no-store" || p.header.Get("Referrer-Policy") != "strict-origin" {
+			t.Errorf("%v", p.header)
+		}
+		b.get(link).want(200) // looking does nothing
+		b.do(http.MethodPost, "/reset", "secret="+m.Link.Secret+"&password=battery+staple").want(403, "form is out of date")
+		b.get(link).send("/reset", "secret", m.Link.Secret, "password", "short").want(422, "at least 10 characters", "New password of bob", m.Link.Secret)
+		b.get(link).send("/reset", "secret", "x", "password", "battery staple").want(410, "This link is over")
+		before.get("/account").want(200, "Your account")
+		b.get(link).send("/reset", "secret", m.Link.Secret, "password", "battery staple").want(200, "The password is changed", "<h1>Sign in</h1>")
+		before.get("/account").want(200, "<h1>Sign in</h1>")
+		b.get(link).want(410, "This link is over", `<a href="/forgot">Ask for another link</a>`).lacks("New password of bob")
+		b.get("/reset").want(410)
+		b.get("/login").send("/login", "name", "bob", "password", "battery staple").want(200, "Sign out")
+
+		s.noMails.Store(true)
+		b.get("/forgot").want(200, "This board sends no mails. An administrator can give you a new password.").lacks(`name="email"`)
+		p = b.get("/login") // has a form
+		p.send("/forgot", "email", "bob@example.com").want(403, "This board sends no mails")
+	})
+}
+
+// TestForgottenTooOften: the page says how long to wait.
+func TestForgottenTooOften(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{})
+	b := s.guest()
+	for range 3 {
+		b.get("/forgot").send("/forgot", "email", "bob@example.com").want(200)
+	}
+	p := b.get("/forgot").send("/forgot", "email", "bob@example.com").want(429, "Too many mails", "60 minutes")
+	if p.header.Get("Retry-After") != "3600" {
+		t.Errorf("%v", p.header)
+	}
+}
+
+// TestMailAddress: the address changes when the link to it is used.
+func TestMailAddress(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		bob := s.as("bob")
+		form := bob.get("/account/email").want(200, "Mails go to bob@example.com.")
+		form.send("/account/email", "email", "new@example.com", "password", "wrong horse").want(422, "The password is wrong", `value="new@example.com"`)
+		form.send("/account/email", "email", "new@example.com", "password", "correct horse").want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
+		notice, m := s.mailed("bob", board.LinkNotice), s.mailed("bob", board.LinkEmail)
+		if notice == nil || notice.Email != "bob@example.com" || m == nil || m.Email != "new@example.com" {
+			t.Fatalf("%+v %+v", notice, m)
+		}
+		link := "/email?token=" + m.Link.Secret
+		reader := s.guest() // another browser
+		p := reader.get(link).want(200, "bob go to new@example.com")
+		bob.get("/account/email").want(200, "Mails go to bob@example.com.")
+		p.send("/email", "secret", "x").want(410, "This link is over")
+		p.send("/email", "secret", m.Link.Secret).want(200, "Your mail address is new@example.com now.")
+		bob.get("/account/email").want(200, "Mails go to new@example.com.")
+		reader.get(link).want(410, "This link is over", `<a href="/account/email">Ask for another link</a>`)
+		s.guest().get("/account/email").want(200, "<h1>Sign in</h1>")
+		s.noMails.Store(true)
+		bob.get("/account/email").want(200, "cannot be confirmed").lacks(`name="email"`)
+		form.send("/account/email", "email", "newer@example.com", "password", "correct horse").want(403)
+	})
+}
+
+// TestTimeZone: members see times in the zone of their choice, everybody else in
+// UTC, and programs the same one.
+func TestTimeZone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		thread := at("/threads/%d", s.thread("Open thread"))
+		s.guest().get(thread).want(200, `<time datetime="2026-01-01T00:00:00Z" title="Thursday, 1 January 2026, 00:00:00 UTC">1 Jan 2026, 00:00</time>`, "All times are in UTC.")
+		bob := s.as("bob")
+		form := bob.get("/account").want(200, `name="timeZone" value="UTC"`, `<option value="America/New_York">`)
+		form.send("/account", "timeZone", "America/Nowhere").want(422, "not the name of a time zone", `value="America/Nowhere"`)
+		form.send("/account", "timeZone", "America/New_York").want(200, "Saved.", "All times are in America/New_York")
+		const there = `<time datetime="2026-01-01T00:00:00Z" title="Wednesday, 31 December 2025, 19:00:00 EST">31 Dec 2025, 19:00</time>`
+		bob.get(thread).want(200, there)
+		bob.get(at("/forums/%d", s.forum("public"))).want(200, there)
+		bob.get("/").want(200, " EST")
+		s.as("eve").get(thread).want(200, "1 Jan 2026, 00:00", "All times are in UTC")
+
+		s.exec("UPDATE board_users SET time_zone = 'Pacific/Auckland' WHERE username = 'ada'")
+		ada, eve := s.as("ada"), at("/admin/members/%d", s.number("SELECT id FROM board_users WHERE username = 'eve'"))
+		ada.get(eve).want(200, ` min="2026-01-02"`, "2 Jan 2026, 16:04").send(eve, "do", "suspend", "date", "2026-01-31").want(200)
+		ada.get(eve).want(200, `<time datetime="2026-01-31T11:00:00Z" title="Sunday, 1 February 2026, 00:00:00 NZDT">`)
+		s.clock.advance(8 * time.Hour)
+		s.as("ada").get(eve).want(200, ` min="2026-01-03"`)
+	})
+}
+
+// TestJoin: who cannot join now is not told to.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sqlite(t), Options{})
+	const join = `href="/register"`
+	for _, test := range []struct {
+		sql    string
+		status int
+		joins  bool
+	}{
+		{"", 200, true},
+		{"INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')", 200, true},
+		{"UPDATE board_settings SET value = 'closed' WHERE name = 'registration'", 200, false},
+		{"UPDATE board_settings SET name = 'offline', value = '1' WHERE name = 'registration'", 503, false},
+	} {
+		if test.sql != "" {
+			s.exec(test.sql)
+			s.exec("UPDATE board_permission_version SET version = version + 1")
+		}
+		for path, status := range map[string]int{"/": test.status, "/login": 200, "/nothing": 404} {
+			if p := s.guest().get(path).want(status); strings.Contains(p.body, join) != test.joins {
+				t.Errorf("%s after %q: joins %v", path, test.sql, !test.joins)
+			}
+		}
+	}
+}
+
+// TestErrorPage: the page of what is refused before the board.
+func TestErrorPage(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{429: "<h1>Too fast</h1>\n<p>Too &lt;b&gt; much.</p>\n<p>Try again in 61 seconds.</p>", 418: "<h1>Something went wrong</h1>", 503: "<h1>Closed for now</h1>"} {
+		header, body := ErrorPage(&apierror.Error{Status: status, Message: "too <b> much", RetryAfter: 61 * time.Second})
+		if text := string(body); !strings.Contains(text, want) || !strings.Contains(text, "/assets/board.css") || header.Get("Content-Type") != "text/html; charset=utf-8" ||
+			!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%d: %v\n%s", status, header, text)
+		}
+	}
+}
