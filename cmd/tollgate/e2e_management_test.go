@@ -334,7 +334,7 @@ func TestKeyBudget(t *testing.T) {
 	kim := newDocumented(t, g.base).as(strings.TrimSpace(g.tool("keychain", "token", "kim")))
 	var key struct{ ID, Key string }
 	kim.value(kim.call("POST", "/users/kim/keychain-keys", `{"budgets":{"tokens_per_day":1},"allowed_models":["own/1"]}`, 201), &key)
-	if a := ask(t.Context(), g.base, key.Key, prompt("own/2", false)); a.status != 403 || !strings.Contains(a.body, "model_not_allowed") {
+	if a := ask(t.Context(), g.base, key.Key, prompt("own/2", false)); a.status != 403 || !strings.Contains(a.body, "permission_denied") {
 		t.Errorf("a model that is not allowed: %d %s", a.status, a.body)
 	}
 	if a := get(t, http.DefaultClient, g.base+"/v1/models", key.Key); !strings.Contains(a.body, "own/1") || strings.Contains(a.body, "own/2") {
@@ -344,7 +344,7 @@ func TestKeyBudget(t *testing.T) {
 		t.Errorf("the first request: %d %s", a.status, a.body)
 	}
 	a := ask(t.Context(), g.base, key.Key, prompt("keychain-high", false))
-	a.refused(t, 429, "budget_exceeded")
+	a.refused(t, 402, "insufficient_quota")
 	if a.header.Get("Retry-After") == "" {
 		t.Errorf("headers: %v", a.header)
 	}

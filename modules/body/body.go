@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ const Max = 32_000_000
 
 // Read reads the body once, decompressing gzip and zstd. The memory of a
 // large one is used again when the lease ends; nil: there is none. Its errors have
-// the status for the client: 400, 413 or 415.
+// the status for the client: 400, 408, 413 or 415.
 func Read(r *http.Request) ([]byte, *wire.Lease, error) {
 	if size := r.ContentLength; size > leaseFrom && size <= leaseTo && r.Header["Content-Encoding"] == nil {
 		return readLeased(r.Body, int(size))
@@ -120,15 +121,18 @@ func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
 }
 
-// unreadable is the error of a body that breaks off or is not what its
+// unreadable is the error of a body that stalls, breaks off or is not what its
 // encoding says; the limit of request_body stays what it is.
 func unreadable(err error) error {
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return caddyhttp.Error(http.StatusRequestEntityTooLarge, err)
 	}
 	e := apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() { // as os.ErrDeadlineExceeded is
+		e = apierror.New(http.StatusRequestTimeout, "request_timeout", "the request body took too long to arrive, send it again")
+	}
 	e.Cause = err
-	return caddyhttp.Error(http.StatusBadRequest, e)
+	return caddyhttp.Error(e.Status, e)
 }
 
 func refuse(status int, code, message string) error {

@@ -5,12 +5,16 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 func packed(tb testing.TB, text string) []byte {
@@ -41,6 +45,49 @@ func (e *endless) Read(p []byte) (int, error) {
 	}
 	e.read += n
 	return n, nil
+}
+
+// stalled is a body whose rest does not come in time.
+type stalled struct{ text io.Reader }
+
+func (s stalled) Read(p []byte) (int, error) {
+	if n, err := s.text.Read(p); err == nil {
+		return n, nil
+	}
+	return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+}
+
+func TestReadTimeout(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text, encoding string
+		size           int64
+	}{
+		"small":              {"hello", "", 10},
+		"leased":             {"hello", "", 10_000},
+		"large":              {"hello", "", 10_000_000},
+		"of unknown size":    {"hello", "", -1},
+		"before gzip's head": {"", "gzip", -1},
+		"within gzip":        {string(packed(t, "hello")[:15]), "gzip", -1},
+		"before zstd's head": {"", "zstd", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(stalled{strings.NewReader(test.text)}))
+			r.ContentLength = test.size
+			if test.encoding != "" {
+				r.Header.Set("Content-Encoding", test.encoding)
+			}
+			_, _, err := Read(r)
+			e, ok := apierror.From(err)
+			if !ok || e.Status != http.StatusRequestTimeout || e.Code != "request_timeout" || e.NoRetry {
+				t.Errorf("%v, want a 408", err)
+			}
+			if h, ok := errors.AsType[caddyhttp.HandlerError](err); !ok || h.StatusCode != http.StatusRequestTimeout {
+				t.Errorf("%v has no status for Caddy", err)
+			}
+		})
+	}
 }
 
 func TestRead(t *testing.T) {

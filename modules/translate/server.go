@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"bytes"
-	"io"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -17,16 +15,42 @@ import (
 // it gets what any of them understands.
 var server = catalog.Provider{Code: "upstream", Name: "upstream", Shape: catalog.DefaultShape()}
 
-// convert reads the client's request and writes the chat completion.
-func (t *translation) convert() (io.Reader, error) {
+// conversion is what became of the client's request.
+type conversion struct {
+	request *hub.Request
+	body    []byte // of the chat completion
+	dropped []string
+	err     error
+}
+
+// convert reads the client's request and writes the chat completion, once, whoever
+// asks first.
+func (t *translation) convert() *conversion {
+	t.once.Do(func() {
+		made := new(conversion)
+		made.err = t.write(made)
+		t.made.Store(made)
+	})
+	return t.made.Load()
+}
+
+// failure is why the conversion failed; nil: it has not, so far.
+func (t *translation) failure() error {
+	if made := t.made.Load(); made != nil {
+		return made.err
+	}
+	return nil
+}
+
+func (t *translation) write(made *conversion) error {
 	text, lease, err := body.Read(t.original)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer lease.Give()
 	ask, err := t.handler.read(text, t.original, t.format)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	model := catalog.Model{
 		Provider: server.Code, ID: t.handler.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true, Reasoning: t.handler.Reasoning,
@@ -42,21 +66,21 @@ func (t *translation) convert() (io.Reader, error) {
 		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField, StreamUsage: server.Shape.StreamUsage,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.request, t.dropped = ask, append(ask.Dropped, written.Dropped...)
-	return bytes.NewReader(written.Body), nil
+	made.request, made.body, made.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
+	return nil
 }
 
 // pass carries the server's answer to the client.
-func (t *translation) pass() hub.Pass {
+func (t *translation) pass(ask *hub.Request) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
 	from := chat.NewReader("", false)
-	if t.request.Format == hub.Responses {
-		return hub.Translate(from, responses.NewWriter(t.request, reply))
+	if ask.Format == hub.Responses {
+		return hub.Translate(from, responses.NewWriter(ask, reply))
 	}
-	if t.request.Stream {
-		reply.InputTokens = hub.CountTokens(t.request)
+	if ask.Stream {
+		reply.InputTokens = hub.CountTokens(ask)
 	}
-	return hub.Translate(from, messages.NewWriter(t.request, reply))
+	return hub.Translate(from, messages.NewWriter(ask, reply))
 }

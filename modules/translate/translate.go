@@ -3,6 +3,7 @@
 package translate
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -39,9 +42,13 @@ func init() {
 // Fields of the request that the server does not get are named in the header
 // x-gateway-dropped-params of the answer. Requests to other paths pass untouched.
 //
-// Errors: 400 for what cannot be translated, with the JSON path; 413 and 415 for
-// the body; an error of the server keeps its status; 502 for an answer that cannot
-// be read.
+// A server may answer before it has read the request: its refusal is told in the
+// client's format at once, an answer waits until the request is converted. What
+// another handler answers without a look at the body passes untouched.
+//
+// Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415
+// for the body; an error of the server keeps its status; 502 for a redirect and for
+// an answer that cannot be read.
 type Handler struct {
 	// Formats are what clients may speak: "messages", "responses" or both.
 	// Required.
@@ -177,9 +184,12 @@ type translation struct {
 	format   hub.Format
 	original *http.Request
 	taken    bool
-	request  *hub.Request // once it was read
-	dropped  []string
-	err      error // of reading the client's request
+
+	// The transport of reverse_proxy reads the body on a goroutine of its own, and
+	// its server may answer before that is through.
+	begun atomic.Bool // somebody behind reads the body, or has closed it
+	once  sync.Once
+	made  atomic.Pointer[conversion]
 }
 
 // Take hands the client's own request to a handler that answers in the client's
@@ -194,6 +204,24 @@ func Take(r *http.Request) (client *http.Request, format hub.Format, ok bool) {
 	return t.original, t.format, true
 }
 
+// behind reports whether an answer is that of a chat server, and not of a handler
+// that never looks at the body.
+func (t *translation) behind(status int) bool {
+	if t.begun.Load() {
+		return true
+	}
+	if status >= 300 && status < 400 { // of a login page before the server
+		return false
+	}
+	// A server that answers at once: nothing of the body may be read yet.
+	repl, ok := t.original.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return false
+	}
+	_, proxied := repl.Get("http.reverse_proxy.status_code")
+	return proxied
+}
+
 // converted is the body of the chat completion; it is made when somebody reads it.
 type converted struct {
 	t    *translation
@@ -202,17 +230,22 @@ type converted struct {
 
 func (c *converted) Read(p []byte) (int, error) {
 	if c.body == nil {
-		if c.t.err == nil {
-			c.body, c.t.err = c.t.convert()
+		c.t.begun.Store(true)
+		made := c.t.convert()
+		if made.err != nil {
+			return 0, made.err
 		}
-		if c.t.err != nil {
-			return 0, c.t.err
-		}
+		c.body = bytes.NewReader(made.body)
 	}
 	return c.body.Read(p)
 }
 
-func (c *converted) Close() error { return c.t.original.Body.Close() }
+// Close leaves the client's body open, which the server closes: its answer may need
+// the conversion still.
+func (c *converted) Close() error {
+	c.t.begun.Store(true)
+	return nil
+}
 
 // statusError gives Caddy the status of an error that api_errors will render.
 func statusError(err error) error {

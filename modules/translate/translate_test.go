@@ -21,6 +21,11 @@ import (
 // send passes a request through the middleware; next nil: to a scripted model.
 func send(t *testing.T, config, path, body string, next caddyhttp.HandlerFunc) (*httptest.ResponseRecorder, error) {
 	t.Helper()
+	return sendBody(t, config, path, strings.NewReader(body), next)
+}
+
+func sendBody(t *testing.T, config, path string, body io.Reader, next caddyhttp.HandlerFunc) (*httptest.ResponseRecorder, error) {
+	t.Helper()
 	h := new(Handler)
 	if err := h.UnmarshalCaddyfile(caddyfile.NewTestDispenser(config)); err != nil {
 		t.Fatal(err)
@@ -38,7 +43,9 @@ func send(t *testing.T, config, path, body string, next caddyhttp.HandlerFunc) (
 			return nil
 		}
 	}
-	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any)), http.MethodPost, path, strings.NewReader(body))
+	ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any))
+	ctx = context.WithValue(ctx, caddy.ReplacerCtxKey, caddy.NewReplacer())
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, body)
 	r.Header.Set("Accept-Encoding", "gzip")
 	w := httptest.NewRecorder()
 	return w, h.ServeHTTP(w, r, next)
@@ -158,6 +165,12 @@ func TestTranslateErrors(t *testing.T) {
 		"error in stream": {ask("scripted?fault=error_object", `,"stream":true`), nil, 502, "upstream_error"},
 		"no choices":      {ask("scripted?fault=empty_choices", ""), nil, 502, "upstream_error"},
 		"web page":        {ask("scripted?fault=html", ""), nil, 502, "upstream_error"},
+		"redirect": {ask("m", ""), func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(http.StatusFound)
+			return nil
+		}, 502, ""},
 		"no server": {ask("m", ""), func(_ http.ResponseWriter, r *http.Request) error {
 			_, _ = io.ReadAll(r.Body)
 			return caddyhttp.Error(http.StatusBadGateway, apierror.New(502, "down", "down"))

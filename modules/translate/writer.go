@@ -37,6 +37,7 @@ type writer struct {
 	t      *translation
 	mode   int
 	status int
+	err    error // in the place of a refused answer
 	pass   hub.Pass
 	kept   []byte // of whole and refused
 
@@ -57,31 +58,31 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	if w.t.err != nil { // whatever is said of a body that could not be read
-		w.mode = refused
-		return
-	}
-	if w.t.taken || w.t.request == nil {
+	if w.t.taken || !w.t.behind(status) {
 		w.mode = untouched
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
-	media, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
-	switch {
-	case status >= 300:
-		w.mode = refused
+	if status >= 300 {
+		w.mode, w.err = refused, w.t.failure() // whatever is said of a body that could not be read
 		return
-	case w.t.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream"):
-		w.mode = streamed
-	default:
-		w.mode = whole
 	}
-	w.pass = w.t.pass()
+	made := w.t.convert() // the server may have begun to answer before it has all
+	if made.err != nil {
+		w.mode, w.err = refused, made.err
+		return
+	}
+	w.mode = whole
+	media, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+	if made.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+		w.mode = streamed
+	}
+	w.pass = w.t.pass(made.request)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
-	if len(w.t.dropped) > 0 {
-		w.Header().Set("X-Gateway-Dropped-Params", strings.Join(w.t.dropped[:min(len(w.t.dropped), 20)], ", "))
+	if len(made.dropped) > 0 {
+		w.Header().Set("X-Gateway-Dropped-Params", strings.Join(made.dropped[:min(len(made.dropped), 20)], ", "))
 	}
 	if w.mode == streamed {
 		w.events = wire.NewEventReader((*feed)(w))
@@ -171,7 +172,7 @@ func (w *writer) send() error {
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.begun && len(w.out) == 0 {
-		w.mode, w.t.err = refused, upstream(err)
+		w.mode, w.err = refused, upstream(err)
 		return nil
 	}
 	code, kind := failureKind(err)
@@ -211,15 +212,21 @@ func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 
 // finish ends the answer; err is that of the handler behind.
 func (w *writer) finish(err error) error {
-	t := w.t
+	if w.mode == undecided && !w.t.taken {
+		w.err = w.t.failure() // what became of it behind does not matter
+	}
 	switch {
-	case t.taken || w.mode == untouched:
+	case w.t.taken || w.mode == untouched:
 		return err
-	case t.err != nil: // what became of it behind does not matter
-		return statusError(t.err)
+	case w.err != nil:
+		return statusError(w.err)
 	case w.mode == refused:
 		e := wire.ParseUpstreamError(w.status, w.kept)
-		return statusError(&apierror.Error{Status: w.status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
+		status := w.status
+		if status < 400 { // a redirect, which would lead past the translation
+			status = http.StatusBadGateway
+		}
+		return statusError(&apierror.Error{Status: status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
 	case err != nil && !w.begun:
 		return err
 	case w.mode == streamed && !w.done:
@@ -227,7 +234,7 @@ func (w *writer) finish(err error) error {
 		out, broken := w.pass.End(w.out[:0])
 		if w.out = out; broken != nil {
 			if broken = w.fail(broken); broken == nil && !w.begun {
-				return statusError(t.err)
+				return statusError(w.err)
 			}
 			return broken
 		}

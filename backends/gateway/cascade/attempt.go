@@ -134,8 +134,15 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 		return r.broken(ctx, err)
 	}
 	defer resp.Body.Close()
+	encoding := unpack(resp)
 	if resp.StatusCode != http.StatusOK {
 		return r.refused(ctx, resp, x, c.Model.ID)
+	}
+	if encoding != "" {
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
+			message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
+		}
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -223,6 +230,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	}
 	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors}
 	switch {
+	case errors.Is(err, outbound.ErrShutdown):
+		f.message = outbound.ErrShutdown.Error()
 	case errors.Is(err, outbound.ErrNotAllowed):
 		f.class, f.code, f.message = skip, "address_not_allowed", "the base URL leads to an address that is not allowed for custom models"
 	case errors.Is(err, errNoContent):
@@ -294,18 +303,20 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	body, err := readAll((*in)[:0], resp)
-	if err != nil {
-		return r.broken(ctx, err)
-	}
-	answer, err := x.pass.Whole((*out)[:0], body)
-	if err == nil && r.stream {
-		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
+	var answer []byte
+	if err == nil {
+		answer, err = x.pass.Whole((*out)[:0], body)
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
 			return classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
 		}
-		return r.broken(ctx, err)
+		f := r.broken(ctx, err)
+		f.status = resp.StatusCode
+		return f
+	}
+	if r.stream {
+		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
 	}
 	r.commit(c)
 	r.result.Usage, r.result.textBytes = x.pass.Usage(), x.pass.TextBytes()

@@ -56,6 +56,7 @@ func (r *run) count(c *keychain.Candidate) (tokens int64, ok bool) {
 		return 0, false
 	}
 	defer resp.Body.Close()
+	unpack(resp) // what it cannot is no JSON
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil || resp.StatusCode != http.StatusOK || !gjson.ValidBytes(answer) {
 		return 0, false

@@ -2,6 +2,7 @@ package cascade
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -61,8 +62,8 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 }
 
 // plan lists the candidates of a request in the order of trial
-// (specification 13.1). Errors: 400 no_provider_keys, 404 model_not_found,
-// 409 no_models_available, 400 context_length_exceeded.
+// (specification 13.1). Errors: 400 no_provider_keys, 403 permission_denied,
+// 404 model_not_found, 409 no_models_available, 400 context_length_exceeded.
 func (r *run) plan() ([]*keychain.Candidate, error) {
 	cat := r.Catalog()
 	routing := r.req.Account.Routing(cat)
@@ -78,11 +79,11 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	case r.Options.DefaultTier != 0:
 		tier, isEntry = r.Options.DefaultTier, false
 	default:
-		return nil, notFound(model, routing)
+		return nil, notFound(r.req, model, routing)
 	}
 	if isEntry && !r.req.allows(model) && !r.Options.EntryFallback {
 		return nil, &apierror.Error{
-			Status: http.StatusForbidden, Code: "model_not_allowed", Type: "permission_error", Param: "model", NoRetry: true,
+			Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
 			Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of the key's allowed_models",
 		}
 	}
@@ -151,13 +152,13 @@ func (r *run) remoteImage() bool {
 
 func isPseudo(model string) bool { return strings.HasPrefix(model, "keychain-") }
 
-// notFound names what would be accepted.
-func notFound(model string, routing *keychain.Routing) error {
+// notFound names what would be accepted, as GET /v1/models does.
+func notFound(req *Request, model string, routing *keychain.Routing) error {
 	names := make([]string, 0, 8)
 	for _, p := range PseudoModels {
 		names = append(names, p.ID)
 	}
-	entries := routing.Entries()
+	entries := slices.DeleteFunc(routing.Entries(), func(entry string) bool { return !req.allows(entry) })
 	more := ""
 	if len(entries) > 20 {
 		entries, more = entries[:20], ", … (GET /v1/models lists all)"

@@ -253,6 +253,30 @@ func TestNotFoundListIsBounded(t *testing.T) {
 	}
 }
 
+// TestAllowedModels: a key that may not use all of them does not hear of the others.
+func TestAllowedModels(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: everybody})
+	ask := func(model string) *apierror.Error {
+		request := r.request(model, false, nil)
+		request.Allows = func(entry string) bool { return strings.HasPrefix(entry, "beta/") }
+		_, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
+		e, ok := apierror.From(err)
+		if !ok || !e.NoRetry || e.Param != "model" {
+			t.Fatalf("%s: %v", model, err)
+		}
+		return e
+	}
+	e := ask("zzz")
+	if e.Status != 404 || e.Code != "model_not_found" || !strings.Contains(e.Message, "keychain-low") || !strings.Contains(e.Message, "beta/b-low") ||
+		strings.Contains(e.Message, "alpha/") || strings.Contains(e.Message, "gamma/") {
+		t.Errorf("%+v", e)
+	}
+	if e := ask("alpha/a-low"); e.Status != 403 || e.Code != "permission_denied" || e.Type != "permission_error" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestPseudoModelsResolve(t *testing.T) {
 	t.Parallel()
 	for _, p := range PseudoModels {

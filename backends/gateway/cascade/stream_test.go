@@ -123,6 +123,8 @@ func TestStreamFailsOverBeforeProof(t *testing.T) {
 		"JSON, no choices":    {reply(200, `{"choices":[]}`), "empty_answer"},
 		"a web page":          {reply(200, "<html>", "Content-Type", "text/html"), "html_answer"},
 		"a web page as text":  {reply(200, "<html>\n<body>data: </body></html>\n", "Content-Type", "text/plain"), "incomplete_answer"},
+		"another encoding":    {reply(200, "", "Content-Type", "text/event-stream", "Content-Encoding", "zstd"), "unsupported_encoding"},
+		"no gzip":             {reply(200, role+text("x"), "Content-Type", "text/event-stream", "Content-Encoding", "gzip"), "broken_answer"},
 		"no content type":     {reply(200, "", "Content-Type", ""), "incomplete_answer"},
 		"JSON lines":          {reply(200, `{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`+"\n", "Content-Type", "application/x-ndjson"), "incomplete_answer"},
 		"500":                 {refusal(500, "five", "m"), "five"},

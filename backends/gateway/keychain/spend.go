@@ -163,7 +163,7 @@ func (k *keySpend) now(at time.Time) (ofDay, ofMonth spent, ok bool) {
 	return k.dayNow, k.monthNow, ok
 }
 
-// Admit refuses a key that has spent a budget: 429 budget_exceeded. A key without
+// Admit refuses a key that has spent a budget: 402 insufficient_quota. A key without
 // budgets costs nothing here. The sums are read at most every CacheTTL and are
 // joined by what this node has recorded since, so a budget is passed by what the
 // requests under way spend, and by what other nodes spend within CacheTTL and
@@ -209,9 +209,8 @@ func (b *Budgets) admit(ofDay, ofMonth spent, now time.Time) error {
 }
 
 func exceeded(name, amount string, now, anew time.Time) error {
-	refusal := apierror.New(http.StatusTooManyRequests, "budget_exceeded",
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota",
 		"the gateway key has spent its budget %s, %s; it begins anew at %s", name, amount, anew.Format(time.RFC3339))
-	refusal.Type = "insufficient_quota"
 	refusal.RetryAfter = anew.Sub(now)
 	refusal.NoRetry = true // an SDK would not wait that long
 	return refusal

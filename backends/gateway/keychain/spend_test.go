@@ -42,7 +42,7 @@ func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time
 	tb.Helper()
 	err := n.Admit(tb.Context(), id)
 	refusal, ok := apierror.From(err)
-	if !ok || refusal.Status != http.StatusTooManyRequests || refusal.Code != "budget_exceeded" || refusal.Type != "insufficient_quota" || !refusal.NoRetry {
+	if !ok || refusal.Status != http.StatusPaymentRequired || refusal.Code != "insufficient_quota" || !refusal.NoRetry {
 		tb.Fatalf("error %v (%+v), want that %s is spent", err, refusal, name)
 	}
 	if !strings.Contains(refusal.Message, name+",") || !strings.Contains(refusal.Message, anew.Format(time.RFC3339)) {

@@ -1,0 +1,137 @@
+package cascade
+
+import (
+	"bufio"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+func packed(text string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text) // to memory
+	_ = w.Close()
+	return b.String()
+}
+
+// miscounted is a gzip with a checksum that is not its text's.
+func miscounted(text string) string {
+	b := []byte(packed(text))
+	b[len(b)-8]++
+	return string(b)
+}
+
+// packs answers as inner does, but in gzip, flushed where inner flushes.
+func packs(inner step) step {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		p := &packer{ResponseWriter: w, gzip: gzip.NewWriter(w)}
+		inner(p, r)
+		_ = p.gzip.Close() // the gateway may have left
+	}
+}
+
+type packer struct {
+	http.ResponseWriter
+	gzip *gzip.Writer
+}
+
+func (p *packer) Write(b []byte) (int, error) { return p.gzip.Write(b) }
+
+func (p *packer) FlushError() error {
+	if err := p.gzip.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(p.ResponseWriter).Flush()
+}
+
+// TestPackedAnswers: gzip that nobody asked for is an answer as any other.
+func TestPackedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"gzip", "GZIP", "x-gzip"} {
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.alpha.does(reply(200, packed(completion("packed")), "Content-Encoding", encoding))
+		e := r.ask("keychain-low")
+		e.wants(t, "alpha/a-low", "packed")
+		if e.header.Get("Content-Encoding") != "" || e.Usage.Prompt != 11 {
+			t.Errorf("%v, %+v", e.header, e.Usage)
+		}
+	}
+	r := newRig(t, setup{keys: []string{"alpha"}})
+	r.alpha.does(packs(answers("packed")), packs(answers("again")))
+	for _, said := range []string{"packed", "again"} {
+		e := r.askStream("keychain-low")
+		e.wants(t, "alpha/a-low", said)
+		if want := renamed(role, text(said), finish, doneLine); e.body != want {
+			t.Errorf("body\n%swant\n%s", e.body, want)
+		}
+	}
+	if n := r.alpha.opened.Load(); n != 1 {
+		t.Errorf("%d connections for two streams", n)
+	}
+}
+
+// TestPackedStreamBreaks: behind the commit point the client is told in the stream.
+func TestPackedStreamBreaks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+	r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
+		packs(stream(role, text("one")))(w, req)
+		_, _ = io.WriteString(w, "no gzip any more")
+	})
+	e := r.askStream("keychain-low")
+	if e.raw != nil || e.Code != "upstream_stream_error" || !strings.Contains(e.body, `"one"`) || !strings.Contains(e.body, `"code":"upstream_stream_error"`) {
+		t.Errorf("%v, %+v:\n%s", e.raw, e.Result, e.body)
+	}
+}
+
+// TestPackedStreamIsNotHeldBack: what the upstream has flushed reaches the client
+// before more is sent.
+func TestPackedStreamIsNotHeldBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}})
+	next := make(chan struct{})
+	r.alpha.does(packs(func(w http.ResponseWriter, req *http.Request) {
+		for _, e := range []string{role + text("one"), text("two"), finish + doneLine} {
+			stream(e)(w, req)
+			select {
+			case <-next:
+			case <-req.Context().Done():
+				return
+			}
+		}
+	}))
+	resp, err := r.serve().post(t.Context(), t, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for _, want := range []string{"one", "two", "[DONE]"} {
+		for !strings.Contains(lines.Text(), want) {
+			if !lines.Scan() {
+				t.Fatalf("waiting for %s: %v", want, lines.Err())
+			}
+		}
+		if want != "[DONE]" {
+			next <- struct{}{}
+		}
+	}
+	close(next)
+}
+
+// TestPackedCount: a provider that counts may pack its answer too.
+func TestPackedCount(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}, members: map[string]string{"alpha": `"wires":["messages"]`}})
+	r.alpha.does(reply(200, packed(`{"input_tokens":4321}`), "Content-Encoding", "gzip"))
+	n, err := r.engine.CountTokens(t.Context(), r.of(hub.Messages, question(hub.Messages, "keychain-low", false)))
+	if err != nil || n != 4321 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
