@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -308,6 +309,84 @@ func TestGateway(t *testing.T) {
 	})
 }
 
+// keyFilter is what keeps gateway keys out of the logs in the shipped files.
+const keyFilter = "\t\t# Clients may send their key in this header.\n\t\tformat filter {\n\t\t\trequest>headers>X-Api-Key delete\n\t\t}\n"
+
+// TestKeysNotLogged: no log has a gateway key, whichever header it came in and
+// whatever became of the request, not even at the lowest level.
+func TestKeysNotLogged(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	// The budget without api_errors: Caddy itself logs its errors.
+	g := newGateway(t, "", keyFilter, "\t\tlevel DEBUG\n"+keyFilter,
+		"\ttollgate gateway\n", "\troute /bare/* {\n\t\tapi_auth gateway_key\n\t\tbudget {\n\t\t\tlimit {http.auth.usr.rate}\n\t\t}\n\t}\n\ttollgate gateway\n")
+	key := g.user("ada", up, script("text", "Hello"))
+	const wrong = "ak-wrong0123456789012345678901234567890123"
+	for _, sent := range []string{key, wrong} {
+		for _, header := range []string{"X-Api-Key", "Authorization"} {
+			value := sent
+			if header == "Authorization" {
+				value = "Bearer " + sent
+			}
+			get(t, client, g.base+"/v1/models", "", header, value)
+			do(t, client, http.MethodPost, g.base+"/v1/messages", "", `{"model":"own/1","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`, header, value)
+			if a := get(t, client, g.base+"/bare/x", "", header, value); sent == key && a.status != http.StatusInternalServerError {
+				t.Errorf("a misspelt limit: status %d", a.status)
+			}
+		}
+	}
+	g.stop()
+	logs := g.logs.String()
+	if strings.Count(logs, `"msg":"handled request"`) < 12 || !strings.Contains(logs, "unknown placeholder {http.auth.usr.rate}") {
+		t.Errorf("log:\n%s", logs)
+	}
+	for _, secret := range []string{key, wrong} {
+		if i := strings.Index(logs, secret); i >= 0 {
+			t.Errorf("a key is in the log: %s", logs[max(0, i-400):i+20])
+		}
+	}
+}
+
+// TestShownKeysWarning: who has an access log that shows gateway keys is told.
+func TestShownKeysWarning(t *testing.T) {
+	t.Parallel()
+	const (
+		filter = "format filter {\n\t\t\trequest>headers>X-Api-Key delete\n\t\t}\n"
+		global = "\tlog {\n" + keyFilter + "\t}\n"
+		site   = "\tlog\n"
+	)
+	for name, test := range map[string]struct {
+		global, site string
+		warned       bool
+	}{
+		"as shipped":                     {global, site, false},
+		"no filter":                      {"", site, true},
+		"no access log":                  {"", "", false},
+		"a log of its own":               {global, "\tlog {\n\t\toutput file access.log\n\t}\n", true},
+		"a log of its own with a filter": {global, "\tlog {\n\t\toutput file access.log\n\t\t" + filter + "\t}\n", false},
+		// The default log gets the requests for names that no site has.
+		"but not the default log": {"", "\tlog {\n\t\toutput file access.log\n\t\t" + filter + "\t}\n", true},
+		"replaced":                {strings.Replace(global, "delete", "replace hidden", 1), site, false},
+		"all headers deleted":     {strings.Replace(global, ">X-Api-Key", "", 1), site, false},
+		"another header":          {strings.Replace(global, "X-Api-Key", "Cookie", 1), site, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := shipped(t, "gateway", global, test.global, "\tlog\n\ttollgate", test.site+"\ttollgate")
+			n := newNode(t, config)
+			cmd := exec.CommandContext(t.Context(), binary, "validate", "--config", "Caddyfile")
+			cmd.Dir, cmd.Env = n.dir, n.env
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if n := strings.Count(string(out), "the access log may show gateway keys"); n > 1 || (n == 1) != test.warned {
+				t.Errorf("%d warnings\n%s", n, out)
+			}
+		})
+	}
+}
+
 // TestExistingService is the shipped Caddyfile in front of a service that knows
 // nothing of keys and budgets.
 func TestExistingService(t *testing.T) {
@@ -383,7 +462,12 @@ func TestExistingService(t *testing.T) {
 	g.start()
 	a := get(t, client, g.base+"/other", key)
 	problem(a, 502, "")
+	get(t, client, g.base+"/other", "", "X-Api-Key", key)
 	if strings.Contains(a.body, "dial") || strings.Contains(a.body, "127.0.0.1") {
 		t.Errorf("502 tells of the inside: %s", a.body)
+	}
+	g.stop()
+	if logs := g.logs.String(); strings.Contains(logs, key) || !strings.Contains(logs, "handled request") {
+		t.Errorf("the key is in the log, or there is none:\n%s", g.logs.tail(4<<10))
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // long is a model whose answer takes about two seconds.
@@ -289,27 +294,150 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainLimit: a stream that does not end is cut when grace_period is over;
-// what it used is in the log.
+// TestDrainLimit: streams that do not end are cut when grace_period is over: their
+// clients are told in the stream, and what they used is in the log and charged.
 func TestDrainLimit(t *testing.T) {
 	t.Parallel()
+	const words = 20 // that a client has got before the end
 	up := newUpstream(t)
-	g := newGateway(t, "", "grace_period 30s", "grace_period 1s")
-	key := g.user("ada", up, script("text", "word ", "repeat", "10000", "chunk_delay", "50ms"))
-	resp, err := open(t.Context(), g.base, key, prompt("keychain-high", true))
-	if err != nil {
+	redis := testenv.NewRedis(t)
+	g := newGateway(t, "",
+		"grace_period 30s", "grace_period 1s", "\t\tcounters memory\n", "\t\tcounters redis "+redis.URL()+"\n",
+		"\ttollgate gateway\n", `	route {
+		budget {
+			name tokens
+			key all
+			limit 1000000
+			window 1h
+			cost 0 GET /health
+			cost 0 POST /v1/chat/completions
+			cost 0 POST /v1/messages
+			cost 0 POST /v1/responses
+			charge {http.cascade.total_tokens}
+		}
+		tollgate gateway
+	}
+`)
+	key := g.user("ada", up, script("text", "word ", "repeat", "10000", "chunk_delay", "20ms"), script("fault", "hang"))
+	type stream struct {
+		surface
+		resp *http.Response
+		rest *bufio.Reader
+	}
+	streams := make([]stream, 0, len(surfaces))
+	for _, s := range surfaces {
+		resp := s.open(t, g.base, key) //nolint:bodyclose // closed in the loop below
+		begun := bufio.NewReader(resp.Body)
+		for seen := 0; seen < words; {
+			line, err := begun.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+			seen += strings.Count(line, "word ")
+		}
+		streams = append(streams, stream{s, resp, begun})
+	}
+	// One that is not streamed has not got anything yet.
+	whole := make(chan *answer)
+	go func() { whole <- ask(backgroundContext, g.base, key, prompt("own/2", false)) }()
+	if err := up.awaitRequests(t.Context(), int64(len(surfaces)+1)); err != nil {
 		t.Fatal(err)
 	}
-	begun, _ := firstEvent(t, resp)
 	told := time.Now()
 	g.stop()
 	if took := time.Since(told); took < 900*time.Millisecond || took > 10*time.Second {
 		t.Errorf("the exit took %s with a grace period of 1s", took)
 	}
-	if rest, err := io.ReadAll(begun); err == nil && strings.Contains(string(rest), "[DONE]") {
-		t.Error("a stream that was cut looks complete")
+	if a := <-whole; a.err != nil || a.status < 500 {
+		t.Errorf("not streamed: %d %v %s", a.status, a.err, a.body)
+	} else {
+		a.failure(t)
 	}
-	_ = resp.Body.Close()
+	log := g.usage()
+	var used int64
+	for _, s := range streams {
+		rest, err := io.ReadAll(s.rest)
+		_ = s.resp.Body.Close()
+		last := lastEvent(string(rest))
+		if err != nil || !gjson.Get(last, map[string]string{"chat": "error.message", "messages": "error.message", "responses": "response.error.message"}[s.name]).Exists() {
+			t.Errorf("%s ends in %q, %v", s.name, last, err)
+		}
+		u, ok := log[s.resp.Header.Get("X-Request-Id")]
+		if !ok || u.status != 200 || u.code == "" || u.output < words {
+			t.Errorf("%s: usage %t %+v", s.name, ok, u)
+		}
+	}
+	for _, u := range log {
+		used += u.input + u.output
+	}
+	if len(log) != len(streams)+1 {
+		t.Errorf("%d requests are in the log, %d were sent", len(log), len(streams)+1)
+	}
+	g.start()
+	g.healthy()
+	remaining, err := strconv.ParseInt(get(t, client, g.base+"/health", "").header.Get("X-RateLimit-Remaining"), 10, 64)
+	if charged := 1_000_000 - remaining; err != nil || charged != used {
+		t.Errorf("%d tokens were charged, %d used (%v)", charged, used, err)
+	}
+	g.stop()
+}
+
+// open begins a stream.
+func (s surface) open(t *testing.T, base, key string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+s.path, strings.NewReader(s.body("keychain-high", true, "Hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	resp, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", s.name, resp.Status)
+	}
+	return resp
+}
+
+// lastEvent is the data of the last event of a stream that is not [DONE].
+func lastEvent(body string) (last string) {
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok && data != "[DONE]" {
+			last = data
+		}
+	}
+	return last
+}
+
+// TestDrainAfterReload: a stream of a configuration that was replaced, with
+// another database, has all of the grace period, and what it used is in its log.
+func TestDrainAfterReload(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	g := newGateway(t, "", "grace_period 30s", "grace_period 5s")
+	key := g.user("ada", up, script("text", "word ", "repeat", "10000", "chunk_delay", "50ms"), long)
+	cut := surfaces[0].open(t, g.base, key)
+	ends, err := open(t.Context(), g.base, key, prompt("own/2", true)) //nolint:bodyclose // read does
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.load(swap(t, g.config, "database sqlite data/tollgate.db", "database sqlite data/other.db"))
+	g.stop()
+	rest, err := io.ReadAll(cut.Body)
+	_ = cut.Body.Close()
+	if last := lastEvent(string(rest)); err != nil || !gjson.Get(last, "error.message").Exists() {
+		t.Errorf("the long stream ends in %q, %v", last, err)
+	}
+	if text := read(ends, nil).text(t); text != strings.Repeat("word ", 40) {
+		t.Errorf("the short stream has %q", text)
+	}
+	log := g.usage()
+	for name, resp := range map[string]*http.Response{"long": cut, "short": ends} {
+		if u, ok := log[resp.Header.Get("X-Request-Id")]; !ok || u.output == 0 {
+			t.Errorf("%s: usage %t %+v", name, ok, u)
+		}
+	}
 }
 
 // TestCrash: killed in the middle of writes, the gateway starts again, and

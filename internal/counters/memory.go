@@ -16,12 +16,23 @@ const (
 	// shrinkAbove is the number of keys from which a shard gives the memory of
 	// its table back once most of them have expired; Go's maps never shrink.
 	shrinkAbove = 1024
+	// MaxMemoryKeys bounds the keys of a Memory, and with them its memory to
+	// about 200 MB.
+	MaxMemoryKeys = 1 << 20
+	// evictAmong is how many keys are looked at for the one that has to go.
+	evictAmong = 8
 )
 
 // Memory is a Store in the memory of one process. A key takes about 150 bytes
 // plus its text until two windows after its last use. There is no background
 // work: each call looks at one or two other keys of its shard and drops those
 // that have expired, so the number of dead keys never outgrows the live ones.
+//
+// It holds MaxMemoryKeys at most. Beyond that each new key takes the place of an
+// old one, which is forgotten early: of 8 that are looked at the one that
+// would expire first, of equal ones that with least spent, and a mark only where
+// there is nothing else. So a flood of addresses that each spend a little in a
+// window of a minute costs nobody's count of a month, or of a whole budget.
 type Memory struct {
 	now    func() time.Time
 	seed   maphash.Seed
@@ -37,6 +48,7 @@ func NewMemory(now func() time.Time) *Memory {
 	m := &Memory{now: now, seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		m.shards[i].entries = make(map[entryKey]*entry)
+		m.shards[i].most = MaxMemoryKeys / memoryShards
 	}
 	return m
 }
@@ -176,6 +188,19 @@ func (e *entry) set(s *state, bucket int64) {
 	e.expires = (bucket + 2) * s.window
 }
 
+// leavesBefore tells which of two entries is missed less.
+func (e *entry) leavesBefore(other *entry) bool {
+	if e.isMark() != other.isMark() {
+		return other.isMark()
+	}
+	if e.expires != other.expires {
+		return e.expires < other.expires
+	}
+	return e.current+e.previous < other.current+other.previous
+}
+
+func (e *entry) isMark() bool { return e.key.window == mark }
+
 // shard is one lock and the keys under it. ring holds the same entries as the
 // map in a fixed order, so that the hand can visit them a few at a time.
 type shard struct {
@@ -184,6 +209,7 @@ type shard struct {
 	ring    []*entry
 	hand    int
 	peak    int // most entries since the map was made
+	most    int // entries, at most
 	_       [64]byte
 }
 
@@ -191,6 +217,9 @@ type shard struct {
 // leave at least as fast as they can come.
 func (sh *shard) add(id entryKey, now int64) *entry {
 	sh.sweep(now, 2)
+	if len(sh.ring) >= sh.most {
+		sh.evict()
+	}
 	// The caller's text may be a part of something much larger.
 	id.name = strings.Clone(id.name)
 	e := &entry{key: id, expires: math.MaxInt64}
@@ -206,19 +235,37 @@ func (sh *shard) sweep(now int64, n int) {
 		if sh.hand >= len(sh.ring) {
 			sh.hand = 0
 		}
-		e := sh.ring[sh.hand]
-		if e.expires > now {
+		if sh.ring[sh.hand].expires > now {
 			sh.hand++
 			continue
 		}
-		last := len(sh.ring) - 1
-		sh.ring[sh.hand], sh.ring[last] = sh.ring[last], nil
-		sh.ring = sh.ring[:last]
-		delete(sh.entries, e.key)
+		sh.drop(sh.hand)
 	}
 	if sh.peak > shrinkAbove && len(sh.ring) < sh.peak/8 {
 		sh.shrink()
 	}
+}
+
+// evict makes room for one entry. It looks at places all over the ring, for
+// neighbours came at the same time and may all be worth keeping.
+func (sh *shard) evict() {
+	n := len(sh.ring)
+	first := sh.hand % n
+	for i := range evictAmong {
+		if at := (sh.hand + i*n/evictAmong) % n; sh.ring[at].leavesBefore(sh.ring[first]) {
+			first = at
+		}
+	}
+	sh.drop(first)
+	sh.hand++
+}
+
+// drop removes an entry; the last one of the ring takes its place.
+func (sh *shard) drop(at int) {
+	last := len(sh.ring) - 1
+	delete(sh.entries, sh.ring[at].key)
+	sh.ring[at], sh.ring[last] = sh.ring[last], nil
+	sh.ring = sh.ring[:last]
 }
 
 // shrink moves what is left into a table of its size.

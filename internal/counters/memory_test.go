@@ -3,6 +3,7 @@ package counters
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,6 +69,86 @@ func TestMemoryKeepsWhatCounts(t *testing.T) {
 		if res, _ := m.Take(context.Background(), fmt.Sprint(i), 10, 10, time.Minute); res.Allowed {
 			t.Fatalf("key %d was forgotten early", i)
 		}
+	}
+}
+
+// withMost is a Memory that holds few keys.
+func withMost(now func() time.Time, perShard int) *Memory {
+	m := NewMemory(now)
+	for i := range m.shards {
+		m.shards[i].most = perShard
+	}
+	return m
+}
+
+// A flood of keys is bounded. What is forgotten for it is the flood itself: not
+// what was spent in longer windows, not a budget that was used up, and no mark.
+func TestMemoryBound(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	const perShard = 64
+	m := withMost(c.now, perShard)
+	ctx := context.Background()
+	const kept = 200 // a few in each shard
+	for i := range kept {
+		_, _ = m.Take(ctx, fmt.Sprint("month", i), 1, 1, 31*24*time.Hour)
+		_, _ = m.Take(ctx, fmt.Sprint("spent", i), 10, 10, time.Minute)
+		_, _ = m.SetNX(ctx, fmt.Sprint("mark", i), time.Second)
+	}
+	for i := range 100_000 {
+		if res, err := m.Take(ctx, fmt.Sprint("flood", i), 1, 10, time.Minute); err != nil || !res.Allowed || res.Remaining != 9 {
+			t.Fatalf("key %d: %+v, %v", i, res, err)
+		}
+		_ = m.Charge(ctx, fmt.Sprint("charged", i), 1, time.Minute)
+	}
+	if n := m.size(); n != perShard*memoryShards {
+		t.Errorf("%d keys are kept, want %d", n, perShard*memoryShards)
+	}
+	for i := range kept {
+		if res, _ := m.Take(ctx, fmt.Sprint("month", i), 1, 1, 31*24*time.Hour); res.Allowed {
+			t.Errorf("month %d is forgotten", i)
+		}
+		if res, _ := m.Take(ctx, fmt.Sprint("spent", i), 10, 10, time.Minute); res.Allowed {
+			t.Errorf("spent %d is forgotten", i)
+		}
+		if fresh, _ := m.SetNX(ctx, fmt.Sprint("mark", i), time.Second); fresh {
+			t.Errorf("mark %d is forgotten", i)
+		}
+	}
+	for i := range 10_000 { // marks alone: the oldest make room
+		if fresh, err := m.SetNX(ctx, fmt.Sprint("marks", i), time.Minute); !fresh || err != nil {
+			t.Fatal(i, fresh, err)
+		}
+	}
+	if n := m.size(); n != perShard*memoryShards {
+		t.Errorf("%d keys are kept, want %d", n, perShard*memoryShards)
+	}
+}
+
+// While others come and go, a key that stays admits exactly its limit.
+func TestMemoryBoundConcurrent(t *testing.T) {
+	t.Parallel()
+	m := withMost(newClock().now, 16)
+	const limit = 1000
+	var (
+		admitted atomic.Int64
+		wg       sync.WaitGroup
+	)
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 4 * limit / 8 {
+				if res, _ := m.Take(context.Background(), "live", 1, limit, time.Hour); res.Allowed {
+					admitted.Add(1)
+				}
+				for j := range 10 {
+					_, _ = m.Take(context.Background(), fmt.Sprint(worker, i, j), 1, limit, time.Minute)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := admitted.Load(); n != limit {
+		t.Errorf("%d were admitted, want %d", n, limit)
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlitelib "modernc.org/sqlite/lib"
@@ -18,4 +19,24 @@ func IsUniqueViolation(err error) bool {
 	}
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "23505" // unique_violation
+}
+
+// IsDataFault reports whether err says, on either engine, that the values of a
+// statement can never be stored as they are: out of range, too large, against a
+// constraint. A row that no partition takes is none of these: one can be made.
+func IsDataFault(err error) bool {
+	switch sqliteCode(err) & 0xff { // the low byte of an extended code
+	case sqlitelib.SQLITE_TOOBIG, sqlitelib.SQLITE_CONSTRAINT, sqlitelib.SQLITE_MISMATCH:
+		return true
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || pg.Code == "23514" && pg.ConstraintName == "" { // check_violation of no constraint
+		return false
+	}
+	for _, class := range []string{"22", "23", "54"} { // data, integrity constraint, program limit
+		if strings.HasPrefix(pg.Code, class) {
+			return true
+		}
+	}
+	return false
 }

@@ -166,7 +166,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 // queued waits until n writes wait behind the one that holds the writer.
 func queued(t *testing.T, db *DB, n int) {
 	t.Helper()
-	w := db.engine.(*sqlite).writer
+	w := db.engine.(*sqlite).pools.Load().writer
 	eventually(t, fmt.Sprint(n, " writes wait"), func() bool { return len(w.queue) == n })
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -13,9 +14,17 @@ type health struct {
 	logger *zap.Logger
 	state  atomic.Pointer[state]
 
-	mu     sync.Mutex // held by those who change the state
-	logged string     // the step that failed as logged last, empty after "database is back"
+	failing atomic.Pointer[error] // of the write that failed last; nil: writes work
+
+	mu       sync.Mutex // held by those who change the state
+	logged   string     // the step that failed as logged last, empty after "database is back"
+	lamented time.Time  // when failing writes were logged last
+	told     bool       // that failing was logged, and not yet that it is over
 }
+
+// lamentEvery is the least time between two lines about writes that fail: on a
+// disk that is nearly full small ones succeed in between.
+const lamentEvery = time.Minute
 
 // state is one answer; it is replaced, never changed.
 type state struct {
@@ -62,6 +71,42 @@ func (h *health) down(err error) {
 		h.logger.Error("database unavailable", zap.Error(err))
 	}
 	h.replace(unavailable(err))
+}
+
+// writes is nil while writes work.
+func (h *health) writes() error {
+	if err := h.failing.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// unwritable notes that there is no writing until a write succeeds. It logs the
+// first failure of a minute.
+func (h *health) unwritable(err error) {
+	failure := unavailable(err)
+	if h.failing.Swap(&failure) != nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := time.Now(); now.Sub(h.lamented) >= lamentEvery {
+		h.lamented, h.told = now, true
+		h.logger.Error("database cannot be written", zap.Error(err))
+	}
+}
+
+// written notes that a write succeeded.
+func (h *health) written() {
+	if h.failing.Load() == nil || h.failing.Swap(nil) == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.told {
+		h.told = false
+		h.logger.Info("database can be written again")
+	}
 }
 
 // close marks the database closed for good.

@@ -73,11 +73,13 @@ func (db *DB) rouse() {
 }
 
 // keep is the keeper, the one goroutine that opens and migrates the database
-// and finds out whether a lost one is back. It works when roused, and with
-// growing pauses as long as something is amiss.
+// and finds out whether a lost one is back. It works when roused, with growing
+// pauses as long as something is amiss, and every few seconds where the engine
+// asks for it.
 func (db *DB) keep() {
 	var (
 		opened bool
+		due    bool // woken by the timer
 		pause  time.Duration
 		timer  = time.NewTimer(retryLongest)
 	)
@@ -88,7 +90,9 @@ func (db *DB) keep() {
 		case <-db.ctx.Done():
 			return
 		case <-db.wake:
+			due = false
 		case <-timer.C:
+			due = true
 		}
 
 		db.mu.Lock()
@@ -103,6 +107,12 @@ func (db *DB) keep() {
 			db.health.up()
 			pause = 0
 			timer.Stop()
+			if due {
+				db.tryWriting()
+			}
+			if every := db.engine.probeEvery(); every > 0 {
+				timer.Reset(every)
+			}
 		default:
 			db.health.down(err)
 			pause = min(max(2*pause, retryFirst), retryLongest)
@@ -114,12 +124,31 @@ func (db *DB) keep() {
 	}
 }
 
+// tryWriting finds out whether writes work again after one has failed.
+func (db *DB) tryWriting() {
+	if db.health.writes() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
+	defer cancel()
+	if db.engine.probeWrite(ctx) == nil {
+		db.health.written()
+	}
+}
+
 // attempt brings the database where it should be: reachable, migrated, open.
 func (db *DB) attempt(opened *bool) error {
 	if *opened {
 		ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
 		defer cancel()
-		if err := db.engine.probe(ctx); err != nil {
+		err := db.engine.probe(ctx)
+		if errors.Is(err, errMoved) { // what is there now has to be opened and migrated
+			*opened = false
+			db.mu.Lock()
+			db.migrated = 0
+			db.mu.Unlock()
+		}
+		if err != nil {
 			return err
 		}
 	}

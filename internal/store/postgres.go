@@ -155,6 +155,11 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
+// probeWrite finds nothing: writes that reach the server are its concern.
+func (p *postgres) probeWrite(context.Context) error { return nil }
+
+func (p *postgres) probeEvery() time.Duration { return 0 }
+
 // dropIdle closes the connections nobody uses, which a restart of the server
 // has cut, instead of having callers find out one by one.
 func (p *postgres) dropIdle() {
@@ -170,7 +175,8 @@ func (p *postgres) readers() *sql.DB { return p.pool }
 // server makes the same promise that SQLite's single writer keeps: check, then
 // change is safe. The price is that a transaction may lose a race and has to
 // be repeated. One that lost twice runs without others of this process beside
-// it, so that what many requests change at once still makes progress.
+// it, so that what many requests change at once still makes progress. A context
+// may ask for a lower level: see ReadCommitted.
 func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
@@ -211,7 +217,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return err
 	}
 	defer p.slots.Release(weight)
-	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
 	if err != nil {
 		return &beginError{err}
 	}
@@ -235,7 +241,9 @@ func lostRace(err error) bool {
 func (p *postgres) judge(err error) verdict {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
-		case lostRace(err):
+		case lostRace(err),
+			pg.Code == "53100", // disk full
+			pg.Code == "53200": // out of memory, or of room for locks
 			return verdictContended
 		case strings.HasPrefix(pg.Code, "08"), // connection exceptions
 			strings.HasPrefix(pg.Code, "57P0"), // shut down, crashed, starting up, dropped

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -91,10 +93,25 @@ func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 	return newDB(SQLite, &sqlite{options: o, logger: logger}, logger), nil
 }
 
+// fileCheck is how often the file is looked for at its path.
+const fileCheck = 3 * time.Second
+
+// errMoved is the error of a file that is not at its path any more. Whoever
+// holds it open would write into what nobody else can see.
+var errMoved = errors.New("the database file was removed or replaced")
+
 // sqlite is the engine over one file: readers, and a writer that groups.
 type sqlite struct {
 	options SQLiteOptions
 	logger  *zap.Logger
+	pools   atomic.Pointer[sqlitePools] // nil: not open
+	retired []*sqlitePools              // of files that are gone; the keeper's
+	before  bool                        // there was a database; the keeper's
+}
+
+// sqlitePools are the connections to one file.
+type sqlitePools struct {
+	file    os.FileInfo // whose connections they are
 	reading *sql.DB
 	writer  *writer
 }
@@ -135,6 +152,9 @@ func (s *sqlite) busyTimeout() string {
 }
 
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
+	if _, err := os.Stat(s.options.Path); s.before && err != nil {
+		return fmt.Errorf("the database file is gone, put it back, or start again with an empty one: %w", err)
+	}
 	if err := os.MkdirAll(filepath.Dir(s.options.Path), 0o700); err != nil {
 		return fmt.Errorf("making the database folder: %w", err)
 	}
@@ -186,6 +206,10 @@ func touch(file string) error {
 }
 
 func (s *sqlite) open(ctx context.Context) error {
+	file, err := os.Stat(s.options.Path)
+	if err != nil {
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
 	reading, err := openPool(s.dsn(url.Values{
 		"_busy_timeout": {s.busyTimeout()},
 		"mode":          {"ro"},
@@ -216,16 +240,46 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	s.reading = reading
-	s.writer = newWriter(writing, s.options.BusyTimeout, s.logger)
+	s.pools.Store(&sqlitePools{file, reading, newWriter(writing, s.options.BusyTimeout, s.logger)})
+	s.before = true
 	return nil
 }
 
-// probe reads. Whether another process holds the write lock is the writer's
-// concern: reads go on meanwhile.
+// probe looks whether the file is still the one that was opened, and reads.
+// Whether another process holds the write lock is the writer's concern: reads go
+// on meanwhile.
 func (s *sqlite) probe(ctx context.Context) error {
-	_, err := readable(ctx, s.reading)
+	pools := s.pools.Load()
+	if file, err := os.Stat(s.options.Path); err != nil || !os.SameFile(file, pools.file) {
+		s.retire(pools)
+		return fmt.Errorf("%w: %s", errMoved, s.options.Path)
+	}
+	_, err := readable(ctx, pools.reading)
 	return err
+}
+
+// retire ends the writer. Reads that are under way go on: the pool of readers is
+// closed with the engine, and keeps no connection until then.
+func (s *sqlite) retire(pools *sqlitePools) {
+	if slices.Contains(s.retired, pools) {
+		return
+	}
+	s.retired = append(s.retired, pools)
+	pools.reading.SetMaxIdleConns(-1)
+	if err := pools.writer.close(); err != nil {
+		s.logger.Warn("closing the connection to a database file that is gone", zap.Error(err))
+	}
+}
+
+func (s *sqlite) probeEvery() time.Duration { return fileCheck }
+
+// probeWrite writes a number of the file's head that nobody uses, which takes
+// as much of the disk as any small write, also when it was the same before.
+func (s *sqlite) probeWrite(ctx context.Context) error {
+	return s.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
+		return err
+	})
 }
 
 // readable reads the schema, and with it the size of a page.
@@ -237,29 +291,39 @@ func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 	return page, nil
 }
 
-func (s *sqlite) readers() *sql.DB { return s.reading }
+func (s *sqlite) readers() *sql.DB { return s.pools.Load().reading }
 
 func (s *sqlite) write(ctx context.Context, fn writeFunc) error {
-	return s.writer.write(ctx, fn)
+	return s.pools.Load().writer.write(ctx, fn)
 }
 
 func (s *sqlite) judge(err error) verdict {
 	switch sqliteCode(err) & 0xff { // the low byte of an extended code
 	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_PROTOCOL:
 		return verdictContended
-	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_IOERR:
+	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_CORRUPT, sqlitelib.SQLITE_NOTADB:
 		return verdictLost
+	case sqlitelib.SQLITE_FULL, sqlitelib.SQLITE_READONLY:
+		return verdictUnwritable
 	}
 	return verdictNone
 }
 
 func (s *sqlite) close() error {
-	if s.writer == nil {
+	pools := s.pools.Load()
+	if pools == nil {
 		return nil
 	}
-	// The writer last: closing the last connection to the file merges the
-	// write-ahead log into it, which a reader cannot do.
-	return errors.Join(s.reading.Close(), s.writer.close())
+	var errs []error
+	for _, old := range s.retired {
+		errs = append(errs, old.reading.Close())
+	}
+	if !slices.Contains(s.retired, pools) {
+		// The writer last: closing the last connection to the file merges the
+		// write-ahead log into it, which a reader cannot do.
+		errs = append(errs, pools.reading.Close(), pools.writer.close())
+	}
+	return errors.Join(errs...)
 }
 
 // sqliteCode returns the extended result code in err's chain; 0: there is none.

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -118,5 +120,121 @@ func TestSQLiteStartsOnceThePathIsUsable(t *testing.T) {
 	}
 	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
 		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	}
+}
+
+// A disk that is full makes writes unavailable, and only them, until one
+// succeeds. The limit of pages stands for the disk.
+func TestSQLiteFull(t *testing.T) {
+	t.Parallel()
+	logger, seen := logs()
+	db, err := sqliteAt(t).open(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	setting := func(pragma string) {
+		t.Helper()
+		// On the writer's connection, which no transaction may have for this.
+		if _, err := db.engine.(*sqlite).pools.Load().writer.db.ExecContext(t.Context(), pragma); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func() error {
+		return db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1, ?)", strings.Repeat("x", 1<<20))
+			return err
+		})
+	}
+	setting("PRAGMA max_page_count = 1") // never less than there are
+	for range 3 {
+		wantError(t, fill(), ErrUnavailable)
+	}
+	wantError(t, db.Ready(), ErrUnavailable)
+	if has(t, db, 1) {
+		t.Error("a row of a failed write is there")
+	}
+	if n := said(seen, "database cannot be written"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+	setting("PRAGMA max_page_count = 1000000")
+	if err := fill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(); err != nil || said(seen, "database can be written again") != 1 {
+		t.Errorf("after a write: %v", err)
+	}
+
+	// Without any write the keeper finds out.
+	setting("PRAGMA query_only = on")
+	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
+	wantError(t, db.Ready(), ErrUnavailable)
+	setting("PRAGMA query_only = off")
+	eventually(t, "the keeper has written", func() bool { return db.Ready() == nil })
+}
+
+// A reader that tries to write is at fault itself.
+func TestSQLiteReaderIsNotADisk(t *testing.T) {
+	t.Parallel()
+	db := sqliteAt(t).start(t)
+	err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		_, err := r.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1, 'x')")
+		return err
+	})
+	if err == nil || errors.Is(err, ErrUnavailable) || db.Ready() != nil {
+		t.Errorf("error %v, ready %v", err, db.Ready())
+	}
+}
+
+// A file that was removed is missed; one that takes its place is opened.
+func TestSQLiteFileRemoved(t *testing.T) {
+	t.Parallel()
+	p := sqliteAt(t)
+	logger, seen := logs()
+	db, err := p.open(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(p.location + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the file is missed", func() bool { return said(seen, "database unavailable") == 2 })
+	wantError(t, db.Ready(), ErrUnavailable)
+	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
+	if _, err := os.Stat(p.location); err == nil {
+		t.Error("an empty database has taken its place")
+	}
+
+	other := p.start(t)
+	if err := writeItem(t.Context(), other, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), db, 4); err != nil {
+		t.Fatal(err)
+	}
+	if has(t, db, 1) || !has(t, db, 3) || !has(t, other, 4) {
+		t.Errorf("the two work on different databases: %t %t %t", has(t, db, 1), has(t, db, 3), has(t, other, 4))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), other, 5); err != nil || !has(t, other, 5) {
+		t.Errorf("behind the close of the first: %v", err)
 	}
 }

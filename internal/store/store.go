@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -22,8 +23,8 @@ import (
 // ErrUnavailable is in the chain of every error that means the database cannot
 // be reached now and may be later: not opened yet, down, connection lost,
 // locked by another process for longer than the busy timeout, or too contended
-// to get a transaction through. A full disk, a broken statement and a violated
-// constraint are none of these.
+// to get a transaction through, or its file is damaged, gone, or cannot be
+// written. A broken statement and a violated constraint are none of these.
 var ErrUnavailable = errors.New("database unavailable")
 
 // ErrOpening is the ErrUnavailable of a database whose first attempt to open is
@@ -60,8 +61,13 @@ type engine interface {
 	migrate(ctx context.Context, schemas []*schema) error
 	// open makes the pools; called once, after migrate.
 	open(ctx context.Context) error
-	// probe tells whether an opened database can be reached.
+	// probe tells whether an opened database can be reached. After an error that
+	// wraps errMoved the engine waits for open again.
 	probe(ctx context.Context) error
+	// probeWrite tells whether it can be written.
+	probeWrite(ctx context.Context) error
+	// probeEvery is how often to probe without a cause; 0: never.
+	probeEvery() time.Duration
 	readers() *sql.DB
 	write(ctx context.Context, fn writeFunc) error
 	judge(err error) verdict
@@ -75,9 +81,10 @@ type writeFunc = func(ctx context.Context, tx *sql.Tx) error
 type verdict int
 
 const (
-	verdictNone      verdict = iota // nothing: the statement is at fault, or the caller
-	verdictContended                // it is there but did not let us in
-	verdictLost                     // it may be gone
+	verdictNone       verdict = iota // nothing: the statement is at fault, or the caller
+	verdictContended                 // it is there but did not let us in
+	verdictLost                      // it may be gone
+	verdictUnwritable                // it takes no writes
 )
 
 // DB is one database. It is safe for concurrent use.
@@ -157,14 +164,31 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	return db.settleError(ctx, db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return fn(context.WithValue(ctx, writingKey{}, db), tx)
-	}))
+	})
+	if err == nil {
+		db.health.written()
+		return nil
+	}
+	if v := db.engine.judge(err); v == verdictUnwritable || v == verdictLost && db.dialect == SQLite {
+		db.health.unwritable(err)
+		db.rouse()
+		return unavailable(err)
+	}
+	return db.settleError(ctx, err)
 }
 
-// Ready returns nil while the database is open with every schema in place, and
-// otherwise an error that wraps [ErrUnavailable] and says why. It does no I/O.
-func (db *DB) Ready() error { return db.health.ready() }
+// Ready returns nil while the database is open with every schema in place and
+// the last write did not find that there is no writing, and otherwise an error
+// that wraps [ErrUnavailable] and says why. It does no I/O. While only writes
+// fail, reads go on, and a write is tried.
+func (db *DB) Ready() error {
+	if err := db.health.ready(); err != nil {
+		return err
+	}
+	return db.health.writes()
+}
 
 // Close releases the database. The change being committed is finished, those
 // that wait are refused with an error that wraps [ErrUnavailable], as are all

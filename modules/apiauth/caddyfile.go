@@ -1,11 +1,15 @@
 package apiauth
 
 import (
+	"strings"
+
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 const providers = "http.authentication.providers."
@@ -27,7 +31,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	name := d.Val()
 	if _, err := caddy.GetModule(providers + name); err != nil {
-		return d.Errf("there is no authentication provider %q", name)
+		return d.Errf("there is no authentication provider %q; there are: %s", name, tollgate.Guests(strings.TrimSuffix(providers, ".")))
 	}
 	module, err := caddyfile.UnmarshalModule(d, providers+name)
 	if err != nil {

@@ -28,6 +28,16 @@ const identityVar = "tollgate.gateway_key"
 // sent and differ, Authorization counts. A key that was revoked is refused at
 // once on the node where that was done, within 5 seconds on others.
 //
+// Caddy's logs redact Authorization but not X-Api-Key. The global option
+//
+//	log {
+//		format filter {
+//			request>headers>X-Api-Key delete
+//		}
+//	}
+//
+// keeps it out of them; a site whose access log has no such filter is warned of.
+//
 // Placeholders, beside {http.auth.user.id}:
 //
 //	{http.auth.user.key_id}                 id of the key, not secret
@@ -52,6 +62,7 @@ func (g *GatewayKey) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the app tollgate: %w", err)
 	}
 	g.app = app
+	warnOfShownKeys(ctx)
 	return nil
 }
 
@@ -115,8 +126,9 @@ func Identity(r *http.Request) (*keychain.Identity, bool) {
 	return identity, ok
 }
 
-// hide moves a key out of X-Api-Key, a header that access logs show: of
-// Authorization Caddy knows that it is secret.
+// hide moves a key out of X-Api-Key into Authorization, of which Caddy knows that
+// it is secret, so that handlers behind that log or pass on headers need to know
+// of one only. Access logs have a copy from before; see warnOfShownKeys.
 func hide(h http.Header) {
 	values := h["X-Api-Key"]
 	if len(values) == 0 {

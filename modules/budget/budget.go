@@ -71,7 +71,8 @@ const (
 // The first cost line whose method and pattern match gives the cost; 1 if none
 // does. Patterns are those of Go's http.ServeMux without method and host:
 // /forums/{id}/threads, /v1/ (everything below), /v1/{$} (only that),
-// /files/{rest...}; * matches every path. A method of GET matches HEAD too.
+// /files/{rest...}; * matches every path, but is nothing inside a pattern. A
+// method of GET matches HEAD too. As there, /a is not /a/, and /A is neither.
 // The path is the one that this handler sees, so after handle_path or uri
 // strip_prefix it is the stripped one; doubled slashes and dot segments are
 // resolved first. A cost above the limit can never be admitted; its 429 says so
@@ -82,9 +83,11 @@ const (
 // limit, cost and charge may be whole numbers from 0 to 2^53-1 or placeholders
 // such as {http.auth.user.budget_limit} that give one, without sign, space or
 // leading zero. A limit that comes out empty means unlimited: nothing is counted
-// and no header is sent. A malformed limit or cost is a configuration mistake
-// and answered with status 500. Placeholders of the environment and of files
-// are read once, when the config is loaded. Values are never expanded again.
+// and no header is sent. A malformed limit or cost, or a placeholder that is not
+// known, is a configuration mistake and answered with status 500; only a key may
+// name what is not known of the user, as nobody may be signed in. Placeholders of
+// the environment and of files are read once, when the config is loaded. Values
+// are never expanded again.
 //
 // # Charging after the answer
 //
@@ -106,6 +109,8 @@ const (
 //	X-RateLimit-Cost: 10
 //
 // Times are whole seconds, rounded up; the reset is the end of the current bucket.
+// What was spent in it goes on to count by a part in the next one, so a
+// Retry-After may be longer.
 // With several budgets in a chain the first two list them all, the others tell of
 // the one with least remaining, or of the one that refused. In place of the last
 // four, clients of a model API get what they read: behind api_errors
@@ -226,7 +231,7 @@ func (h *Handler) compile() error {
 
 	repl := caddy.NewReplacer()
 	var err error
-	if h.key, err = compileTemplate(h.Key, repl); err != nil {
+	if h.key, err = compileKey(h.Key, repl); err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
 	if h.limit, err = compileNumber(h.Limit, repl); err != nil {
@@ -296,7 +301,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (key string, err
 	if err != nil {
 		return "", h.misconfigured("cost", err)
 	}
-	key = h.countKey(r, repl)
+	if key, err = h.countKey(r, repl); err != nil {
+		return "", h.misconfigured("key", err)
+	}
 
 	res, err := h.take(r.Context(), key, cost, limit)
 	switch {
@@ -353,21 +360,38 @@ func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.R
 	if res.RetryAfter < 0 {
 		e.NoRetry = true
 		e.Message = fmt.Sprintf("This request costs %d %s, more than the whole rate limit of %d %s per %s (budget %q).",
-			cost, unit, res.Limit, unit, time.Duration(h.Window), h.Name)
+			cost, unit, res.Limit, unit, inWords(time.Duration(h.Window)), h.Name)
 	} else {
 		e.RetryAfter = res.RetryAfter
 		e.Message = fmt.Sprintf("Rate limit of %d %s per %s exceeded (budget %q). Please try again in %s.",
-			res.Limit, unit, time.Duration(h.Window), h.Name, ceilTo(res.RetryAfter, time.Millisecond))
+			res.Limit, unit, inWords(time.Duration(h.Window)), h.Name, ceilTo(res.RetryAfter, time.Millisecond))
 	}
 	return caddyhttp.Error(http.StatusTooManyRequests, e)
 }
 
-// misconfigured is the answer when an option comes out malformed. The value may
-// be the client's own and stays in the log.
+// inWords is a window as people say it: minute, 5 minutes, 90 seconds.
+func inWords(window time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch n := window / unit.length; {
+		case window%unit.length != 0:
+		case n == 1:
+			return unit.name
+		default:
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return window.String()
+}
+
+// misconfigured is the answer when an option has no value or a malformed one,
+// which may be the client's own and stays in the log.
 func (h *Handler) misconfigured(option string, err error) error {
 	return caddyhttp.Error(http.StatusInternalServerError, &apierror.Error{
 		Status:  http.StatusInternalServerError,
-		Message: fmt.Sprintf("The option %s of budget %q does not give a number.", option, h.Name),
+		Message: fmt.Sprintf("The option %s of budget %q is misconfigured.", option, h.Name),
 		Cause:   err,
 	})
 }

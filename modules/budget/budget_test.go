@@ -145,8 +145,8 @@ X-Ratelimit-Reset: 48`
 		"admitted, responses":       {nth: 2, format: "responses", want: strings.Replace(state, "r=7", "r=4", 1) + "X-Ratelimit-Limit-Requests: 10\nX-Ratelimit-Remaining-Requests: 4\nX-Ratelimit-Reset-Requests: 47.655s"},
 		"admitted, messages":        {nth: 1, format: "messages", want: state + "Anthropic-Ratelimit-Requests-Limit: 10\nAnthropic-Ratelimit-Requests-Remaining: 7\nAnthropic-Ratelimit-Requests-Reset: 2026-03-01T10:21:00Z"},
 		"refused":                   {nth: 4, want: refused},
-		"refused, chat completions": {nth: 4, format: "chat_completions", want: stateRefused + "Retry-After-Ms: 60989\nX-Ratelimit-Limit-Requests: 10\nX-Ratelimit-Remaining-Requests: 1\nX-Ratelimit-Reset-Requests: 47.655s"},
-		"refused, messages":         {nth: 4, format: "messages", want: stateRefused + "Retry-After-Ms: 60989\nAnthropic-Ratelimit-Requests-Limit: 10\nAnthropic-Ratelimit-Requests-Remaining: 1\nAnthropic-Ratelimit-Requests-Reset: 2026-03-01T10:21:00Z"},
+		"refused, chat completions": {nth: 4, format: "chat_completions", want: stateRefused + "Retry-After-Ms: 60989\nX-Ratelimit-Limit-Requests: 10\nX-Ratelimit-Remaining-Requests: 1\nX-Ratelimit-Reset-Requests: 1m0.989s"},
+		"refused, messages":         {nth: 4, format: "messages", want: stateRefused + "Retry-After-Ms: 60989\nAnthropic-Ratelimit-Requests-Limit: 10\nAnthropic-Ratelimit-Requests-Remaining: 1\nAnthropic-Ratelimit-Requests-Reset: 2026-03-01T10:21:14Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +197,7 @@ func TestRefusal(t *testing.T) {
 	if status != 429 || !found {
 		t.Fatalf("status %d, error %v", status, err)
 	}
-	const message = `Rate limit of 2 requests per 1m0s exceeded (budget "refusal"). Please try again in 1.5s.`
+	const message = `Rate limit of 2 requests per minute exceeded (budget "refusal"). Please try again in 1.5s.`
 	if e.Status != 429 || e.Code != "rate_limit_exceeded" || e.Message != message || e.RetryAfter != 1500*time.Millisecond || e.NoRetry {
 		t.Errorf("%+v", e)
 	}
@@ -231,7 +231,7 @@ func TestCostAboveLimit(t *testing.T) {
 	_, header, err := serve(h, newRequest("GET", "/", "10.0.0.1"), ok)
 	e, found := apierror.From(err)
 	if !found || e.Status != 429 || !e.NoRetry || e.RetryAfter != 0 ||
-		e.Message != `This request costs 3 units, more than the whole rate limit of 2 units per 1m0s (budget "default").` {
+		e.Message != `This request costs 3 units, more than the whole rate limit of 2 units per minute (budget "default").` {
 		t.Errorf("%+v", e)
 	}
 	if header.Get("Retry-After") != "" {
@@ -251,19 +251,19 @@ func TestKeys(t *testing.T) {
 		"mapped IPv4":      {ip: "::ffff:10.0.0.1", want: "ip:10.0.0.1"},
 		"Unix socket":      {ip: "", want: "ip:"},
 		"other text":       {ip: "@", want: "ip:@"},
-		"own key":          {key: "host {http.vars.v}!", ip: "10.0.0.1", want: "host !"},
-		"own key, empty":   {key: "{http.vars.v}", ip: "10.0.0.1", want: "ip:10.0.0.1"},
+		"own key":          {key: "host {http.vars.none}!", ip: "10.0.0.1", want: "host !"},
+		"own key, empty":   {key: "{http.vars.none}", ip: "10.0.0.1", want: "ip:10.0.0.1"},
 		"constant key":     {key: "all", ip: "10.0.0.1", want: "all"},
-		"unknown":          {key: "{nothing}", ip: "10.0.0.1", want: "ip:10.0.0.1"},
+		"no such claim":    {key: "{http.auth.user.claim.email}", ip: "10.0.0.1", user: "u1", want: "ip:10.0.0.1"},
 		"braces in values": {ip: "10.0.0.1", user: "{http.vars.secret}", want: "{http.vars.secret}"},
 		"long":             {ip: "10.0.0.1", user: strings.Repeat("a", 129), want: "sha256:c12cb024a2e5551cca0e08fce8f1c5e314555cc3fef6329ee994a3db752166ae"},
 		"just not long":    {ip: "10.0.0.1", user: strings.Repeat("a", 128), want: strings.Repeat("a", 128)},
 	} {
 		h := provision(t, &Handler{Limit: "1", Key: tt.key}, nil)
-		r := newRequest("GET", "/", tt.ip, "secret", "s3cret")
+		r := newRequest("GET", "/", tt.ip, "secret", "s3cret", "none", "")
 		replacer(r).Set("http.auth.user.id", tt.user)
-		if got := h.countKey(r, replacer(r)); got != "budget:default:1m0s:"+tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		if got, err := h.countKey(r, replacer(r)); got != "budget:default:1m0s:"+tt.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, tt.want)
 		}
 	}
 }
@@ -299,8 +299,8 @@ func TestPlaceholders(t *testing.T) {
 		"numbers":                {limit: 5, cost: int64(2), status: 204, headers: true},
 		"JSON numbers":           {limit: float64(5), cost: float64(2), status: 204, headers: true},
 		"unlimited":              {limit: "", cost: "2", status: 204},
-		"unlimited, absent":      {cost: "2", status: 204},
-		"unlimited, cost broken": {cost: "x", status: 204},
+		"limit unknown":          {cost: "2", status: 500, message: "limit"},
+		"unlimited, cost broken": {limit: "", cost: "x", status: 204},
 		"zero":                   {limit: "0", cost: "2", status: 429, headers: true},
 		"limit negative":         {limit: "-5", cost: "2", status: 500, message: "limit"},
 		"limit fraction":         {limit: 1.5, cost: "2", status: 500, message: "limit"},
@@ -308,7 +308,7 @@ func TestPlaceholders(t *testing.T) {
 		"limit too large":        {limit: "9007199254740992", cost: "2", status: 500, message: "limit"},
 		"cost text":              {limit: "5", cost: "two", status: 500, message: "cost"},
 		"cost empty":             {limit: "5", cost: "", status: 500, message: "cost"},
-		"cost absent":            {limit: "5", status: 500, message: "cost"},
+		"cost unknown":           {limit: "5", status: 500, message: "cost"},
 	} {
 		h := provision(t, &Handler{Limit: "{http.vars.limit}", Costs: []Cost{{Cost: "{http.vars.cost}", Pattern: "*"}}}, counters.NewMemory(nil))
 		r := newRequest("GET", "/", "10.0.0.1")
@@ -326,8 +326,40 @@ func TestPlaceholders(t *testing.T) {
 			continue
 		}
 		e, found := apierror.From(err)
-		if !found || e.Status != 500 || e.Message != "The option "+tt.message+` of budget "default" does not give a number.` || e.Cause == nil {
+		if !found || e.Status != 500 || e.Message != "The option "+tt.message+` of budget "default" is misconfigured.` || e.Cause == nil {
 			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// A misspelt placeholder must not lift a limit or put all users into one budget.
+func TestUnknownPlaceholder(t *testing.T) {
+	t.Parallel()
+	for option, h := range map[string]*Handler{
+		"limit": {Limit: "{http.auth.usr.rate}"},
+		"cost":  {Limit: "5", Costs: []Cost{{Cost: "{http.auth.user.cst}", Pattern: "*"}}},
+		"key":   {Limit: "5", Key: "user {http.auth.usr.id}"},
+	} {
+		provision(t, h, counters.NewMemory(nil))
+		r := newRequest("GET", "/", "10.0.0.1")
+		replacer(r).Set("http.auth.user.id", "u1")
+		status, header, err := serve(h, r, ok)
+		e, found := apierror.From(err)
+		if status != 500 || len(header) > 0 || !found || e.Cause == nil || !strings.Contains(e.Cause.Error(), "unknown placeholder {http.auth.us") ||
+			strings.Contains(e.Message, "http.auth") || !strings.Contains(e.Message, "option "+option+" ") {
+			t.Errorf("%s: status %d, %v", option, status, err)
+		}
+	}
+}
+
+func TestInWords(t *testing.T) {
+	t.Parallel()
+	for window, want := range map[time.Duration]string{
+		time.Second: "second", 90 * time.Second: "90 seconds", time.Minute: "minute", 5 * time.Minute: "5 minutes", 90 * time.Minute: "90 minutes",
+		time.Hour: "hour", 24 * time.Hour: "day", 31 * 24 * time.Hour: "31 days", 36 * time.Hour: "36 hours", 1500 * time.Millisecond: "1.5s",
+	} {
+		if got := inWords(window); got != want {
+			t.Errorf("%s: %q, want %q", window, got, want)
 		}
 	}
 }
@@ -600,6 +632,7 @@ func BenchmarkServeHTTP(b *testing.B) {
 		r := newRequest("POST", "/v1/chat/completions", "10.0.0.1")
 		replacer(r).Set("http.auth.user.id", "user-12345")
 		replacer(r).Set("http.auth.user.limit", "9007199254740991")
+		replacer(r).Set("http.auth.user.no_limit", "")
 		return r
 	}
 	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })

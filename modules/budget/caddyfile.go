@@ -55,7 +55,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		var value string
 		switch {
 		case field == nil && option != "window":
-			return d.Errf("budget has no option %q", option)
+			return d.Errf("budget has no option %q; there are: name, key, limit, window, cost, charge, on_error", option)
 		case !d.AllArgs(&value):
 			return d.ArgErr()
 		case value == "":
@@ -66,6 +66,9 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			window, err := caddy.ParseDuration(value)
 			if err != nil {
 				return d.Errf("window: %v", err)
+			}
+			if window == 0 { // in JSON the default
+				return d.Errf("window %s is not within 1s..31d", value)
 			}
 			h.Window = caddy.Duration(window)
 		}

@@ -49,7 +49,8 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"budget {\nlimit 1\nwindow 1m\nwindow 2m\n}": "window is given twice",
 		"budget {\nlimit 1\ncost 5\n}":               "wrong argument count",
 		"budget {\nlimit 1\ncost 5 GET / x\n}":       "wrong argument count",
-		"budget {\nlimit 1\nburst 5\n}":              `no option "burst"`,
+		"budget {\nlimit 1\nburst 5\n}":              `no option "burst"; there are: name, key, limit, window, cost, charge, on_error`,
+		"budget {\nlimit 1\nwindow 0s\n}":            "window 0s is not within 1s..31d",
 		"budget {\nlimit 1\nname a b\n}":             "wrong argument count",
 		"budget {\nlimit 1\non_error a b\n}":         "wrong argument count",
 	} {
@@ -142,6 +143,7 @@ func TestProvision(t *testing.T) {
 		"cost 1: the number is empty":        {Limit: "1", Costs: []Cost{{Cost: "{env.TOLLGATE_TEST_NONE}", Pattern: "*"}}},
 		`cost 2: "x" is not`:                 {Limit: "1", Costs: []Cost{{Cost: max, Pattern: "*"}, {Cost: "x", Pattern: "*"}}},
 		`cost 1: "GE T" is not a method`:     {Limit: "1", Costs: []Cost{{Cost: "1", Method: "GE T", Pattern: "*"}}},
+		`cost 1: pattern "/glob*" has a *`:   {Limit: "1", Costs: []Cost{{Cost: "7", Pattern: "/glob*"}}},
 		`cost 1: pattern "" must start`:      {Limit: "1", Costs: []Cost{{Cost: "1"}}},
 		`cost 1: pattern "GET /" must start`: {Limit: "1", Costs: []Cost{{Cost: "1", Pattern: "GET /"}}},
 	} {

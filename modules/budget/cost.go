@@ -137,6 +137,9 @@ func compilePattern(text string) (p pattern, err error) {
 			if strings.ContainsAny(part, "{}") {
 				return p, fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
 			}
+			if strings.Contains(part, "*") { // as in Caddy's matchers, where it means something
+				return p, fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
+			}
 			literal, err := url.PathUnescape(part)
 			if err != nil {
 				return p, fmt.Errorf("pattern %q: %w", text, err)

@@ -21,6 +21,7 @@ func TestPattern(t *testing.T) {
 		"/forums/{id}/threads": {yes: []string{"/forums/1/threads", "/forums//1//threads", "/forums/a%2Fb/threads"}, no: []string{"/forums/threads", "/forums//threads", "/forums/1/threads/", "/forums/1/2/threads"}},
 		"/{a}/{b}":             {yes: []string{"/x/y"}, no: []string{"/x", "/x/", "/x/y/"}},
 		"/a%2Fb":               {yes: []string{"/a%2Fb"}, no: []string{"/a/b"}},
+		"/a%2A":                {yes: []string{"/a*", "/a%2a"}, no: []string{"/ab"}},
 		"/100%25":              {yes: []string{"/100%25"}, no: []string{"/100"}},
 	} {
 		p, err := compilePattern(text)
@@ -45,7 +46,7 @@ func TestPattern(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "a", "//", "/a//b", "/./a", "/a/..", "/{", "/}", "/{}", "/{a", "/a{b}", "/{a}b", "/{a.b}", "/{1}",
-		"/{a}/{a}", "/{$}/a", "/{a...}/b", "/{...}", "/%zz", "/{a}/{a...}",
+		"/{a}/{a}", "/{$}/a", "/{a...}/b", "/{...}", "/%zz", "/{a}/{a...}", "/a*", "/a/*", "/*/b", "/*.txt",
 	} {
 		if _, err := compilePattern(text); err == nil {
 			t.Errorf("%q is taken", text)

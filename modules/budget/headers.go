@@ -34,7 +34,7 @@ const (
 type names struct {
 	limit, remaining, reset string
 	cost                    string // empty: there is none
-	milli                   bool   // Retry-After-Ms is known
+	milli                   bool   // of the model APIs, where Retry-After-Ms is known
 }
 
 func namesOf(format string) names {
@@ -49,7 +49,7 @@ func namesOf(format string) names {
 	return names{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Cost", false}
 }
 
-// appendReset writes how long the current bucket lasts as the format does.
+// appendReset writes the time until the reset as the format does.
 func (hw *headerWriter) appendReset(b []byte, format string, reset time.Duration) []byte {
 	switch format {
 	case "chat_completions", "responses":
@@ -83,12 +83,18 @@ func (hw *headerWriter) write(header http.Header, format string, res counters.Re
 		remaining, err := strconv.ParseInt(before[0], 10, 64)
 		stricter = err != nil || res.Remaining < remaining
 	}
-	hw.set(header, format, res, cost, stricter)
+	hw.set(header, format, res, cost, res.Reset, stricter)
 }
 
-// refuse sets the headers of a refused request.
+// refuse sets the headers of a refused request. Clients of the model APIs come
+// again at the reset, so theirs is when the request fits: what was spent in the
+// bucket before still counts when the current one ends.
 func (hw *headerWriter) refuse(header http.Header, format string, res counters.Result, cost int64) {
-	hw.set(header, format, res, cost, true)
+	reset := res.Reset
+	if namesOf(format).milli && res.RetryAfter >= 0 {
+		reset = res.RetryAfter
+	}
+	hw.set(header, format, res, cost, reset, true)
 	if res.RetryAfter < 0 {
 		return // no wait helps
 	}
@@ -99,8 +105,9 @@ func (hw *headerWriter) refuse(header http.Header, format string, res counters.R
 }
 
 // set writes all values into one string, of which the headers are parts, and
-// one slice: two allocations instead of nine.
-func (hw *headerWriter) set(header http.Header, format string, res counters.Result, cost int64, strictest bool) {
+// one slice: two allocations instead of nine. reset is for the headers that tell of
+// one budget only.
+func (hw *headerWriter) set(header http.Header, format string, res counters.Result, cost int64, reset time.Duration, strictest bool) {
 	var buf [256]byte
 	b := append(append(buf[:0], hw.quoted...), ";q="...)
 	limitAt := len(b)
@@ -115,7 +122,7 @@ func (hw *headerWriter) set(header http.Header, format string, res counters.Resu
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, ceilUnits(res.Reset, time.Second), 10)
 	stateEnd := len(b)
-	b = hw.appendReset(b, format, res.Reset)
+	b = hw.appendReset(b, format, reset)
 	resetEnd := len(b)
 	b = strconv.AppendInt(b, cost, 10)
 	text := string(b)

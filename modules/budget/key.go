@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -22,11 +23,25 @@ const (
 	ipv6Bits = 64
 )
 
+// compileKey reads a key. Nobody may be signed in, and a token may lack a claim,
+// so what api_auth tells of the user may be unknown.
+func compileKey(text string, repl *caddy.Replacer) (template, error) {
+	t, err := compileTemplate(text, repl)
+	for i := range t.parts {
+		t.parts[i].optional = strings.HasPrefix(t.parts[i].name, "http.auth.user.")
+	}
+	return t, err
+}
+
 // countKey names the window of the request in the store.
-func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) string {
+func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error) {
+	text, err := h.key.text(repl)
+	if err != nil {
+		return "", err
+	}
 	var buf [192]byte
 	key := append(buf[:0], h.prefix...)
-	if text := h.key.text(repl); len(text) > maxKeyBytes {
+	if len(text) > maxKeyBytes {
 		sum := sha256.Sum256([]byte(text))
 		key = hex.AppendEncode(append(key, "sha256:"...), sum[:])
 	} else if text != "" {
@@ -35,7 +50,7 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) string {
 		address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 		key = appendAddress(append(key, "ip:"...), address)
 	}
-	return string(key)
+	return string(key), nil
 }
 
 // AddressKey names the window of the client's address in the store, as a budget

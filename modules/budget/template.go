@@ -19,6 +19,7 @@ type template struct {
 // part is a placeholder, or literal text where name is empty.
 type part struct {
 	name, literal string
+	optional      bool // where it is unknown it is empty
 }
 
 // compileTemplate takes text apart. Placeholders of the environment and of
@@ -65,24 +66,36 @@ func (t template) constant() (string, bool) {
 	return "", false
 }
 
-// text evaluates the template; unknown placeholders are empty.
-func (t template) text(repl *caddy.Replacer) string {
+// text evaluates the template. A placeholder that nobody knows is an error: it
+// is misspelt, or what sets it does not stand before the budget.
+func (t template) text(repl *caddy.Replacer) (string, error) {
 	if len(t.parts) == 1 {
 		return t.parts[0].text(repl)
 	}
 	var b strings.Builder
 	for _, p := range t.parts {
-		b.WriteString(p.text(repl))
+		value, err := p.text(repl)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(value)
 	}
-	return b.String()
+	return b.String(), nil
 }
 
-func (p part) text(repl *caddy.Replacer) string {
-	if p.name == "" || repl == nil {
-		return p.literal
+func (p part) text(repl *caddy.Replacer) (string, error) {
+	if p.name == "" {
+		return p.literal, nil
 	}
-	value, _ := repl.GetString(p.name)
-	return value
+	if repl != nil {
+		if value, known := repl.GetString(p.name); known {
+			return value, nil
+		}
+	}
+	if p.optional {
+		return "", nil
+	}
+	return "", fmt.Errorf("unknown placeholder {%s}", p.name)
 }
 
 // number is a configured number of units.
@@ -111,7 +124,11 @@ func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error
 	if n.fixed {
 		return n.units, n.given, nil
 	}
-	return parseUnits(n.source.text(repl))
+	text, err := n.source.text(repl)
+	if err != nil {
+		return 0, false, err
+	}
+	return parseUnits(text)
 }
 
 // parseUnits reads a whole number from 0 to 2^53-1 as JSON would write it.

@@ -1,6 +1,9 @@
 package keychain
 
 import (
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -24,6 +27,7 @@ func init() {
 //			token access|id          # default: access
 //			origins <origin>...
 //		}
+//		request_log <duration>|forever   # default: 90d
 //	}
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // keychain
@@ -40,10 +44,34 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if err := h.Console.unmarshal(d); err != nil {
 				return err
 			}
+		case "request_log":
+			if h.RequestLog != 0 {
+				return d.Err("request_log is given twice")
+			}
+			if err := h.unmarshalRequestLog(d); err != nil {
+				return err
+			}
 		default:
-			return d.Errf("unknown option %q; there is: console", d.Val())
+			return d.Errf("unknown option %q; there are: console, request_log", d.Val())
 		}
 	}
+	return nil
+}
+
+func (h *Handler) unmarshalRequestLog(d *caddyfile.Dispenser) error {
+	var text string
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	if text == "forever" {
+		h.RequestLog = -1
+		return nil
+	}
+	kept, err := caddy.ParseDuration(text)
+	if err != nil || kept < time.Hour {
+		return d.Errf("request_log: %q is neither a duration of at least 1h, such as 90d, nor forever", text)
+	}
+	h.RequestLog = caddy.Duration(kept)
 	return nil
 }
 

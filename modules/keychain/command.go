@@ -76,12 +76,25 @@ func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run makes a subcommand of a function that works on the open keychain.
+// run makes a subcommand of a function that works on the open keychain. Where
+// there is no database the command is in the wrong folder, and makes none.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return o.on(tollgate.OpenExistingKeychain, work)
+}
+
+// begin is run for a subcommand that a new database may begin with.
+func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return o.on(tollgate.OpenKeychain, work)
+}
+
+// opener is one of the functions that open the keychain.
+type opener func(ctx context.Context, configFile, adapter string) (*keychain.Service, *catalog.Catalog, func(), error)
+
+func (o *options) on(open opener, work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		service, cat, end, err := tollgate.OpenKeychain(ctx, o.config, o.adapter)
+		service, cat, end, err := open(ctx, o.config, o.adapter)
 		if err != nil {
 			return err
 		}

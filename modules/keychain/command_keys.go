@@ -19,7 +19,7 @@ func userCommands(o *options) *cobra.Command {
 		Use:   "add <id>",
 		Short: "Makes a user and prints their first gateway key, this once",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+		RunE: o.begin(func(s *session, _ *cobra.Command, args []string) error {
 			user, key, created, err := s.InitUser(s.ctx, args[0])
 			if err != nil {
 				return err
@@ -112,11 +112,12 @@ func createKey(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	flags := newKeyFlags(cmd.Flags())
-	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.begin(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err
 		}
+		options.Catalog = s.catalog
 		key, err := s.CreateKey(s.ctx, s.user, options)
 		if missingUser(err) {
 			key, err = s.firstKey(flags, options)
@@ -136,6 +137,7 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 	if err != nil {
 		return nil, err
 	}
+	change.Catalog = s.catalog
 	_, key, created, err := s.InitUser(s.ctx, s.user)
 	if err != nil {
 		return nil, err
@@ -170,7 +172,7 @@ func updateKey(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		change.ClearRateLimit = *unlimited
+		change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
 		key, err := s.UpdateKey(s.ctx, s.user, args[0], change)
 		if err != nil {
 			return err

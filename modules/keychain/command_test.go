@@ -25,6 +25,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // The tests of this file do not run in parallel: commands set Caddy's default
@@ -67,6 +68,16 @@ func execute(ctx context.Context, stdin string, args ...string) (out, notes stri
 	root.SetArgs(args)
 	err = root.ExecuteContext(ctx)
 	return stdout.String(), stderr.String(), err
+}
+
+// begin makes the database.
+func (l *line) begin() {
+	l.t.Helper()
+	_, _, end, err := tollgate.OpenKeychain(l.t.Context(), l.config, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	end()
 }
 
 // run is a command that works; it returns what was printed.
@@ -116,6 +127,7 @@ func compact(t *testing.T, text string) string {
 // TestJSON is the form that programs rely on.
 func TestJSON(t *testing.T) {
 	l, file := sqliteLine(t)
+	l.begin()
 	t.Setenv("TOLLGATE_TEST_SECRET", "sk-0123456789-abcdefghijklmnopqrstuvwxyz-ABCD")
 	l.stdin = "  gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ\n"
 	var gk, pk string
@@ -207,6 +219,7 @@ func TestJSON(t *testing.T) {
 // TestText is what people see.
 func TestText(t *testing.T) {
 	l, _ := sqliteLine(t)
+	l.begin()
 	l.stdin = "gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ"
 	check := func(wantOut, wantNotes string, args ...string) {
 		t.Helper()
@@ -321,6 +334,58 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestWrongFolder: only a command that a new database may begin with makes one.
+func TestWrongFolder(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	for _, args := range []string{
+		"users list", "keys list -u local", "keys revoke x -u local", "provider-keys list -u local", "models list -u local",
+		"preferences show -u local", "usage recent -u local", "usage report -u local", "re-encrypt",
+	} {
+		_, _, err := execute(t.Context(), "", strings.Fields(args)...)
+		if err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run it in the folder of the server") {
+			t.Errorf("%s: error %v", args, err)
+		}
+	}
+	if _, _, err := execute(t.Context(), "", "token", "alice"); err == nil || !strings.Contains(err.Error(), "there is no key file at "+filepath.Join(folder, "data", "tollgate.key")) {
+		t.Errorf("token: error %v", err)
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
+		t.Errorf("they made %v (%v)", files, err)
+	}
+}
+
+// TestKeyLost: no key file is made beside a database with secrets.
+func TestKeyLost(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const file = "data/tollgate.key"
+	run := func(line string) error {
+		_, _, err := execute(t.Context(), "sk-0123456789-abcdefghijklmnopqrstuvwxyz", strings.Fields(line)...)
+		return err
+	}
+	remove := func() {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run("users add alice"); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if err := run("provider-keys add openai -u alice"); err != nil { // there was no secret yet
+		t.Fatal(err)
+	}
+	remove()
+	for _, line := range []string{"users add bob", "users list"} {
+		if err := run(line); err == nil || !strings.Contains(err.Error(), "that opens them is gone: put it back") {
+			t.Errorf("%s: error %v", line, err)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("another key was made")
+	}
+}
+
 func TestConfigurations(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -332,23 +397,23 @@ func TestConfigurations(t *testing.T) {
 	exists := func(name string) bool { _, err := os.Stat(filepath.Join(folder, name)); return err == nil }
 
 	// Without a configuration: the defaults of the app.
-	if _, _, err := execute(t.Context(), "", "users", "list"); err != nil || !exists("data/tollgate.db") || !exists("data/tollgate.key") {
+	if _, _, err := execute(t.Context(), "", "users", "add", "ada"); err != nil || !exists("data/tollgate.db") || !exists("data/tollgate.key") {
 		t.Errorf("defaults: error %v", err)
 	}
 	// The Caddyfile of the working directory.
 	write("Caddyfile", "{\n\ttollgate {\n\t\tdatabase sqlite {env.TOLLGATE_TEST_DIR}/own.db\n\t}\n}\n")
 	t.Setenv("TOLLGATE_TEST_DIR", filepath.Join(folder, "own"))
-	if _, _, err := execute(t.Context(), "", "users", "list"); err != nil || !exists("own/own.db") || !exists("own/tollgate.key") {
+	if _, _, err := execute(t.Context(), "", "users", "add", "ada"); err != nil || !exists("own/own.db") || !exists("own/tollgate.key") {
 		t.Errorf("Caddyfile: error %v", err)
 	}
 	// JSON, with a database for the gateway alone, and without the app.
 	write("c.json", `{"apps":{"http":{"servers":{"x":{"listen":[":1"],"routes":[{"handle":[{"handler":"no_such"}]}]}}},
 		"tollgate":{"databases":{"gateway":{"engine":"sqlite","path":"json.db"}},"counters":{"store":"no_such"},"first_run":{"url":"not one"}}}}`)
-	if _, _, err := execute(t.Context(), "", "users", "list", "-c", "c.json"); err != nil || !exists("json.db") {
+	if _, _, err := execute(t.Context(), "", "users", "add", "ada", "-c", "c.json"); err != nil || !exists("json.db") {
 		t.Errorf("JSON: error %v", err)
 	}
 	write("other.conf", "{\n\ttollgate {\n\t\tdatabase sqlite adapter.db\n\t}\n}\n")
-	if _, _, err := execute(t.Context(), "", "users", "list", "-c", "other.conf", "-a", "caddyfile"); err != nil || !exists("adapter.db") {
+	if _, _, err := execute(t.Context(), "", "users", "add", "ada", "-c", "other.conf", "-a", "caddyfile"); err != nil || !exists("adapter.db") {
 		t.Errorf("adapter: error %v", err)
 	}
 	write("empty.json", `{}`)

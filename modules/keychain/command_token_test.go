@@ -3,7 +3,6 @@ package keychain
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,16 +85,9 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenWithoutKey makes the key file that the server will find.
-func TestTokenWithoutKey(t *testing.T) {
-	folder := t.TempDir()
-	t.Chdir(folder)
-	if _, _, err := execute(t.Context(), "", "token", "alice"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "data", "tollgate.key")); err != nil {
-		t.Error(err)
-	}
+// TestTokenWithoutConfiguration looks for the one that was named.
+func TestTokenWithoutConfiguration(t *testing.T) {
+	t.Chdir(t.TempDir())
 	if _, _, err := execute(t.Context(), "", "token", "alice", "-c", "none.json"); err == nil || !strings.Contains(err.Error(), "reading the configuration") {
 		t.Errorf("error %v", err)
 	}

@@ -4,6 +4,7 @@ package keychain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -43,6 +44,11 @@ type Handler struct {
 	// Console has the options of the pages; absent: they have none.
 	Console *Console `json:"console,omitempty"`
 
+	// RequestLog is how long single requests stay in the usage log, at least an
+	// hour; negative: for ever. All handlers of a configuration share one log.
+	// Default: 90d.
+	RequestLog caddy.Duration `json:"request_log,omitempty"`
+
 	app     *tollgate.App
 	logger  *zap.Logger
 	service *management.Service
@@ -66,6 +72,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the app tollgate: %w", err)
 	}
 	h.app, h.logger, h.once = app, ctx.Logger(), new(sync.Once)
+	if kept := time.Duration(h.RequestLog); kept != 0 {
+		if kept > 0 && kept < time.Hour {
+			return errors.New("request_log: single requests are kept for an hour at least")
+		}
+		if err := app.KeepRequests(max(kept, 0)); err != nil {
+			return fmt.Errorf("request_log: %w", err)
+		}
+	}
 	h.service = &management.Service{Catalog: app.ModelCatalog, Parts: h.parts}
 	h.router = rest.NewRouter(h.service.Routes())
 	h.console, err = h.Console.make()
@@ -92,7 +106,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		h.service.Keychain = gateway.Keychain
 		h.service.Engine = &cascade.Engine{
 			Options: cascade.Options{}.WithDefaults(), Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
-			Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now,
+			Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now,
 		}
 	})
 	user := ""
@@ -112,7 +126,11 @@ func answered(err error) error {
 
 // parts are what the gateway cannot work without.
 func (h *Handler) parts(context.Context) map[string]error {
-	return map[string]error{"database": h.app.Database().Ready()}
+	parts := map[string]error{"database": h.app.Database().Ready()}
+	if gateway, err := h.app.Gateway(); err == nil {
+		parts["keyring"] = gateway.KeyringReady()
+	}
+	return parts
 }
 
 // Interface guards

@@ -24,14 +24,14 @@ func rejectedCommands(o *options) *cobra.Command {
 	retry := &cobra.Command{
 		Use:   "retry <id>... | --all",
 		Short: "Carries rejected commands out again; those that work leave the list",
-		RunE: o.run(func(s *session, args []string) error {
+		RunE: o.find(func(s *session, args []string) error {
 			return s.retry(args, all)
 		}),
 	}
 	retry.Flags().BoolVar(&all, "all", false, "All of the list")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.run(func(s *session, _ []string) error { return s.listRejected() })},
-		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.run((*session).showRejected)},
+		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
+		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.find((*session).showRejected)},
 		retry,
 	)
 	return cmd

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,9 +50,10 @@ type KeyringProvider interface {
 
 // App holds what the modules of Tollgate share. It is loaded by the first
 // module that needs it; without configuration it keeps everything in the folder
-// data of the working directory. All of it survives reloads: pools stay open,
-// budgets keep their counts, requests and streams of the configuration before
-// go on.
+// data of the working directory. The database and the keyring are opened only for
+// modules that need them, which budget does not. All of it survives reloads: pools
+// stay open, budgets keep their counts, requests and streams of the configuration
+// before go on.
 //
 // In the Caddyfile, a global option:
 //
@@ -127,6 +127,9 @@ type App struct {
 	leases   []lease // references on pooled values, in the order they were taken
 	gateway  atomic.Pointer[Gateway]
 	dbKey    any
+	needed   bool           // some module needs more than the counters
+	kept     *time.Duration // of the request log; nil: the default
+	started  atomic.Bool
 	inflight atomic.Int64
 }
 
@@ -271,67 +274,71 @@ func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage
 
 // Start opens the keyring and the database and begins to write usage. A
 // database that is down is waited for in the background; requests that need it
-// get 503 until it is there.
+// get 503 until it is there. Where no module needs them, nothing is opened.
 func (a *App) Start() error {
-	ring, err := a.ring.Open(a.dir, a.logger)
-	if err != nil {
-		return fmt.Errorf("keyring: %w", err)
+	a.started.Store(true)
+	if !a.needed && a.FirstRun == nil {
+		return nil
 	}
-	for _, o := range a.opened {
-		if err := o.db.Register(o.schema); err != nil {
-			return fmt.Errorf("database: %w", err)
-		}
-	}
+	// First what a reload finds in the pools: another app may serve requests already.
 	key := gatewayKey{a.dbKey, a.ring.Key(), fmt.Sprint(a.allow)}
-	gateway, err := take(a, gateways, key, func() (*Gateway, error) { return newGateway(a.db, ring, a.allow, a.logger) }, (*Gateway).close)
+	gateway, err := take(a, gateways, key, a.makeGateway, (*Gateway).close)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
+	}
+	a.gateway.Store(gateway)
+	gateway.retention.Keep(a.requestsKept())
+	if err := a.register(); err != nil {
+		return err
 	}
 	for i, o := range a.opened {
 		if !slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
 			o.db.Start(a.ctx)
 		}
 	}
-	a.gateway.Store(gateway)
 	go a.source.Run(a.ctx)
+	go a.watchKeyring(a.ctx, gateway)
 	if a.FirstRun != nil {
 		go a.firstRun(a.ctx, gateway)
 	}
 	return nil
 }
 
+// register puts the schemas into the databases. None is started before: it would
+// seem ready without the rest.
+func (a *App) register() error {
+	for _, o := range a.opened {
+		if err := o.db.Register(o.schema); err != nil {
+			return fmt.Errorf("database: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *App) makeGateway() (*Gateway, error) {
+	ring, err := a.openKeyring(a.ctx)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	return newGateway(a.db, ring, a.allow, a.logger)
+}
+
 // Stop implements caddy.App. What is shared is given back by Cleanup.
 func (a *App) Stop() error { return nil }
 
-// linger is how long the values of an old configuration outlive its last
-// request: what runs behind a request, such as a charge, may still need them.
-const linger = 5 * time.Second
-
-// lingering counts the configurations that are over but hold on to their
-// values.
-var lingering sync.WaitGroup
-
-// Cleanup gives the references on pooled values back: at once when the process
-// ends, else when the last request of this configuration is done.
+// Cleanup gives the references on pooled values back: when the last request of
+// this configuration is done, or was ended because the process ends.
 func (a *App) Cleanup() error {
-	if caddy.Exiting() {
+	switch {
+	case !a.started.Load():
+		return a.release()
+	case caddy.Exiting():
+		end()
+		a.cutShort()
 		lingering.Wait() // the last reference ends a value, and its end must be seen
 		return a.release()
 	}
-	if a.gateway.Load() == nil {
-		return a.release()
-	}
-	lingering.Go(func() {
-		for quiet := time.Duration(0); quiet < linger && !caddy.Exiting(); quiet += 100 * time.Millisecond {
-			time.Sleep(100 * time.Millisecond)
-			if a.inflight.Load() > 0 {
-				quiet = 0
-			}
-		}
-		if err := a.release(); err != nil {
-			a.logger.Error("closing what the old configuration used", zap.Error(err))
-		}
-	})
+	lingering.Go(a.linger)
 	return nil
 }
 
@@ -371,13 +378,17 @@ func (a *App) Gateway() (*Gateway, error) {
 	return nil, apierror.Unavailable("the gateway", errors.New("the app tollgate has not started yet"))
 }
 
-// From loads the app for a module that is being provisioned.
+// From loads the app for a module that is being provisioned and needs the
+// database, the keyring or the gateway. One that needs only Counters takes the app
+// from the context instead, so that nothing is opened for it.
 func From(ctx caddy.Context) (*App, error) {
-	app, err := ctx.App("tollgate")
+	loaded, err := ctx.App("tollgate")
 	if err != nil {
 		return nil, err
 	}
-	return app.(*App), nil
+	app := loaded.(*App)
+	app.needed = true
+	return app, nil
 }
 
 // Interface guards

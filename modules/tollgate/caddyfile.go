@@ -2,6 +2,7 @@ package tollgate
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -71,6 +72,9 @@ func (a *App) database(d *caddyfile.Dispenser) error {
 		return oneGuest(d, "tollgate.storage.", "engine", &a.DatabaseRaw)
 	}
 	service := d.Val()
+	if !slices.Contains(Services, service) && !engineFollows(d) {
+		return d.Errf("there is no storage %q; there are: %s", service, Guests("tollgate.storage"))
+	}
 	if a.DatabasesRaw == nil {
 		a.DatabasesRaw = make(map[string]json.RawMessage)
 	}
@@ -80,6 +84,28 @@ func (a *App) database(d *caddyfile.Dispenser) error {
 	}
 	a.DatabasesRaw[service] = raw
 	return nil
+}
+
+// engineFollows tells whether the next argument is an engine, as it is behind
+// the name of a service, be that misspelt.
+func engineFollows(d *caddyfile.Dispenser) bool {
+	if !d.NextArg() {
+		return false
+	}
+	_, err := caddy.GetModule("tollgate.storage." + d.Val())
+	d.Prev()
+	return err == nil
+}
+
+// Guests lists the modules of a namespace that a Caddyfile can name, for errors.
+func Guests(namespace string) string {
+	var names []string
+	for _, module := range caddy.GetModules(namespace) {
+		if _, ok := module.New().(caddyfile.Unmarshaler); ok {
+			names = append(names, module.ID.Name())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // oneGuest reads the guest module named by the next argument.
@@ -95,7 +121,8 @@ func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessag
 	module, err := caddyfile.UnmarshalModule(d, namespace+name)
 	if err != nil {
 		if strings.Contains(err.Error(), "module not registered") {
-			return d.Errf("there is no %s %q", strings.Trim(strings.TrimPrefix(namespace, "tollgate."), "."), name)
+			namespace = strings.TrimSuffix(namespace, ".")
+			return d.Errf("there is no %s %q; there are: %s", strings.TrimPrefix(namespace, "tollgate."), name, Guests(namespace))
 		}
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -41,13 +42,31 @@ const maxConfig = 64 << 20
 // that cannot be used within five seconds is an error. close gives everything
 // back; it is nil only beside an error.
 func OpenKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
+	return openKeychain(ctx, configFile, adapter, false)
+}
+
+// OpenExistingKeychain is OpenKeychain for a command that has no use for an empty
+// database: it makes none.
+func OpenExistingKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
+	return openKeychain(ctx, configFile, adapter, true)
+}
+
+func openKeychain(ctx context.Context, configFile, adapter string, existing bool) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
 	a, end, err := forCommand(configFile, adapter)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ring, err := a.ring.Open(a.dir, a.logger)
+	if existing {
+		err = exists(a.storage(GatewaySchema))
+	}
 	if err == nil {
 		err = waitFor(ctx, a.db, keychain.Schema())
+	}
+	var ring keyring.Keyring
+	if err == nil {
+		if ring, err = a.openKeyring(ctx); err != nil {
+			err = fmt.Errorf("keyring: %w", err)
+		}
 	}
 	if err == nil {
 		service, err = keychain.New(a.db, ring, a.logger, time.Now)
@@ -62,11 +81,27 @@ func OpenKeychain(ctx context.Context, configFile, adapter string) (service *key
 // OpenDatabase opens the database of a service that a configuration file
 // describes, with the service's schema, for a command. See OpenKeychain.
 func OpenDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema) (db *store.DB, close func(), err error) {
+	return openDatabase(ctx, configFile, adapter, service, schema, false)
+}
+
+// OpenExistingDatabase is OpenDatabase for a command that has no use for an empty
+// database: it makes none.
+func OpenExistingDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema) (db *store.DB, close func(), err error) {
+	return openDatabase(ctx, configFile, adapter, service, schema, true)
+}
+
+func openDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema, existing bool) (db *store.DB, close func(), err error) {
 	a, end, err := forCommand(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
 	}
-	if db, err = a.ServiceDatabase(service, schema); err == nil {
+	if existing {
+		err = exists(a.storage(service))
+	}
+	if err == nil {
+		db, err = a.ServiceDatabase(service, schema)
+	}
+	if err == nil {
 		err = waitFor(ctx, db, schema)
 	}
 	if err != nil {
@@ -74,6 +109,18 @@ func OpenDatabase(ctx context.Context, configFile, adapter, service string, sche
 		return nil, nil, err
 	}
 	return db, end, nil
+}
+
+// exists is an error where the database would be a new file.
+func exists(storage Storage) error {
+	local, ok := storage.(interface{ File() string })
+	if !ok {
+		return nil
+	}
+	if _, err := os.Stat(local.File()); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", local.File())
+	}
+	return nil
 }
 
 // forCommand makes the app of a configuration file without starting it.

@@ -201,7 +201,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	}
 	b.WriteString("  Console:      " + a.FirstRun.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
 	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.FirstRun.URL + "/v1/chat/completions \\\n" +
-		"    -H 'Authorization: Bearer " + secret + "' -H 'Content-Type: application/json' \\\n" +
+		`    -H "Authorization: Bearer ` + secret + `" -H 'Content-Type: application/json' \` + "\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
 	_, _ = os.Stdout.WriteString(b.String()) // nobody to tell when there is no output
 }

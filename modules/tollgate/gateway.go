@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,7 +35,11 @@ type Gateway struct {
 	// Keyring encrypts secrets in the database.
 	Keyring keyring.Keyring
 	Usage   *keychain.UsageLog
-	Memory  *cascade.Memory
+	// retention deletes what is old of it.
+	retention *keychain.Retention
+	Memory    *cascade.Memory
+	// Mark is known to all nodes that share the keyring.
+	Mark *cascade.Mark
 	// Sealer makes the tokens in which clients carry reasoning state.
 	Sealer *hub.Sealer
 	// UserTokenKeys verify the user tokens that SignUserToken makes; the first
@@ -43,7 +48,9 @@ type Gateway struct {
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
 
-	greeted atomic.Bool // the banner of FirstRun was printed by this process
+	connections outbound.Connections  // of both
+	keyringDown atomic.Pointer[error] // why stored secrets do not open; nil: they do
+	greeted     atomic.Bool           // the banner of FirstRun was printed by this process
 }
 
 func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
@@ -59,20 +66,29 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 	if err != nil {
 		return nil, err
 	}
+	marks, err := ring.Derive(context.Background(), "request loops")
+	if err != nil {
+		return nil, err
+	}
 	tokenKeys, err := userTokenKeys(context.Background(), ring)
 	if err != nil {
 		return nil, err
 	}
-	return &Gateway{
+	g := &Gateway{
 		Keyring:       ring,
 		Sealer:        sealer,
 		UserTokenKeys: tokenKeys,
 		Keychain:      service,
 		Usage:         keychain.NewUsageLog(service, logger),
+		retention:     keychain.NewRetention(service, logger),
 		Memory:        cascade.NewMemory(time.Now),
+		Mark:          cascade.NewMark(marks...),
 		Providers:     cascade.NewTransport(),
 		Custom:        cascade.NewGuardedTransport(allow),
-	}, nil
+	}
+	g.connections.Watch(g.Providers)
+	g.connections.Watch(g.Custom)
+	return g, nil
 }
 
 // close writes the usage that is left and ends the connections. It is bounded:
@@ -80,6 +96,7 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 func (g *Gateway) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	g.retention.Close()
 	err := g.Usage.Close(ctx)
 	g.Keychain.Close()
 	g.Providers.CloseIdleConnections()

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -30,7 +31,7 @@ type option struct {
 	// "…" is the option as it was written.
 	line, with string
 	// value is what "…" stands for where that is not the option as a whole.
-	value func(h httpcaddyfile.Helper) (string, error)
+	value func(h httpcaddyfile.Helper, w *written) (string, error)
 	// also is another line that it changes, and what stands there then.
 	also [2]string
 	// repeated tells that it may be given more than once.
@@ -43,12 +44,13 @@ var serviceOptions = map[string][]option{
 		{name: "guests", line: "\t\tguest\n", with: "…", value: parseOff, also: [2]string{"\tboard {\n", "\tboard {\n\t\tmembers_only\n"}},
 		{name: "token_limit", line: "\t\tlimit 600\n", with: "\t\tlimit …\n", value: parseWord},
 		{name: "guest_limit", line: "\t\tlimit 120\n", with: "\t\tlimit …\n", value: parseWord},
-		{name: "hold_first", line: "\t\thold_first 0\n", with: "\t\t…\n"},
+		{name: "hold_first", line: "\tboard {\n", with: "\tboard {\n…\n", also: [2]string{"\t\thold_first 0\n", ""}},
 	}, inBlock("board", nil, "base_url", "offline", "no_flood", "no_pages", "attachments", "mail")...),
 	"gateway": {
 		{name: "max_body", line: "\n\t@inference", with: "\trequest_body {\n\t\tmax_size …\n\t}\n\n\t@inference", value: parseSize},
 		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
-		{name: "console", line: "\tkeychain\n", with: "\tkeychain {\n…\n}\n"},
+		{name: "console", line: "\tkeychain {\n", with: "\tkeychain {\n…\n"},
+		{name: "request_log", line: "\t\trequest_log 90d\n", with: "\t\trequest_log …\n", value: parseWord},
 		{name: "cascade", line: "\tcascade\n", with: "\t…\n"},
 	},
 	"events": append([]option{
@@ -68,7 +70,7 @@ func inBlock(directive string, repeated []string, names ...string) []option {
 	return options
 }
 
-func parseSize(h httpcaddyfile.Helper) (string, error) {
+func parseSize(h httpcaddyfile.Helper, w *written) (string, error) {
 	option := h.Val()
 	var size string
 	if !h.AllArgs(&size) {
@@ -81,21 +83,22 @@ func parseSize(h httpcaddyfile.Helper) (string, error) {
 	case n > body.Max:
 		return "", h.Errf("%s: %s is more than the 32MB that the model APIs take", option, size)
 	}
-	return quote(size), nil
+	return w.add(h.Token()), nil
 }
 
 // parseWord is an option with one argument.
-func parseWord(h httpcaddyfile.Helper) (string, error) {
+func parseWord(h httpcaddyfile.Helper, w *written) (string, error) {
 	var word string
 	if !h.AllArgs(&word) {
 		return "", h.ArgErr()
 	}
-	return quote(word), nil
+	return w.add(h.Token()), nil
 }
 
-// parseEventsBudget is a limit and, where that is not a minute, a window.
-func parseEventsBudget(h httpcaddyfile.Helper) (string, error) {
-	words := h.RemainingArgs()
+// parseEventsBudget is a limit and, where that is not a minute, a window. The user
+// has both on one line, so the long form has another one between theirs.
+func parseEventsBudget(h httpcaddyfile.Helper, w *written) (string, error) {
+	words := h.RemainingArgsAsTokens()
 	if len(words) != 1 && len(words) != 2 {
 		return "", h.ArgErr()
 	}
@@ -103,15 +106,15 @@ func parseEventsBudget(h httpcaddyfile.Helper) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	budget := strings.Replace(string(text), "limit 600\n", "limit "+quote(words[0])+"\n", 1)
+	budget := strings.Replace(string(text), "limit 600\n", "limit "+w.add(words[0])+"\n", 1)
 	if len(words) == 2 {
-		budget = strings.Replace(budget, "window 1m\n", "window "+quote(words[1])+"\n", 1)
+		budget = strings.Replace(budget, "window 1m\n", "window "+w.add(words[1])+"\n", 1)
 	}
 	return budget, nil
 }
 
 // parseOff is an option that can only be switched off, which removes its line.
-func parseOff(h httpcaddyfile.Helper) (string, error) {
+func parseOff(h httpcaddyfile.Helper, _ *written) (string, error) {
 	option := h.Val()
 	var word string
 	if !h.AllArgs(&word) || word != "off" {
@@ -127,6 +130,7 @@ func parseOff(h httpcaddyfile.Helper) (string, error) {
 //		max_body <size>           # default and most: 32MB
 //		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
 //		console off | { … }       # the option console of keychain
+//		request_log <duration>    # how long single requests are kept, or forever; default 90d
 //		cascade { … }             # the options of cascade
 //	}
 //	tollgate [<matcher>] board {
@@ -162,7 +166,8 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	long, err := withOptions(h, string(text), options)
+	var w written
+	long, err := withOptions(h, string(text), options, &w)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +176,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(tokens)))
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.putInto(tokens))))
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +187,14 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
 }
 
-// withOptions puts the options of the block into the long form.
-func withOptions(h httpcaddyfile.Helper, long string, options []option) (string, error) {
+// withOptions puts the options of the block into the long form, with marks of w
+// in the places of what the user wrote.
+func withOptions(h httpcaddyfile.Helper, long string, options []option, w *written) (string, error) {
+	type change struct {
+		option
+		value string
+	}
+	var changes []change
 	seen := make(map[string]bool)
 	for h.NextBlock(0) {
 		name := h.Val()
@@ -200,45 +211,63 @@ func withOptions(h httpcaddyfile.Helper, long string, options []option) (string,
 			return "", h.Errf("%s is given twice", name)
 		}
 		seen[name] = true
-		var value string
+		c := change{option: o}
 		if o.value == nil {
-			value = write(h.NextSegment())
+			c.value = w.add(h.NextSegment()...)
 		} else {
 			var err error
-			if value, err = o.value(h); err != nil {
+			if c.value, err = o.value(h, w); err != nil {
 				return "", err
 			}
 		}
-		long = strings.Replace(long, o.line, strings.Replace(o.with, "…", value, 1), 1)
-		long = strings.Replace(long, o.also[0], o.also[1], 1)
+		changes = append(changes, c)
+	}
+	// Backwards: options that go behind the same line end up in the order of their
+	// own lines, by which Caddy tells where one ends.
+	for _, c := range slices.Backward(changes) {
+		long = strings.Replace(long, c.line, strings.Replace(c.with, "…", c.value, 1), 1)
+		long = strings.Replace(long, c.also[0], c.also[1], 1)
 	}
 	return long, nil
 }
 
-// write is the text of tokens, lines kept apart.
-func write(tokens []caddyfile.Token) string {
-	var b strings.Builder
-	for i, t := range tokens {
-		switch {
-		case i == 0:
-		case t.Line != tokens[i-1].Line:
-			b.WriteByte('\n')
-		default:
-			b.WriteByte(' ')
-		}
-		if !t.Quoted() && (t.Text == "{" || t.Text == "}") {
-			b.WriteString(t.Text)
-		} else {
-			b.WriteString(quote(t.Text))
-		}
-	}
-	return b.String()
+// written are pieces of what the user wrote. The text of the long form has marks
+// in their places, so that they need not become text, keep their quotes, and
+// errors have their file and line.
+type written [][]caddyfile.Token
+
+// add keeps a piece and returns its mark.
+func (w *written) add(tokens ...caddyfile.Token) string {
+	*w = append(*w, tokens)
+	return writtenMark + strconv.Itoa(len(*w)-1)
 }
 
-// quote makes one token of a text, whatever it holds.
-func quote(text string) string {
-	if !strings.Contains(text, "`") {
-		return "`" + text + "`"
+// writtenMark begins a mark; the long forms do not have it.
+const writtenMark = "…"
+
+// putInto puts the pieces in the places of their marks. The words on the same
+// line before a mark become copies of the user's first one but for the text: what
+// is in another file is on another line to Caddy.
+func (w *written) putInto(long []caddyfile.Token) []caddyfile.Token {
+	tokens := make([]caddyfile.Token, 0, len(long))
+	line := 0 // where the line begins
+	for i, t := range long {
+		if i > 0 && t.Line != long[i-1].Line {
+			line = len(tokens)
+		}
+		number, marked := strings.CutPrefix(t.Text, writtenMark)
+		if !marked {
+			tokens = append(tokens, t)
+			continue
+		}
+		n, _ := strconv.Atoi(number) // it is one of add
+		piece := (*w)[n]
+		for j := line; j < len(tokens); j++ {
+			text := tokens[j].Text
+			tokens[j] = piece[0]
+			tokens[j].Text = text
+		}
+		tokens = append(tokens, piece...)
 	}
-	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`
+	return tokens
 }

@@ -63,13 +63,17 @@ func SignUserToken(keys [][]byte, user string, now time.Time, ttl time.Duration)
 
 // OpenUserTokenKeys returns the keys of the keyring that a configuration file
 // describes, for a command of another process than the server. Its arguments are
-// those of OpenKeychain; the database is not opened.
+// those of OpenKeychain; the database is not opened. It makes no key: no server
+// would know it.
 func OpenUserTokenKeys(ctx context.Context, configFile, adapter string) (keys [][]byte, err error) {
 	a, end, err := forCommand(configFile, adapter)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
+	if file := a.missingKey(); file != "" {
+		return nil, fmt.Errorf("there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts", file)
+	}
 	ring, err := a.ring.Open(a.dir, a.logger)
 	if err != nil {
 		return nil, fmt.Errorf("keyring: %w", err)

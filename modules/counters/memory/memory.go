@@ -18,6 +18,9 @@ func init() {
 // restart (not a reload) begins every window anew. Several nodes need
 // tollgate.counters.redis, or each admits the whole budget. It has no options.
 //
+// It keeps 1,048,576 keys at most, about 200 MB. Beyond that a new key takes the
+// place of an old one, those first whose window ends first.
+//
 // In the Caddyfile, inside the tollgate option: counters memory
 type Memory struct{}
 

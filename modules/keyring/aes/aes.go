@@ -4,7 +4,10 @@ package aes
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -25,7 +28,7 @@ func init() {
 // Without keys a key file is made when there is none: tollgate.key beside the
 // SQLite database, or in the folder data. Whoever has the database and this
 // file can read the provider keys: keep a copy of it, apart from the backups of
-// the database.
+// the database. No file is made beside a database that has secrets already.
 type AES struct {
 	// Keys are the master keys, each 32 bytes as base64 or hex, usually
 	// {env.TOLLGATE_MASTER_KEY} or {file./path}. The first seals; all of them open, so that
@@ -77,15 +80,32 @@ func (a *AES) Validate() error {
 	return nil
 }
 
+// keyFile is where the key is when the configuration has none.
+func (a *AES) keyFile(dir string) string {
+	if a.file != "" {
+		return a.file
+	}
+	return filepath.Join(dir, "tollgate.key")
+}
+
+// Missing is the key file that Open would make; empty: it makes none.
+func (a *AES) Missing(dir string) string {
+	if len(a.keys) > 0 {
+		return ""
+	}
+	file := a.keyFile(dir)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return file
+	}
+	return ""
+}
+
 // Open makes the keyring; dir is where the default key file lies.
 func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	if len(a.keys) > 0 {
 		return keyring.NewAES(a.keys...)
 	}
-	file := a.file
-	if file == "" {
-		file = filepath.Join(dir, "tollgate.key")
-	}
+	file := a.keyFile(dir)
 	key, created, err := keyring.LoadOrCreateKeyFile(file)
 	if err != nil {
 		return nil, err

@@ -110,9 +110,15 @@ func TestOpen(t *testing.T) {
 	if err := provision(t, a); err != nil {
 		t.Fatal(err)
 	}
+	if missing := a.Missing(folder); missing != filepath.Join(folder, "tollgate.key") {
+		t.Errorf("it would make %q", missing)
+	}
 	first, err := a.Open(folder, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if missing := a.Missing(folder); missing != "" {
+		t.Errorf("it would make %q again", missing)
 	}
 	sealed, err := first.Seal(t.Context(), []byte("x"), nil)
 	if err != nil {
@@ -137,6 +143,9 @@ func TestOpen(t *testing.T) {
 	b := &AES{Keys: []string{oneKey, string(text)}}
 	if err := provision(t, b); err != nil {
 		t.Fatal(err)
+	}
+	if missing := b.Missing("/nowhere"); missing != "" {
+		t.Errorf("keys of the configuration: it would make %q", missing)
 	}
 	rotated, err := b.Open("/nowhere", zap.NewNop())
 	if err != nil {

@@ -102,6 +102,9 @@ func (s *SQLite) Key() any {
 // Dir returns the folder of the database file, an absolute path.
 func (s *SQLite) Dir() string { return filepath.Dir(s.path) }
 
+// File returns the database file, an absolute path.
+func (s *SQLite) File() string { return s.path }
+
 // Interface guards.
 var (
 	_ caddy.Provisioner     = (*SQLite)(nil)

@@ -1,0 +1,88 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Exchanges under way end by ErrShutdown over both versions of HTTP, and no new
+// one begins; a connection that was closed before is forgotten.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, "begun")
+				if r.URL.Path == "/long" {
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				}
+			}))
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			var kept Connections
+			transport := server.Client().Transport.(*http.Transport).Clone()
+			transport.DialContext = new(net.Dialer).DialContext
+			kept.Watch(transport)
+			client := &http.Client{Transport: transport}
+			open := func(path string) (*http.Response, error) {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return client.Do(request)
+			}
+			short, err := open("/short")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(short.Body); err != nil || string(text) != "begun" {
+				t.Fatalf("%q %v", text, err)
+			}
+			_ = short.Body.Close()
+			transport.CloseIdleConnections()
+			long, err := open("/long")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = long.Body.Close() }()
+			if long.ProtoMajor == 2 != http2 {
+				t.Fatalf("protocol %s", long.Proto)
+			}
+			kept.Cut()
+			text, err := io.ReadAll(long.Body)
+			if string(text) != "begun" || !errors.Is(err, ErrShutdown) {
+				t.Errorf("under way: %q, error %v", text, err)
+			}
+			if resp, err := open("/short"); !errors.Is(err, ErrShutdown) {
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				t.Errorf("a new one: error %v", err)
+			}
+			kept.mu.Lock()
+			defer kept.mu.Unlock()
+			if len(kept.open) != 0 {
+				t.Errorf("%d connections are kept", len(kept.open))
+			}
+		})
+	}
+}
+
+// A dial that fails is the dialer's own failure.
+func TestWatchedDialFails(t *testing.T) {
+	t.Parallel()
+	want := errors.New("no route")
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, want }}
+	new(Connections).Watch(transport)
+	if _, err := transport.DialContext(t.Context(), "tcp", "192.0.2.1:80"); !errors.Is(err, want) {
+		t.Errorf("error %v", err)
+	}
+}

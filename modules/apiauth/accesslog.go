@@ -1,0 +1,63 @@
+package apiauth
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// warnOfShownKeys tells an operator whose access log would show the header
+// X-Api-Key. Caddy copies each request for its logs before any handler runs, so
+// nothing but a filter of the log itself keeps the header out.
+func warnOfShownKeys(ctx caddy.Context) {
+	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok || server.Logs == nil {
+		return
+	}
+	names := make(map[string]bool)
+	if !server.Logs.SkipUnmappedHosts {
+		names[server.Logs.DefaultLoggerName] = true
+	}
+	for _, ofHost := range server.Logs.LoggerNames {
+		for _, name := range ofHost {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		if showsKeys(ctx.Logger(accessLog(name)).Core()) {
+			ctx.Logger().Warn("the access log may show gateway keys that clients send as X-Api-Key; " +
+				"give the global option log this line: format filter { request>headers>X-Api-Key delete }")
+			return
+		}
+	}
+}
+
+// accessLog is the name of an access log, as a module whose logger leads to the
+// same places.
+type accessLog string
+
+func (l accessLog) CaddyModule() caddy.ModuleInfo {
+	id := "http.log.access"
+	if l != "" {
+		id += "." + string(l)
+	}
+	return caddy.ModuleInfo{ID: caddy.ModuleID(id)}
+}
+
+// showsKeys has a log encode a request, which writes nothing, and looks whether
+// it asks for the header. Filters that delete or replace it do not.
+func showsKeys(core zapcore.Core) (shown bool) {
+	if !core.Enabled(zapcore.ErrorLevel) { // the highest of access logs
+		return false
+	}
+	values := zapcore.ArrayMarshalerFunc(func(zapcore.ArrayEncoder) error {
+		shown = true
+		return nil
+	})
+	headers := zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error { return enc.AddArray("X-Api-Key", values) })
+	core.With([]zap.Field{zap.Object("request", zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
+		return enc.AddObject("headers", headers)
+	}))})
+	return shown
+}

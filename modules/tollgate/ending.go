@@ -1,0 +1,81 @@
+package tollgate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+)
+
+const (
+	// lingerTime is how long the values of an old configuration outlive its last
+	// request: what runs behind a request, such as a charge, may still need them.
+	lingerTime = 5 * time.Second
+	lingerStep = 100 * time.Millisecond
+	// cutTime is how long requests have to end when the process does.
+	cutTime = 2 * time.Second
+	cutStep = 5 * time.Millisecond
+	// afterCut is for what is behind them: a charge, the last bytes of an answer.
+	afterCut = 250 * time.Millisecond
+)
+
+var (
+	// lingering counts the configurations that are over but hold on to their
+	// values.
+	lingering sync.WaitGroup
+	// ending is closed when the process ends and the grace period is over.
+	ending = make(chan struct{})
+	end    = sync.OnceFunc(func() { close(ending) })
+)
+
+func init() {
+	// The last configuration may be one without this app.
+	caddy.OnExit(func(context.Context) {
+		end()
+		lingering.Wait()
+	})
+}
+
+// linger gives the values of a configuration that was replaced back when its last
+// request is done.
+func (a *App) linger() {
+	a.awaitQuiet()
+	if err := a.release(); err != nil {
+		a.logger.Error("closing what the old configuration used", zap.Error(err))
+	}
+}
+
+func (a *App) awaitQuiet() {
+	for quiet := time.Duration(0); quiet < lingerTime; quiet += lingerStep {
+		select {
+		case <-ending:
+			a.cutShort()
+			return
+		case <-time.After(lingerStep):
+		}
+		if a.inflight.Load() > 0 {
+			quiet = 0
+		}
+	}
+}
+
+// cutShort ends the requests that the grace period has left, so that their
+// clients are told and what they used is in the log. It cuts their upstreams,
+// which they take for the end of the answer.
+func (a *App) cutShort() {
+	if a.inflight.Load() == 0 {
+		return
+	}
+	if g := a.gateway.Load(); g != nil {
+		g.connections.Cut()
+	}
+	for waited := time.Duration(0); a.inflight.Load() > 0 && waited < cutTime; waited += cutStep {
+		time.Sleep(cutStep)
+	}
+	if n := a.inflight.Load(); n > 0 {
+		a.logger.Error("requests did not end with the process; what they used is not in the usage log", zap.Int64("requests", n))
+	}
+	time.Sleep(afterCut)
+}
