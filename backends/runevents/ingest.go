@@ -47,7 +47,7 @@ func (s *Service) enqueue(r *report) (<-chan error, error) {
 // write is the goroutine that stores reports: those that wait at the same time
 // share a transaction.
 func (s *Service) write() {
-	w := &writer{Service: s, partitions: newPartitions(s.db)}
+	w := &writer{Service: s, partitions: s.newPartitions()}
 	jobs := make([]*job, 0, batchReports)
 	for j := range s.queue {
 		jobs = s.gather(append(jobs[:0], j))
@@ -107,7 +107,7 @@ func (w *writer) settle(jobs []*job) {
 		w.caches = caches{}
 	}
 	err := w.store(ctx, reports)
-	if err == nil || len(jobs) == 1 || errors.Is(err, store.ErrUnavailable) {
+	if err == nil || len(jobs) == 1 || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		for _, j := range jobs {
 			j.done <- err
 		}

@@ -4,7 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -13,20 +18,129 @@ import (
 // "tollrun" behind a zero.
 const partitionLock = 0x00746f6c6c72756e
 
+// Days of a partition. A query that no time bounds locks all partitions with
+// their indexes, so that a long retention has to do with fewer of them.
+const (
+	daily   = 1
+	weekly  = 7
+	monthly = 28
+)
+
+// spanFor is how many days a partition has where rows are kept for so long.
+func spanFor(ttl time.Duration) int64 {
+	switch {
+	case ttl <= 30*day:
+		return daily
+	case ttl <= 180*day:
+		return weekly
+	}
+	return monthly
+}
+
+// spans are the days of the partitions of a table.
+type spans struct {
+	table string
+	ttl   time.Duration // zero: not ours to know
+}
+
+// of is the number of days of the partition that a day goes to. Who does not know
+// for how long rows are kept goes by their age: so long they were, at least.
+func (s spans) of(d, today int64) int64 {
+	if s.ttl == 0 {
+		return spanFor(time.Duration(today-d) * day)
+	}
+	return spanFor(s.ttl)
+}
+
+// floor is the first day of the span that a day lies in.
+func (s spans) floor(d int64) int64 {
+	span := spanFor(s.ttl)
+	return floor(d, span) * span
+}
+
+func (s *Service) eventSpans() spans   { return s.spans("run_events", s.o.EventTTL) }
+func (s *Service) detailsSpans() spans { return s.spans("run_report_details", s.o.ReportTTL) }
+
+func (s *Service) spans(table string, ttl time.Duration) spans {
+	if s.o.Import {
+		ttl = 0
+	}
+	return spans{table, ttl}
+}
+
+// days are those from one until before another.
+type days struct{ from, until int64 }
+
+func (d days) have(day int64) bool { return d.from <= day && day < d.until }
+
+// partition is a table that is, or was, part of another.
+type partition struct {
+	name string
+	days
+	attached, pending bool // pending: a detachment was begun and cut short
+}
+
+// partitionName names the partition of a table: by its first day, and, when it
+// has more than one, the day after the last.
+func partitionName(table string, d days) string {
+	name := table + "_d" + strconv.FormatInt(d.from, 10)
+	if d.until > d.from+1 {
+		name += "_" + strconv.FormatInt(d.until, 10)
+	}
+	return name
+}
+
+// parsePartition is the reverse.
+func parsePartition(table, name string) (d days, ok bool) {
+	first, end, several := strings.Cut(strings.TrimPrefix(name, table+"_d"), "_")
+	from, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return d, false
+	}
+	if !several {
+		return days{from, from + 1}, true
+	}
+	until, err := strconv.ParseInt(end, 10, 64)
+	return days{from, until}, err == nil && from < until
+}
+
+// queryer is a connection, a transaction or a pool.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// listPartitions finds the partitions of a table in the order of time.
+func listPartitions(ctx context.Context, q queryer, table string) (list []partition, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
+		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, $1)`, table+"_d")
+	if err != nil {
+		return nil, fmt.Errorf("listing partitions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p partition
+		if err := rows.Scan(&p.name, &p.attached, &p.pending); err != nil {
+			return nil, err
+		}
+		var ok bool
+		if p.days, ok = parsePartition(table, p.name); ok {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b partition) int { return int(a.from - b.from) })
+	return list, rows.Err()
+}
+
 // partitions knows which partitions are there: on PostgreSQL events and details
-// are kept in one a day, by their column "at". SQLite has none.
+// are kept in some by their column "at". SQLite has none.
 type partitions struct {
-	db    *store.DB
-	known map[string]struct{}
+	*Service
+	known map[string][]days // by table
 }
 
-func newPartitions(db *store.DB) *partitions {
-	return &partitions{db: db, known: make(map[string]struct{})}
-}
-
-// partitionName names the partition of a table for a Unix day.
-func partitionName(table string, day int64) string {
-	return table + "_d" + strconv.FormatInt(day, 10)
+func (s *Service) newPartitions() *partitions {
+	return &partitions{s, make(map[string][]days)}
 }
 
 // cover makes the partitions that the reports need.
@@ -34,12 +148,16 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	if p.db.Dialect() != store.Postgres {
 		return nil
 	}
+	events, details := p.eventSpans(), p.detailsSpans()
 	for _, r := range reports {
-		if err := p.make(ctx, "run_report_details", dayOf(r.producerTimestamp)); err != nil {
+		if err := p.make(ctx, details, dayOf(r.producerTimestamp)); err != nil {
 			return err
 		}
 		for i := range r.events {
-			if err := p.make(ctx, "run_events", dayOf(r.events[i].at)); err != nil {
+			if i > 0 && dayOf(r.events[i].at) == dayOf(r.events[i-1].at) {
+				continue
+			}
+			if err := p.make(ctx, events, dayOf(r.events[i].at)); err != nil {
 				return err
 			}
 		}
@@ -47,35 +165,90 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// make adds a partition. It is attached rather than created in place, for which
-// readers need not be kept out.
-func (p *partitions) make(ctx context.Context, table string, day int64) error {
-	name := partitionName(table, day)
-	if _, ok := p.known[name]; ok {
+// make adds the partition of a day. It is attached rather than created in place,
+// for which readers need not be kept out.
+func (p *partitions) make(ctx context.Context, s spans, day int64) error {
+	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.have(day) }) {
 		return nil
 	}
-	const length = 24 * 60 * 60 * 1000
+	var known []days
 	err := p.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		var exists bool
-		if err := tx.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&exists); err != nil || exists {
+		list, err := listPartitions(ctx, tx, s.table)
+		if err != nil {
 			return err
 		}
-		// The names are made of constants and a number.
-		if _, err := tx.ExecContext(ctx, "CREATE TABLE "+name+" (LIKE "+table+" INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"); err != nil {
-			return err
+		span := s.of(day, dayOf(p.o.Now().UnixMilli()))
+		fresh := days{floor(day, span) * span, floor(day, span)*span + span}
+		known = known[:0]
+		for _, old := range list {
+			switch {
+			case !old.attached:
+				continue
+			case old.have(day):
+				fresh = days{}
+			case old.until <= day: // of another span, as those before a change of the settings
+				fresh.from = max(fresh.from, old.until)
+			default:
+				fresh.until = min(fresh.until, old.from)
+			}
+			known = append(known, old.days)
 		}
-		_, err := tx.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, day*length, (day+1)*length))
-		return err
+		if fresh == (days{}) {
+			return nil
+		}
+		known = append(known, fresh)
+		return attachPartition(ctx, tx, s.table, fresh)
 	})
 	if err != nil {
-		return fmt.Errorf("making the partition %s: %w", name, err)
+		return fmt.Errorf("making a partition of %s: %w", s.table, err)
 	}
-	p.known[name] = struct{}{}
+	p.known[s.table] = known
+	return nil
+}
+
+func attachPartition(ctx context.Context, tx *sql.Tx, table string, d days) error {
+	const length = int64(day / time.Millisecond)
+	name := partitionName(table, d) // of constants and numbers
+	for _, statement := range []string{
+		"DROP TABLE IF EXISTS " + name, // one that was detached and is to be dropped
+		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
+		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, d.from*length, d.until*length),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // forget has the partitions looked for again.
 func (p *partitions) forget() { clear(p.known) }
+
+// locksOfEvents is what a query locks of a partition of the events: the table and
+// its indexes.
+const locksOfEvents = 6
+
+// checkLocks warns where queries of all events at once would run PostgreSQL out
+// of locks, which it refuses with "out of shared memory".
+func (s *Service) checkLocks(ctx context.Context) {
+	if s.db.Dialect() != store.Postgres {
+		return
+	}
+	var partitions, room, connections int64
+	err := s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		list, err := listPartitions(ctx, r, "run_events")
+		if err != nil {
+			return err
+		}
+		partitions, connections = int64(len(list)), int64(r.Stats().MaxOpenConnections)
+		return r.QueryRowContext(ctx, `SELECT current_setting('max_locks_per_transaction')::bigint *
+			(current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)`).Scan(&room)
+	})
+	if err == nil && partitions*locksOfEvents*connections > room {
+		s.logger.Warn("queries may run out of locks: raise max_locks_per_transaction of PostgreSQL, lower max_conns, or keep events for less time",
+			zap.Int64("partitions", partitions), zap.Int64("locks_a_query", partitions*locksOfEvents), zap.Int64("connections", connections), zap.Int64("locks_of_the_server", room))
+	}
+}

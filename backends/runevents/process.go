@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"go.uber.org/zap"
@@ -18,60 +19,101 @@ type payloadError struct{ err error }
 func (e *payloadError) Error() string { return e.err.Error() }
 func (e *payloadError) Unwrap() error { return e.err }
 
+// IsPayload reports whether an error of Store or Process is the payload's: sending
+// it again does not help.
+func IsPayload(err error) bool {
+	_, bad := errors.AsType[*payloadError](err)
+	return bad
+}
+
 // Process carries a command out and returns when that is durable. A command
 // with a bad payload goes to the list of rejected ones; rejected is its number
 // there, and the error says why. Other errors mean that nothing was kept and
 // the client is to send the command again.
 func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err error) {
-	err = s.carryOut(ctx, c)
-	if _, bad := errors.AsType[*payloadError](err); !bad {
+	err = s.Store(ctx, c)
+	if !IsPayload(err) {
 		return 0, err
 	}
 	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version), zap.String("certname", c.Certname), zap.Error(err))
 	number, failed := s.reject(context.WithoutCancel(ctx), c, err)
 	if failed != nil {
+		s.failing.Store(s.o.Now().UnixNano())
 		return 0, fmt.Errorf("keeping a rejected command: %w", failed)
 	}
+	s.failing.Store(0)
 	return number, err
 }
 
-func (s *Service) carryOut(ctx context.Context, c Command) error {
+// Store is Process without the list of rejected commands.
+func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}
 	}
 	if c.Name == deactivateNode {
-		return s.deactivate(ctx, c.Payload)
+		return s.judge(s.deactivate(ctx, c.Payload))
 	}
-	r, done, err := s.take(c)
+	done, err := s.take(c)
 	if err != nil {
 		return err
 	}
 	// It is stored whether someone waits or not.
 	select {
-	case err = <-done:
+	case err := <-done:
+		return s.judge(err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-		s.logger.Error("storing a report", zap.String("certname", r.certname), zap.Error(err))
-		return &payloadError{errors.New("report: the database refused it")}
+}
+
+// judge tells what the database refuses for what it is from what it cannot do
+// now, which the client has to send again: a right that is missing, a full disk.
+func (s *Service) judge(err error) error {
+	switch {
+	case err == nil:
+		s.failing.Store(0)
+	case IsPayload(err):
+	case store.IsDataFault(err):
+		s.logger.Error("the database refuses a command", zap.Error(err))
+		return &payloadError{errors.New("the database refused it")}
+	default:
+		s.failing.Store(s.o.Now().UnixNano())
 	}
 	return err
 }
 
+// failingFor is how long a write that failed is told by the status while no other
+// one is tried.
+const failingFor = 30 * time.Second
+
+// Ready tells why commands cannot be stored at the moment.
+func (s *Service) Ready() error {
+	if err := s.db.Ready(); err != nil {
+		return err
+	}
+	if at := s.failing.Load(); at != 0 && s.o.Now().Sub(time.Unix(0, at)) < failingFor {
+		return errFailing
+	}
+	return nil
+}
+
+var errFailing = errors.New("the last command could not be stored")
+
 // take reads a report and hands it to the writer. The count ends before that,
 // so that the writer never waits for what it already has.
-func (s *Service) take(c Command) (*report, <-chan error, error) {
+func (s *Service) take(c Command) (<-chan error, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
 	r, err := parseReport(c.Version, c.Payload, now.Add(-s.o.EventTTL).UnixMilli())
+	if err == nil {
+		err = r.checkTimes(now)
+	}
 	s.reading.Add(-1)
 	if err != nil {
-		return nil, nil, &payloadError{err}
+		return nil, &payloadError{err}
 	}
 	r.receiveTime = now.UnixMilli()
-	done, err := s.enqueue(r)
-	return r, done, err
+	return s.enqueue(r)
 }
 
 // deactivate takes a node out of the active ones, unless it has reported since.

@@ -37,16 +37,39 @@ func (s *Service) reject(ctx context.Context, c Command, reason error) (id int64
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}
+	var length int64
 	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, s.db.Rebind(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
 			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`), s.o.Now().UnixMilli(), c.Name, c.Version, c.Certname, reason.Error(), payload).Scan(&id)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id <= ?`), id-maxRejected)
-		return err
+		// Numbers have gaps, so the rows are counted.
+		_, err = tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id <= (SELECT id FROM run_rejected ORDER BY id DESC LIMIT 1 OFFSET ?)`), maxRejected)
+		if err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `SELECT count(*) FROM run_rejected`).Scan(&length)
 	})
+	if err == nil {
+		s.rejected.Store(length)
+	}
 	return id, err
+}
+
+// RejectedCount is how many commands are on the list, as of at most a minute ago
+// where Run looks after that.
+func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
+
+// countRejected looks how long the list is; other processes change it too.
+func (s *Service) countRejected(ctx context.Context) {
+	var n int64
+	err := s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		return r.QueryRowContext(ctx, `SELECT count(*) FROM run_rejected`).Scan(&n)
+	})
+	if err == nil {
+		s.rejected.Store(n)
+	}
 }
 
 // Rejected lists the rejected commands, youngest first.
@@ -102,8 +125,8 @@ func (s *Service) Retry(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	failed := s.carryOut(ctx, c)
-	if _, bad := errors.AsType[*payloadError](failed); failed != nil && !bad {
+	failed := s.Store(ctx, c)
+	if failed != nil && !IsPayload(failed) {
 		return failed
 	}
 	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {

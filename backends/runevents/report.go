@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -17,6 +18,9 @@ const (
 	// maxDays bounds the days that the events of one report lie on; each day
 	// may become a partition.
 	maxDays = 62
+	// maxAhead is how far ahead of our clock a report or event may be. What comes
+	// from a clock gone wrong would lie in partitions that no purge ever reaches.
+	maxAhead = 7 * day
 )
 
 // report is a run as it is stored.
@@ -136,6 +140,23 @@ func (p *report) identify() {
 		b = append(b, "null"...)
 	}
 	p.hash = sha1.Sum(append(b, '}')) //nolint:gosec // as above
+}
+
+// checkTimes refuses a report from the future.
+func (p *report) checkTimes(now time.Time) error {
+	latest := now.Add(maxAhead).UnixMilli()
+	ahead := func(what string, at int64) error {
+		return fmt.Errorf("report: %s is %s, more than %d days ahead of the clock of this server", what, appendInstant(nil, at), maxAhead/day)
+	}
+	if p.producerTimestamp > latest {
+		return ahead("producer_timestamp", p.producerTimestamp)
+	}
+	for i := range p.events {
+		if at := p.events[i].at; at > latest {
+			return ahead("the timestamp of an event", at)
+		}
+	}
+	return nil
 }
 
 // checkDays refuses a report whose events are spread too far.

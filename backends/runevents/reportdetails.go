@@ -55,7 +55,7 @@ func (r *reader) logs() []byte {
 					out = appendText(out, r.bytes())
 				}
 			case "line":
-				if line := r.nullInt(); line.Valid {
+				if line := r.line(); line.Valid {
 					out = strconv.AppendInt(out, line.Int64, 10)
 				} else {
 					out = append(out, "null"...)

@@ -41,6 +41,20 @@ type eventKey struct {
 	change                    digest
 }
 
+// memberSet are those members without which there is no event or resource, as bits of
+// what was read.
+type memberSet uint8
+
+const (
+	seenStatus memberSet = 1 << iota
+	seenTimestamp
+	seenType
+	seenTitle
+)
+
+// sentNull is a value that was sent as null, or left away.
+var sentNull = sql.NullString{String: "null", Valid: true}
+
 // parseReport reads the payload of "store report". Events before oldest are
 // left out.
 func parseReport(version int, payload []byte, oldest int64) (*report, error) {
@@ -79,7 +93,7 @@ func (r *reader) read() error {
 		case "puppet_version":
 			bit, p.puppetVersion = memberPuppetVersion, r.name("puppet_version")
 		case "report_format":
-			bit, p.format = memberFormat, r.integer()
+			bit, p.format = memberFormat, r.integer32()
 		case "configuration_version":
 			bit, p.configurationVersion = memberConfiguration, r.text()
 		case "start_time":
@@ -175,15 +189,10 @@ func (r *reader) resource() {
 		res     resource
 		at      int64
 		skipped bool
-		seen    int
+		seen    memberSet
 		first   = len(r.report.events)
 		changes = len(r.report.changes)
 		index   = len(r.report.resources)
-	)
-	const (
-		timestamp = 1 << iota
-		kind
-		title
 	)
 	r.open('{')
 	for {
@@ -197,17 +206,7 @@ func (r *reader) resource() {
 				skipped = r.boolean()
 			}
 		case "timestamp":
-			at, seen = r.instant(), seen|timestamp
-		case "resource_type":
-			res.kind, seen = r.name("resource_type"), seen|kind
-		case "resource_title":
-			res.title, seen = r.text(), seen|title
-		case "file":
-			res.file = r.nullText()
-		case "line":
-			res.line = r.nullInt()
-		case "containment_path":
-			r.path(&res)
+			at, seen = r.instant(), seen|seenTimestamp
 		case "corrective_change":
 			r.nullBool()
 		case "events":
@@ -215,13 +214,15 @@ func (r *reader) resource() {
 				r.event(index)
 			}
 		default:
-			r.fail("a resource has no member %q", short(name))
+			if !r.resourceMember(&res, &seen, name) {
+				r.fail("a resource has no member %q", short(name))
+			}
 		}
 	}
 	if r.err != nil {
 		return
 	}
-	if seen != timestamp|kind|title {
+	if seen != seenTimestamp|seenType|seenTitle {
 		r.fail("a resource lacks its timestamp, resource_type or resource_title")
 		return
 	}
@@ -290,33 +291,23 @@ func (r *reader) path(res *resource) {
 // event reads an event of the resource that will be at index.
 func (r *reader) event(index int) {
 	e := event{resource: index}
-	var c change
-	var seen int
-	const (
-		status = 1 << iota
-		timestamp
-	)
-	c.oldValue, c.newValue = sql.NullString{String: "null", Valid: true}, sql.NullString{String: "null", Valid: true}
+	c := change{oldValue: sentNull, newValue: sentNull}
+	var seen memberSet
 	r.open('{')
 	for {
 		name, ok := r.member()
 		if !ok {
 			break
 		}
-		switch string(name) {
-		case "status":
-			e.status, seen = r.name("status"), seen|status
-		case "timestamp":
-			e.at, seen = r.instant(), seen|timestamp
-		case "corrective_change":
+		switch {
+		case r.eventMember(&e, &c, &seen, name):
+		case string(name) == "corrective_change":
 			e.corrective = r.nullBool()
 		default:
-			if !r.changeMember(&c, name) {
-				r.fail("an event has no member %q", short(name))
-			}
+			r.fail("an event has no member %q", short(name))
 		}
 	}
-	if r.err == nil && seen != status|timestamp {
+	if r.err == nil && seen != seenStatus|seenTimestamp {
 		r.fail("an event lacks its status or timestamp")
 	}
 	if r.err == nil && e.at >= r.oldest {
@@ -325,9 +316,15 @@ func (r *reader) event(index int) {
 	}
 }
 
-// changeMember reads a member of an event that belongs to its change.
-func (r *reader) changeMember(c *change, name []byte) bool {
+// eventMember reads a member that events have in all versions.
+func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
 	switch string(name) {
+	case "status":
+		e.status = r.name("status")
+		*seen |= seenStatus
+	case "timestamp":
+		e.at = r.instant()
+		*seen |= seenTimestamp
 	case "property":
 		c.property = r.nullText()
 	case "name":
@@ -338,6 +335,27 @@ func (r *reader) changeMember(c *change, name []byte) bool {
 		c.newValue = r.value()
 	case "message":
 		c.message = r.nullText()
+	default:
+		return false
+	}
+	return true
+}
+
+// resourceMember reads a member that resources have in all versions.
+func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
+	switch string(name) {
+	case "resource_type":
+		res.kind = r.name("resource_type")
+		*seen |= seenType
+	case "resource_title":
+		res.title = r.text()
+		*seen |= seenTitle
+	case "file":
+		res.file = r.nullText()
+	case "line":
+		res.line = r.line()
+	case "containment_path":
+		r.path(res)
 	default:
 		return false
 	}
@@ -370,46 +388,22 @@ func (r *reader) resourceEvents() {
 func (r *reader) resourceEvent() {
 	var (
 		res   resource
-		c     change
-		seen  int
+		seen  memberSet
 		first = len(r.report.events)
 		e     = event{resource: len(r.report.resources)}
+		c     = change{oldValue: sentNull, newValue: sentNull}
 	)
-	const (
-		status = 1 << iota
-		timestamp
-		kind
-		title
-	)
-	c.oldValue, c.newValue = sql.NullString{String: "null", Valid: true}, sql.NullString{String: "null", Valid: true}
 	r.open('{')
 	for {
 		name, ok := r.member()
 		if !ok {
 			break
 		}
-		switch string(name) {
-		case "status":
-			e.status, seen = r.name("status"), seen|status
-		case "timestamp":
-			e.at, seen = r.instant(), seen|timestamp
-		case "resource_type":
-			res.kind, seen = r.name("resource_type"), seen|kind
-		case "resource_title":
-			res.title, seen = r.text(), seen|title
-		case "file":
-			res.file = r.nullText()
-		case "line":
-			res.line = r.nullInt()
-		case "containment_path":
-			r.path(&res)
-		default:
-			if !r.changeMember(&c, name) {
-				r.fail("an event has no member %q", short(name))
-			}
+		if !r.eventMember(&e, &c, &seen, name) && !r.resourceMember(&res, &seen, name) {
+			r.fail("an event has no member %q", short(name))
 		}
 	}
-	if r.err == nil && seen != status|timestamp|kind|title {
+	if r.err == nil && seen != seenStatus|seenTimestamp|seenType|seenTitle {
 		r.fail("an event lacks its status, timestamp, resource_type or resource_title")
 	}
 	if r.err != nil || e.at < r.oldest {

@@ -3,6 +3,7 @@ package runevents
 import (
 	"bytes"
 	"database/sql"
+	"math"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 )
@@ -80,9 +81,22 @@ func (r *reader) value() sql.NullString {
 	return sql.NullString{String: text, Valid: true}
 }
 
-func (r *reader) nullInt() sql.NullInt64 {
+// integer32 reads a whole number of 32 bits, so that sums of them fit 64.
+func (r *reader) integer32() int64 {
+	r.peek()
+	begin := r.pos
+	n := r.integer()
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		r.pos = begin
+		r.fail("a whole number from %d to %d is expected", math.MinInt32, math.MaxInt32)
+	}
+	return n
+}
+
+// line reads a line of a file.
+func (r *reader) line() sql.NullInt64 {
 	if r.null() {
 		return sql.NullInt64{}
 	}
-	return sql.NullInt64{Int64: r.integer(), Valid: true}
+	return sql.NullInt64{Int64: r.integer32(), Valid: true}
 }

@@ -3,10 +3,9 @@ package runevents
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +16,8 @@ import (
 const (
 	// purgePause lies between two purges.
 	purgePause = 10 * time.Minute
+	// countPause lies between two looks at the list of rejected commands.
+	countPause = time.Minute
 	// purgeRows bounds what one transaction deletes, so that others get in
 	// between.
 	purgeRows = 2000
@@ -29,16 +30,19 @@ const (
 
 // Purged is what a purge has deleted.
 type Purged struct {
-	Events, Reports, Nodes, Expired, Resources, Changes int64
-	Partitions                                          int
+	Events, Reports, Nodes, Expired, Resources, Changes, Environments int64
+	Partitions                                                        int
 }
 
 // Run purges now and then, until ctx or the service ends.
 func (s *Service) Run(ctx context.Context) {
 	ticker := time.NewTicker(purgePause)
 	defer ticker.Stop()
+	count := time.NewTicker(countPause)
+	defer count.Stop()
 	for {
 		if s.db.WaitReady(ctx) == nil {
+			s.countRejected(ctx)
 			switch purged, err := s.Purge(ctx); {
 			case ctx.Err() != nil:
 			case err != nil:
@@ -47,11 +51,17 @@ func (s *Service) Run(ctx context.Context) {
 				s.logger.Info("purged run events", zap.Int64("events", purged.Events), zap.Int("partitions", purged.Partitions),
 					zap.Int64("reports", purged.Reports), zap.Int64("nodes", purged.Nodes), zap.Int64("expired", purged.Expired))
 			}
+			s.checkLocks(ctx)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+		for due := false; !due; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-count.C:
+				s.countRejected(ctx)
+			case <-ticker.C:
+				due = true
+			}
 		}
 	}
 }
@@ -61,21 +71,30 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	now := s.o.Now()
 	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
 	if s.db.Dialect() == store.Postgres {
-		// Reports wait for the end of their day, when a partition takes their
+		// Reports wait for the end of their span, when a partition takes their
 		// events away.
-		reports = dayOf(reports) * day.Milliseconds()
+		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
 	}
+	var eventsFrom int64 // no event is older than this day
+	var kept error       // why that is not known
 	steps := []func() error{
 		func() error { return s.expire(ctx, now, &p) },
-		func() error { return s.purgeEvents(ctx, events, &p) },
+		func() error { eventsFrom, kept = s.purgeEvents(ctx, events, &p); return kept },
 		func() error { return s.purgeNodes(ctx, now, &p) },
 		func() error { return s.purgeOldReports(ctx, reports, &p) },
 		func() error { return s.purgeDetails(ctx, reports, &p) },
+		func() error { return s.purgeEnvironments(ctx, &p) },
 		func() error {
-			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, dayOf(events)-sweepMargin)
+			if kept != nil {
+				return nil
+			}
+			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
 		},
 		func() error {
-			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, dayOf(events)-sweepMargin)
+			if kept != nil {
+				return nil
+			}
+			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
 		},
 	}
 	defer func() {
@@ -83,12 +102,16 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 			s.swept.Store(true)
 		}
 	}()
+	// What is held up, as a partition is by a long export, holds nothing else up.
+	var errs []error
 	for _, step := range steps {
-		if err := step(); err != nil {
-			return p, err
+		err := step()
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
+			break
 		}
 	}
-	return p, nil
+	return p, errors.Join(errs...)
 }
 
 // delete runs a statement until it deletes less than purgeRows. Its last
@@ -181,8 +204,8 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 }
 
 // purgeEvents deletes the old events in the order of time: partitions as a whole
-// where there are any.
-func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) error {
+// where there are any. There are none left before the day from.
+func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (from int64, err error) {
 	if s.db.Dialect() == store.Postgres {
 		return s.dropPartitions(ctx, "run_events", dayOf(before), &p.Partitions)
 	}
@@ -193,7 +216,7 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) erro
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("deleting events: %w", err)
+			return 0, fmt.Errorf("deleting events: %w", err)
 		}
 		p.Events += n
 		if n < purgeRows {
@@ -201,84 +224,138 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) erro
 		}
 	}
 	var counts int64 // old events may have come in since then; the next purge takes them first
-	return s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ?
+	return dayOf(before), s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ?
 		AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`, hourOf(before), before)
 }
 
 // purgeDetails is the like for logs and metrics.
 func (s *Service) purgeDetails(ctx context.Context, before int64, p *Purged) error {
 	if s.db.Dialect() == store.Postgres {
-		return s.dropPartitions(ctx, "run_report_details", dayOf(before), &p.Partitions)
+		_, err := s.dropPartitions(ctx, "run_report_details", dayOf(before), &p.Partitions)
+		return err
 	}
 	var details int64
 	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, before)
+}
+
+// purgeEnvironments deletes those that no report names any more. Writers hold the
+// ones that they are about to name, and what came before shows in the second
+// statement, which sees more than the first.
+func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
+	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
+	var n int64
+	err := s.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
+		lock := `SELECT id FROM run_environments WHERE ` + unused + ` ORDER BY id LIMIT ?`
+		if s.db.Dialect() == store.Postgres {
+			lock += ` FOR UPDATE`
+		}
+		ids, err := numbers(ctx, tx, s.db.Rebind(lock), purgeRows)
+		n = 0
+		for _, id := range ids {
+			result, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_environments WHERE id = ? AND `+unused), id)
+			if err != nil {
+				return err
+			}
+			gone, err := result.RowsAffected()
+			if err != nil {
+				return err
+			}
+			n += gone
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("deleting environments: %w", err)
+	}
+	p.Environments += n
+	return nil
+}
+
+// numbers reads the one column of a query.
+func numbers(ctx context.Context, tx *sql.Tx, query string, args ...any) (list []int64, err error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, rows.Err()
 }
 
 // purgeLock is the advisory lock of the process that drops partitions, the bytes
 // "tollold" behind a zero.
 const purgeLock = 0x00746f6c6c6f6c64
 
-// dropPartitions drops the partitions of the days before one. One process does
-// so at a time, on a connection of its own, which holds the lock.
-func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) error {
-	return s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+// dropPartitions drops the partitions whose last day lies before one; from is the
+// first day of what is left, if that is earlier. One process drops at a time, on a
+// connection of its own, which holds the lock.
+func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) (from int64, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+		from = before
 		conn, err := r.Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("dropping partitions: %w", err)
 		}
 		defer conn.Close()
 		var locked bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil || !locked {
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
 			return err
 		}
-		defer func() {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
-		}()
-		old, err := listPartitions(ctx, conn, table, before)
-		if err != nil {
-			return fmt.Errorf("listing partitions: %w", err)
+		if locked {
+			defer func() {
+				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
+			}()
 		}
-		for _, p := range old {
+		list, err := listPartitions(ctx, conn, table)
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			if !locked || p.until > before {
+				from = min(from, p.from)
+				continue
+			}
 			if err := p.drop(ctx, conn, table); err != nil {
 				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
 			}
 			*dropped++
 		}
-		if table == "run_events" {
-			if _, err := conn.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", before*24); err != nil {
-				return fmt.Errorf("deleting counts: %w", err)
-			}
+		if locked && table == "run_events" {
+			return deleteCounts(ctx, conn, &from)
 		}
 		return nil
 	})
+	return from, err
 }
 
-// partition is a table that is, or was, part of another.
-type partition struct {
-	name              string
-	attached, pending bool // pending: a detachment was begun and cut short
-}
-
-// listPartitions finds the partitions of the days before one.
-func listPartitions(ctx context.Context, conn *sql.Conn, table string, before int64) (old []partition, err error) {
-	rows, err := conn.QueryContext(ctx, `SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
-		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, $1)`, table+"_d")
+// deleteCounts deletes those of before the first partition. None is made
+// meanwhile, as by an import.
+func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("deleting counts: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var p partition
-		if err := rows.Scan(&p.name, &p.attached, &p.pending); err != nil {
-			return nil, err
-		}
-		day, err := strconv.ParseInt(strings.TrimPrefix(p.name, table+"_d"), 10, 64)
-		if err == nil && day < before {
-			old = append(old, p)
-		}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+		return fmt.Errorf("deleting counts: %w", err)
 	}
-	return old, rows.Err()
+	list, err := listPartitions(ctx, tx, "run_events")
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		*from = min(*from, list[0].from)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", *from*24); err != nil {
+		return fmt.Errorf("deleting counts: %w", err)
+	}
+	return tx.Commit()
 }
 
 // drop detaches a partition concurrently, which waits for readers without

@@ -21,7 +21,7 @@ func TestPurge(t *testing.T) {
 		if purged, err := s.Purge(t.Context()); err != nil || purged != (Purged{}) {
 			t.Fatalf("young ones: %+v, %v", purged, err)
 		}
-		cutoff := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
+		cutoff := time.Date(2026, 3, 12, 0, 0, 0, 0, time.UTC) // a partition of a week begins
 		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", cutoff.UnixMilli())
 		events := s.number(t, "SELECT count(*) FROM run_events WHERE at >= ?", cutoff.UnixMilli())
 		old := s.number(t, "SELECT count(*) FROM run_events") - events
@@ -112,7 +112,7 @@ func TestPurgeReports(t *testing.T) {
 		cutoff := time.Date(2026, 3, 10, 6, 0, 0, 0, time.UTC)
 		kept := cutoff
 		if p.dialect == store.Postgres {
-			kept = cutoff.Truncate(day)
+			kept = time.UnixMilli(s.detailsSpans().floor(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
 		}
 		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
 		events := s.number(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())

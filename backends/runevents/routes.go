@@ -149,7 +149,7 @@ func (*endpoint) version(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (e *endpoint) status(w http.ResponseWriter, _ *http.Request) {
-	if e.service.db.Ready() != nil {
+	if e.service.Ready() != nil {
 		w.Header().Set("Retry-After", retryAfter)
 		plain(w, http.StatusServiceUnavailable, "error")
 		return

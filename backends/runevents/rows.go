@@ -155,14 +155,11 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 	for _, r := range reports {
 		for i := range r.events {
 			e := &r.events[i]
-			status, err := b.word(ctx, words, e.status)
-			if err != nil {
-				return err
-			}
+			status, _ := b.words.get(word{words, e.status})
 			res, _ := b.resources.get(r.resources[e.resource].digest)
 			chg, _ := b.changes.get(r.changes[e.change].digest)
-			counts.add(e.at, status, 1)
-			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status, bit(e.corrective))
+			counts.add(e.at, status.id, 1)
+			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
 			if rows++; rows < statementRows {
 				continue
 			}

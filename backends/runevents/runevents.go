@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -41,12 +40,17 @@ type Options struct {
 	// MaxBody bounds a command, before and after it is decompressed, in bytes.
 	// Default: 32 MiB.
 	MaxBody int64
-	// MaxQueued bounds the bytes of the commands that are worked on at a time;
-	// above it a submission is refused with 503. Default: 256 MiB.
+	// MaxQueued bounds the memory, in bytes, that the commands take that are
+	// worked on at a time, and a fourth of it the bodies that are received; what
+	// the largest command needs is always had. A submission waits for some
+	// seconds, and is refused with 503 then. Default: 256 MiB.
 	MaxQueued int64
 	// CorrectiveChange shows corrective_change as sent. Default: null, as the
 	// open-source reference does.
 	CorrectiveChange bool
+	// Import is set by a program that stores reports beside the server, with
+	// times to live that are not the server's.
+	Import bool
 	// QueryTimeout, QueryMaxTime and WideQueries bound queries; see Timeout,
 	// MaxTime and Wide of query.Options.
 	QueryTimeout, QueryMaxTime time.Duration
@@ -80,7 +84,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxQueued == 0 {
 		o.MaxQueued = 256 << 20
 	}
-	o.MaxQueued = max(o.MaxQueued, o.MaxBody)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -100,10 +103,13 @@ type Service struct {
 	logger  *zap.Logger
 	queries *query.Service
 	mux     *http.ServeMux
-	room    *semaphore.Weighted // bytes of commands
+	room    room
 	queue   chan *job
 	reading atomic.Int64 // reports that are about to come into the queue
 	swept   atomic.Bool  // rows are gone that the writer may remember
+	failing atomic.Int64 // when a command could not be stored, in Unix nanoseconds; 0: the last one was
+
+	rejected atomic.Int64 // length of the list of rejected commands, as of the last look
 
 	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
 	cancel context.CancelFunc
@@ -128,7 +134,7 @@ func New(o Options) (*Service, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
-		o: o, db: o.DB, logger: o.Logger, queries: queries, room: semaphore.NewWeighted(o.MaxQueued),
+		o: o, db: o.DB, logger: o.Logger, queries: queries, room: newRoom(o),
 		queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel,
 	}
 	s.mux = s.routes()

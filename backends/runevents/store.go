@@ -1,12 +1,16 @@
 package runevents
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -73,9 +77,22 @@ type batch struct {
 
 // store writes the reports that are not there yet, all or none, and tells how
 // many those are.
+//
+// The level read committed is enough, and keeps the writers of two processes
+// from losing races: each row that the batch relies on is locked by the statement
+// that finds it. The upserts of nodes, words, resources and changes lock theirs
+// and read the newest version; the latest report of a node and its return to the
+// active ones are decided under the lock of the node; the unique hash has the
+// second of two equal reports wait for the first; environments, which are shared
+// by all, are locked against deletion. Reports, words, resources and changes come
+// in one order, so that two batches seldom wait for each other in a circle. Those
+// who delete are serializable: a row that a batch has locked or changed meanwhile
+// makes them start over.
 func (c *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
+	reports = slices.Clone(reports)
+	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
-	err := db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
 		b = &batch{db: db, tx: tx, words: over(&c.words), resources: over(&c.resources), changes: over(&c.changes)}
 		return b.store(ctx, reports)
 	})
@@ -105,6 +122,9 @@ func (b *batch) store(ctx context.Context, reports []*report) error {
 		}
 		defer statement.Close()
 		*p.to = statement
+	}
+	if err := b.internWords(ctx, reports); err != nil {
+		return fmt.Errorf("storing words: %w", err)
 	}
 	fresh := make([]stored, 0, len(reports))
 	for _, r := range reports {
@@ -139,23 +159,18 @@ func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 		return s, fmt.Errorf("node: %w", err)
 	}
 	// Of a text that may be missing.
-	id := func(dictionary string, text sql.NullString) (id any) {
-		if err != nil || !text.Valid {
+	id := func(dictionary string, text sql.NullString) any {
+		if !text.Valid {
 			return nil
 		}
-		var n int64
-		n, err = b.word(ctx, dictionary, text.String)
-		return n
+		row, _ := b.words.get(word{dictionary, text.String})
+		return row.id
 	}
-	present := func(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
 	args := []any{
 		r.hash[:], s.node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
 		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format, r.configurationVersion,
 		r.start, r.end, at, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
 		text(r.jobID), id(words, r.cachedCatalogStatus),
-	}
-	if err != nil {
-		return s, err
 	}
 	if err := b.report.QueryRowContext(ctx, args...).Scan(&s.id); err != nil {
 		return s, err
@@ -172,18 +187,68 @@ func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 	return s, nil
 }
 
-// word is the number of a text in a dictionary.
-func (b *batch) word(ctx context.Context, dictionary, text string) (int64, error) {
-	key := word{dictionary, text}
-	if row, ok := b.words.get(key); ok {
-		return row.id, nil
+func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
+
+// internWords finds or adds what reports and events name by a word.
+func (b *batch) internWords(ctx context.Context, reports []*report) error {
+	named := make(map[word]struct{})
+	for _, r := range reports {
+		for _, w := range []struct {
+			dictionary string
+			text       sql.NullString
+		}{
+			{environments, present(r.environment)},
+			{words, r.status},
+			{words, present(r.kind)},
+			{words, present(r.puppetVersion)},
+			{producers, r.producer},
+			{words, r.codeID},
+			{words, r.cachedCatalogStatus},
+		} {
+			if w.text.Valid {
+				named[word{w.dictionary, w.text.String}] = struct{}{}
+			}
+		}
+		for i := range r.events {
+			if i == 0 || r.events[i].status != r.events[i-1].status {
+				named[word{words, r.events[i].status}] = struct{}{}
+			}
+		}
 	}
+	for _, w := range slices.SortedFunc(maps.Keys(named), func(a, b word) int {
+		return cmp.Or(strings.Compare(a.dictionary, b.dictionary), strings.Compare(a.text, b.text))
+	}) {
+		if err := b.intern(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intern finds or adds a word. Environments are swept, so that what is remembered
+// of them may be gone: they are looked up, and held until the commit.
+func (b *batch) intern(ctx context.Context, w word) error {
 	var row interned
-	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(dictionary), text).Scan(&row.id); err != nil {
-		return 0, fmt.Errorf("word: %w", err)
+	if w.dictionary == environments {
+		statement := `SELECT id FROM run_environments WHERE name = ?`
+		if b.db.Dialect() == store.Postgres {
+			statement += ` FOR KEY SHARE`
+		}
+		err := b.tx.QueryRowContext(ctx, b.db.Rebind(statement), w.text).Scan(&row.id)
+		if err == nil {
+			b.words.known[w] = row
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	} else if _, ok := b.words.get(w); ok {
+		return nil
 	}
-	b.words.known[key] = row
-	return row.id, nil
+	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(w.dictionary), w.text).Scan(&row.id); err != nil {
+		return err
+	}
+	b.words.known[w] = row
+	return nil
 }
 
 // bit and text are what a driver takes.

@@ -1,8 +1,6 @@
 package runevents
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,31 +34,13 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		plain(w, status, message)
 		return
 	}
-	size := max(r.ContentLength, 0)
-	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil {
-		size = max(size, n)
-	}
-	if size > s.o.MaxBody {
-		plain(w, http.StatusRequestEntityTooLarge, "Command size exceeds max-command-size")
-		return
-	}
-	// A body of unknown length takes the place of the largest. What is read is
-	// kept once, and parsed into less.
-	if size == 0 || r.Header.Get("Content-Encoding") != "" && r.Header.Get("X-Uncompressed-Length") == "" {
-		size = s.o.MaxBody
-	}
-	if !s.room.TryAcquire(size) {
-		became.Outcome = outcomeBusy
-		busy(w)
-		return
-	}
-	release := func() { s.room.Release(size) }
-	body, err := s.body(w, r, size)
+	body, release, err := s.receive(w, r)
 	if err != nil {
-		release()
-		var large *http.MaxBytesError
 		switch {
-		case errors.As(err, &large), errors.Is(err, errTooLarge):
+		case errors.Is(err, ErrBusy):
+			became.Outcome = outcomeBusy
+			busy(w)
+		case errors.Is(err, errTooLarge):
 			plain(w, http.StatusRequestEntityTooLarge, "Command size exceeds max-command-size")
 		default:
 			refuse(w, http.StatusBadRequest, "The body could not be read: "+err.Error())
@@ -153,7 +132,8 @@ func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 		return outcomeUnavailable
 	default:
 		s.logger.Error("carrying out a command", zap.Error(err))
-		refuse(w, http.StatusInternalServerError, "The command could not be carried out")
+		w.Header().Set("Retry-After", retryAfter)
+		refuse(w, http.StatusServiceUnavailable, "The command could not be stored, try again shortly; the reason is in the log of the server")
 		return outcomeFailed
 	}
 }
@@ -167,7 +147,7 @@ func admissible(r *http.Request) (status int, message string) {
 	if err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, "content type " + short([]byte(r.Header.Get("Content-Type"))) + " not supported"
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "gzip" {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !zipped(r) {
 		return http.StatusUnsupportedMediaType, "content encoding " + short([]byte(coding)) + " not supported"
 	}
 	return 0, ""
@@ -190,37 +170,6 @@ func accepts(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-var errTooLarge = errors.New("too large")
-
-// body reads the payload, of at most size bytes when it is decompressed.
-func (s *Service) body(w http.ResponseWriter, r *http.Request, size int64) ([]byte, error) {
-	var from io.Reader = http.MaxBytesReader(w, r.Body, size)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		unzip, err := gzip.NewReader(from)
-		if err != nil {
-			return nil, errors.New("it is not gzip")
-		}
-		from = unzip
-	}
-	var out bytes.Buffer
-	if size < s.o.MaxBody {
-		out.Grow(int(size) + bytes.MinRead) // bounded by what the process has room for
-	}
-	n, err := io.Copy(&out, io.LimitReader(from, size+1))
-	var large *http.MaxBytesError
-	switch {
-	case n > size && size < s.o.MaxBody:
-		return nil, errors.New("it is longer than X-Uncompressed-Length says")
-	case n > size:
-		return nil, errTooLarge
-	case errors.As(err, &large):
-		return nil, large
-	case err != nil:
-		return nil, errors.New("it ends too early or is damaged")
-	}
-	return out.Bytes(), nil
 }
 
 func plain(w http.ResponseWriter, status int, message string) {

@@ -9,12 +9,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // least is the smallest report that is stored, with some of its text replaced.
@@ -73,17 +78,18 @@ func TestSubmit(t *testing.T) {
 		header []string
 		want   string
 	}{
-		"plain":             {leastURL, body, nil, ""},
-		"charset":           {leastURL, body, []string{"Content-Type", "application/json; charset=utf-8"}, ""},
-		"spaces":            {strings.Replace(leastURL, "store_report", "store%20report", 1), body, nil, ""},
-		"gzip":              {leastURL, zip(t, body), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", fmt.Sprint(len(body))}, ""},
-		"gzip, length open": {leastURL, zip(t, body), []string{"Content-Encoding", "gzip"}, ""},
-		"checksum":          {leastURL + "&checksum=" + sum(envelope), body, nil, ""},
-		"checksum of body":  {leastURL + "&checksum=" + strings.ToUpper(sum(string(body))), body, nil, ""},
-		"producer time":     {leastURL + "&producer-timestamp=2026-03-02T10:00:10.000Z", body, nil, ""},
-		"waiting":           {leastURL + "&secondsToWaitForCompletion=30", body, nil, `"processed" : true,\s+"timed_out" : false`},
-		"older form":        {"/store/cmd/v1", []byte(envelope), nil, ""},
-		"other certname":    {strings.Replace(leastURL, "a.example", "z.example", 1), body, nil, ""},
+		"plain":              {leastURL, body, nil, ""},
+		"charset":            {leastURL, body, []string{"Content-Type", "application/json; charset=utf-8"}, ""},
+		"spaces":             {strings.Replace(leastURL, "store_report", "store%20report", 1), body, nil, ""},
+		"gzip":               {leastURL, zip(t, body), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", fmt.Sprint(len(body))}, ""},
+		"coding in capitals": {leastURL, zip(t, body), []string{"Content-Encoding", "GZIP"}, ""},
+		"gzip, length open":  {leastURL, zip(t, body), []string{"Content-Encoding", "gzip"}, ""},
+		"checksum":           {leastURL + "&checksum=" + sum(envelope), body, nil, ""},
+		"checksum of body":   {leastURL + "&checksum=" + strings.ToUpper(sum(string(body))), body, nil, ""},
+		"producer time":      {leastURL + "&producer-timestamp=2026-03-02T10:00:10.000Z", body, nil, ""},
+		"waiting":            {leastURL + "&secondsToWaitForCompletion=30", body, nil, `"processed" : true,\s+"timed_out" : false`},
+		"older form":         {"/store/cmd/v1", []byte(envelope), nil, ""},
+		"other certname":     {strings.Replace(leastURL, "a.example", "z.example", 1), body, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +184,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
-	if !s.room.TryAcquire(s.o.MaxQueued) {
+	if !s.room.bodies.TryAcquire(s.o.MaxQueued/4) || !s.room.work.TryAcquire(s.o.MaxQueued) {
 		t.Error("refused commands still take room")
 	}
 }
@@ -286,14 +292,20 @@ func TestRetry(t *testing.T) {
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	if !s.room.TryAcquire(s.o.MaxQueued) {
-		t.Fatal("no room")
+	s.room.patience = time.Millisecond
+	for name, c := range map[string]struct {
+		room *semaphore.Weighted
+		all  int64
+	}{"bodies": {s.room.bodies, s.o.MaxQueued / 4}, "work": {s.room.work, s.o.MaxQueued}} {
+		if !c.room.TryAcquire(c.all) {
+			t.Fatal("no room")
+		}
+		w := s.post(leastURL, least())
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+		}
+		c.room.Release(c.all)
 	}
-	w := s.post(leastURL, least())
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
-	}
-	s.room.Release(s.o.MaxQueued)
 	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -303,11 +315,55 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: a client that waits for less than it takes gets its timeout,
-// and the report is stored all the same.
-func TestWaitingEnds(t *testing.T) {
+// TestRoom: who sends slowly holds what he has sent, and a report weighs what it
+// takes when it is stored.
+func TestRoom(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	slow := make([]*io.PipeWriter, 0, 20)
+	var ended sync.WaitGroup
+	for range cap(slow) {
+		reader, writer := io.Pipe()
+		slow = append(slow, writer)
+		r := httptest.NewRequest(http.MethodPost, leastURL, reader)
+		r.Header.Set("Content-Type", "application/json")
+		ended.Go(func() { s.ServeHTTP(httptest.NewRecorder(), r) })
+		if _, err := writer.Write([]byte("{")); err != nil { // it is being read
+			t.Fatal(err)
+		}
+	}
+	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
+		t.Errorf("beside slow ones: %d %s", w.Code, w.Body)
+	}
+	for _, w := range slow {
+		_ = w.Close()
+	}
+	ended.Wait()
+
+	release := s.hold(t)
+	large := least(`"message":"created"`, `"message":"`+strings.Repeat("x", 1<<20)+`"`)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		s.post(leastURL, large)
+	}()
+	for s.Queued() == 0 && s.room.work.TryAcquire(s.o.MaxQueued-weight<<20) { // until it is at work
+		s.room.work.Release(s.o.MaxQueued - weight<<20)
+		runtime.Gosched()
+	}
+	if s.room.work.TryAcquire(s.o.MaxQueued - weight<<20) {
+		t.Error("a report of 1 MiB weighs less than its memory")
+	}
+	release()
+	<-answered
+	if !s.room.bodies.TryAcquire(s.o.MaxQueued/4) || !s.room.work.TryAcquire(s.o.MaxQueued) {
+		t.Error("room is lost")
+	}
+}
+
+// hold keeps the writer of a SQLite database waiting until release.
+func (s *Service) hold(tb testing.TB) (release func()) {
+	tb.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
@@ -318,11 +374,22 @@ func TestWaitingEnds(t *testing.T) {
 		})
 	}()
 	<-entered
-	w := s.post(leastURL+"&secondsToWaitForCompletion=0.01", least())
-	close(leave)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
+	return func() {
+		close(leave)
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
 	}
+}
+
+// TestWaitingEnds: a client that waits for less than it takes gets its timeout,
+// and the report is stored all the same.
+func TestWaitingEnds(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	release := s.hold(t)
+	w := s.post(leastURL+"&secondsToWaitForCompletion=0.01", least())
+	release()
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"timed_out" : true`) || !strings.Contains(w.Body.String(), `"processed" : false`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -114,7 +114,11 @@ func TestServiceForms(t *testing.T) {
 		},
 		"console": {
 			"tollgate gateway {\n\tconsole {\n\t\toidc https://id.example.com console\n\t\ttoken id\n\t}\n}",
-			swap(t, long, "\tkeychain\n", "\tkeychain {\n\t\tconsole {\n\t\t\toidc https://id.example.com console\n\t\t\ttoken id\n\t\t}\n\t}\n"),
+			swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\tconsole {\n\t\t\toidc https://id.example.com console\n\t\t\ttoken id\n\t\t}\n"),
+		},
+		"request_log": {
+			"tollgate gateway {\n\trequest_log 30d\n\tconsole off\n}",
+			swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\trequest_log 30d\n\t\tconsole off\n"),
 		},
 		"matcher": {
 			"@ours host a.test\ntollgate @ours gateway", "@ours host a.test\n" + swap(t, long, "route {", "route @ours {"),

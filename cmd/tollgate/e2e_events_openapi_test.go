@@ -167,6 +167,7 @@ func TestEventsMetrics(t *testing.T) {
 		`tollgate_run_events_stored_reports_total 1`,
 		`tollgate_run_events_stored_events_total 3`,
 		`tollgate_run_events_queued_reports 0`,
+		`tollgate_run_events_rejected_commands 1`,
 		`tollgate_run_events_queries_total{entity="events",status="2xx"} 1`,
 		`tollgate_run_events_queries_total{entity="events",status="4xx"} 1`,
 		`tollgate_run_events_queries_total{entity="any",status="2xx"} 1`,

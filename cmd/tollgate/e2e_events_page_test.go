@@ -25,6 +25,20 @@ func TestEventsPage(t *testing.T) {
 		[]byte(`{"certname":"gone.example.com","producer_timestamp":"2026-03-20T10:00:00Z"}`)); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s %v", status, body, err)
 	}
+	// One node has no run that counts, and the clock of another is far ahead.
+	const odd = `{"certname":"odd.example.com","puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-05T00:00:00Z",` +
+		`"end_time":"2999-01-01T00:00:00Z","producer_timestamp":"2026-03-05T00:00:00Z","producer":null,"environment":"production","transaction_uuid":null,"catalog_uuid":null,` +
+		`"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,"corrective_change":null,"type":"agent","metrics":[],"logs":[],` +
+		`"resources":[{"skipped":false,"timestamp":"2026-03-05T00:00:00Z","resource_type":"File","resource_title":"/a","file":null,"line":null,"containment_path":["Main"],` +
+		`"events":[{"status":"success","timestamp":"2026-04-01T00:00:00Z","property":"ensure","new_value":"file","old_value":"absent","message":"created"}]}]}`
+	for _, report := range []string{
+		strings.ReplaceAll(odd, "odd.", "ahead."),
+		strings.NewReplacer("odd.", "planned.", `"type":"agent"`, `"type":"plan"`).Replace(odd),
+	} {
+		if status, body, err := n.request(http.MethodPost, "/store/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=30", []byte(report)); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s %v", status, body, err)
+		}
+	}
 
 	// Queries are for a user alone.
 	closed := newEvents(t, "")

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -352,6 +354,19 @@ func TestEventsAccess(t *testing.T) {
 	check("read by anybody", 200, http.MethodGet, events, forward, "192.0.2.1")
 }
 
+// attempt runs a command that may fail.
+func (n *eventsNode) attempt(args ...string) (stdout, stderr string, err error) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), startLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir, cmd.Env = n.dir, n.env
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
 // TestEventsCommands: reports from files, made-up nodes, and the rejected.
 func TestEventsCommands(t *testing.T) {
 	t.Parallel()
@@ -405,5 +420,26 @@ func TestEventsCommands(t *testing.T) {
 	}
 	if text := n.tool("events", "rejected", "show", "1"); text != "{\"certname\":7}\n" {
 		t.Errorf("show: %q", text)
+	}
+
+	// Bad files keep the others from nothing, and nothing off the list.
+	write("reports/0.json.gz", []byte(gzipped(t, agentRun("c.example.com")))[:100])
+	write("reports/1.json", []byte("{}"))
+	write("reports/z.json", agentRun("z.example.com"))
+	stdout, stderr, err := n.attempt("events", "import", "reports", "--json")
+	var bad struct{ Stored, Rejected, Unreadable int }
+	if decoded := json.Unmarshal([]byte(stdout), &bad); err == nil || decoded != nil || bad.Stored != 3 || bad.Rejected != 1 || bad.Unreadable != 1 {
+		t.Errorf("import: %+v %v\n%s%s", bad, err, stdout, stderr)
+	}
+	for _, want := range []string{"reading reports/0.json.gz: unexpected EOF", "reports/1.json is rejected: report: certname is missing"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in %s", want, stderr)
+		}
+	}
+	if _, stderr, err := n.attempt("events", "import", "--version", "9", "reports"); err == nil || !strings.Contains(stderr, "--version is 9, must be from 5 to 8") {
+		t.Errorf("%v %s", err, stderr)
+	}
+	if again := n.tool("events", "rejected", "list"); again != list {
+		t.Errorf("rejected: %s", again)
 	}
 }

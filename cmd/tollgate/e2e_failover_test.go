@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,7 +22,9 @@ func TestFailover(t *testing.T) {
 		model  string // of the first candidate
 		status int    // that failed_attempts reports, 0: no answer
 		code   string
-		whole  bool // holds for answers that are not streamed too
+		whole  bool   // holds for answers that are not streamed too
+		lost   int64  // output tokens of the first candidate's
+		source string // of the usage; empty: "exact"
 	}{
 		"500":             {model: script("status", "500"), status: 500, code: "*", whole: true},
 		"503":             {model: script("status", "503", "retry_after", "2"), status: 503, code: "*", whole: true},
@@ -42,8 +45,8 @@ func TestFailover(t *testing.T) {
 		"broken json":     {model: script("body", `{"id":"x","choices":[{`, "header", "Content-Type:application/json"), status: 200, code: "*", whole: true},
 		"broken chunk":    {model: script("body", "data: {\"choices\":[{\n\n", "header", "Content-Type:text/event-stream"), status: 200, code: "broken_answer"},
 		"empty body":      {model: script("body", "", "header", "Content-Type:text/event-stream"), status: 200, code: "*"},
-		"no stream":       {model: script("body", `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, "header", "Content-Type:application/json"), status: 200, code: "not_a_stream"},
-		"no finish":       {model: script("fault", "no_finish", "fault", "no_done", "text", ""), status: 200, code: "*"},
+		"no stream":       {model: script("body", `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, "header", "Content-Type:application/json"), status: 200, code: "not_a_stream", lost: 1, source: "estimated"},
+		"no finish":       {model: script("fault", "no_finish", "fault", "no_done", "text", ""), status: 200, code: "*", source: "estimated"},
 	} {
 		for _, stream := range []bool{true, false} {
 			if !stream && !test.whole {
@@ -67,7 +70,7 @@ func TestFailover(t *testing.T) {
 				}
 				record := g.awaitUsage(a.header.Get("X-Request-Id"))
 				if record.user != user || record.attempts != 2 || record.status != 200 || record.code != "" || record.model != "own/2" ||
-					record.tier != "high" || record.stream != stream || record.output != 3 || record.source != "exact" {
+					record.tier != "high" || record.stream != stream || record.output != 3+test.lost || record.source != cmp.Or(test.source, "exact") {
 					t.Errorf("usage %+v", record)
 				}
 				status := strings.Contains(record.failed, fmt.Sprintf(`"status":%d,`, test.status)) ||

@@ -144,7 +144,8 @@ func TestManagement(t *testing.T) {
 	}
 	key := "/keychain-keys/" + keys.Keys[1].ID
 	mia.call("PUT", key, `{"label":"renamed","rate_limit_per_minute":3}`, 200)
-	mia.call("PUT", key, `{"clear_rate_limit":true,"clear_expiry":true,"allowed_models":[],"budgets":{}}`, 200)
+	mia.call("PUT", key, `{"clear_rate_limit":true,"clear_expiry":true,"allowed_models":null,"budgets":{}}`, 200)
+	mia.call("PUT", key, `{"allowed_models":[]}`, 400)
 	mia.call("PUT", key, `{"clear_rate_limit":true,"rate_limit_per_minute":3}`, 400)
 	mia.call("PUT", key, ``, 400)
 	mia.call("PUT", "/keychain-keys/gk_none", `{"label":"x"}`, 404)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -94,7 +95,7 @@ func decode(text []byte, into any) error {
 		if kind.Field == "" {
 			return refuse(http.StatusBadRequest, "invalid_value", "", "the body must be a JSON object")
 		}
-		return refuse(http.StatusBadRequest, "invalid_value", kind.Field, kind.Field+" must not be a "+kind.Value)
+		return refuse(http.StatusBadRequest, "invalid_value", kind.Field, kind.Field+" "+mismatch(kind))
 	case errors.As(err, &syntax):
 		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -105,6 +106,19 @@ func decode(text []byte, into any) error {
 		return refuse(http.StatusBadRequest, "unknown_parameter", Quote(name), "there is no member "+Quote(name)+" here")
 	}
 	return refuse(http.StatusBadRequest, "invalid_value", "", "the body has a value that cannot be read: "+Quote(err.Error()))
+}
+
+// mismatch tells what a member must be. The error of a number that does not fit has
+// its digits.
+func mismatch(kind *json.UnmarshalTypeError) string {
+	number, ok := strings.CutPrefix(kind.Value, "number ")
+	switch {
+	case !ok:
+		return "must not be a " + kind.Value
+	case kind.Type.Kind() != reflect.Float64 && strings.ContainsAny(number, ".eE"):
+		return "must be a whole number, without a fraction and an exponent"
+	}
+	return "is out of range"
 }
 
 // tooDeep counts brackets outside strings.

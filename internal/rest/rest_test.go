@@ -68,6 +68,8 @@ func TestRouter(t *testing.T) {
 		"broken":               {"POST", "/things/1", "ann", `{"name":`, 400, "invalid_json"},
 		"no object":            {"POST", "/things/1", "ann", `[1]`, 400, "invalid_value"},
 		"wrong type":           {"POST", "/things/1", "ann", `{"size":{"width":"x"}}`, 400, "size.width"},
+		"no whole number":      {"POST", "/things/1", "ann", `{"size":{"width":1e3}}`, 400, "size.width"},
+		"beyond all numbers":   {"POST", "/things/1", "ann", `{"size":{"width":99999999999999999999}}`, 400, "size.width"},
 		"unknown member":       {"POST", "/things/1", "ann", `{"nome":1}`, 400, "nome"},
 		"more behind":          {"POST", "/things/1", "ann", `{} {}`, 400, "invalid_json"},
 		"not UTF-8":            {"POST", "/things/1", "ann", "{\"name\":\"\xff\"}", 400, "invalid_json"},

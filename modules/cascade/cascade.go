@@ -48,7 +48,8 @@ func init() {
 // Every other path is a 404. The candidates of a request are tried in order
 // until one has sent its first content; from then on the answer is that one's.
 //
-// Placeholders, set when the answer is complete (0 or empty before):
+// Placeholders, set when the answer is complete (0 or empty before). Tokens and cost
+// include those of failed attempts for which the provider had worked:
 //
 //	{http.cascade.provider}       who answered
 //	{http.cascade.model}          with which model
@@ -263,7 +264,7 @@ func read(r *http.Request, ask *cascade.Request, format hub.Format, gateway *tol
 func account(r *http.Request, ask *cascade.Request, gateway *tollgate.Gateway, identity *keychain.Identity, result *cascade.Result, t *traced, started time.Time) {
 	record := newRecord(ask, identity, result, started)
 	gateway.Usage.Add(record)
-	observeRequest(&record)
+	observeRequest(&record, result)
 	t.request(&record)
 	publish(r, &record)
 }
@@ -284,12 +285,12 @@ func (h *Handler) client(r *http.Request) (*tollgate.Gateway, *keychain.Identity
 func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
 	return &cascade.Engine{
 		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
-		Providers: gateway.Providers, Custom: gateway.Custom, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
+		Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
 	}
 }
 
 func newRequest(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, KeyID: identity.KeyID}
+	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, KeyID: identity.KeyID}
 	if len(identity.AllowedModels) > 0 {
 		ask.Allows = identity.Allows
 	}
@@ -380,11 +381,26 @@ func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascad
 		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
 	}
 	if c := result.Candidate; c != nil {
-		u := result.Usage
 		record.Provider, record.Model = c.Provider.Code, c.ModelName()
-		record.CostMicroUSD, record.CostKnown = c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
+		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
+	} else {
+		record.CostKnown = len(result.Lost) > 0
+	}
+	for i := range result.Lost {
+		l := &result.Lost[i]
+		record.InputTokens += l.Usage.Prompt
+		record.CachedTokens += l.Usage.CacheRead
+		record.OutputTokens += l.Usage.Completion
+		record.ReasoningTokens += l.Usage.Reasoning
+		micro, known := cost(l.Candidate, &l.Usage)
+		record.CostMicroUSD += micro
+		record.CostKnown = record.CostKnown && known
 	}
 	return record
+}
+
+func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
+	return c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
 }
 
 // publish sets the placeholders.

@@ -92,7 +92,7 @@ func BenchmarkGateway(b *testing.B) {
 	}
 }
 
-func startGateway(b *testing.B) (*caddyhttp.Server, *tollgate.App) {
+func startGateway(b testing.TB) (*caddyhttp.Server, *tollgate.App) {
 	b.Helper()
 	dir := b.TempDir()
 	file := fmt.Sprintf(`{

@@ -48,7 +48,7 @@ func observeAttempt(a cascade.Attempt) {
 	}
 }
 
-func observeRequest(r *keychain.Record) {
+func observeRequest(r *keychain.Record, result *cascade.Result) {
 	tier := "entry"
 	if r.Tier != 0 {
 		tier = r.Tier.String()
@@ -58,7 +58,15 @@ func observeRequest(r *keychain.Record) {
 		if r.Attempts > 1 {
 			failovers.WithLabelValues(tier).Inc()
 		}
-		tokens.WithLabelValues(r.Provider, "input").Add(float64(r.InputTokens))
-		tokens.WithLabelValues(r.Provider, "output").Add(float64(r.OutputTokens))
+		observeTokens(r.Provider, result.Usage.Prompt, result.Usage.Completion)
 	}
+	for i := range result.Lost {
+		l := &result.Lost[i]
+		observeTokens(l.Candidate.Provider.Code, l.Usage.Prompt, l.Usage.Completion)
+	}
+}
+
+func observeTokens(provider string, input, output int64) {
+	tokens.WithLabelValues(provider, "input").Add(float64(input))
+	tokens.WithLabelValues(provider, "output").Add(float64(output))
 }

@@ -38,8 +38,8 @@ func wantOptions(t *testing.T, k keychain.NewKey, want string) {
 // TestKeyLimits gives keys limits, changes some of them and lifts them.
 func TestKeyLimits(t *testing.T) {
 	l, _ := sqliteLine(t)
-	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/x --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both")
-	const want = `{"budgets":{"tokens_per_day":10,"tokens_per_month":20,"usd_per_day":2.5,"usd_per_month":40},"expires":"2999-01-31T00:00:00Z","limit":9,"mode":"max_of_both","models":["openai/*","groq/x"]}`
+	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/openai/gpt-oss-20b --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both")
+	const want = `{"budgets":{"tokens_per_day":10,"tokens_per_month":20,"usd_per_day":2.5,"usd_per_month":40},"expires":"2999-01-31T00:00:00Z","limit":9,"mode":"max_of_both","models":["openai/*","groq/openai/gpt-oss-20b"]}`
 	for range 2 { // the first makes the user
 		wantOptions(t, l.key(append([]string{"keys", "create", "-u", "alice", "--label", "ci"}, all...)...), want)
 	}
@@ -53,13 +53,13 @@ func TestKeyLimits(t *testing.T) {
 		t.Errorf("90 days are until %v", late)
 	}
 	out, _ := l.run("keys", "list", "-u", "alice")
-	for _, part := range []string{"openai/*, groq/x", "10 tokens/day, 20 tokens/month, 2.5 USD/day, 40 USD/month", "2999-01-31 00:00:00Z", "active"} {
+	for _, part := range []string{"openai/*, groq/openai/gpt-oss-20b", "10 tokens/day, 20 tokens/month, 2.5 USD/day, 40 USD/month", "2999-01-31 00:00:00Z", "active"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in\n%s", part, out)
 		}
 	}
 	out, _ = l.run(append([]string{"keys", "create", "-u", "alice"}, all...)...)
-	for _, part := range []string{"Expires:            2999-01-31 00:00:00Z", "Models:             openai/*, groq/x", "Budgets:            10 tokens/day"} {
+	for _, part := range []string{"Expires:            2999-01-31 00:00:00Z", "Models:             openai/*, groq/openai/gpt-oss-20b", "Budgets:            10 tokens/day"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in\n%s", part, out)
 		}
@@ -68,6 +68,7 @@ func TestKeyLimits(t *testing.T) {
 		"--expires tomorrow":        `"tomorrow" is neither a time`,
 		"--expires 2001-01-01":      "expires_at must be in the future",
 		"--allow gpt":               "allowed_models[0] must be provider/model",
+		"--allow nope/x":            `allowed_models[0] names the unknown model "nope/x"`,
 		"--tokens-per-day many":     `--tokens-per-day: "many" is no number of tokens`,
 		"--tokens-per-month 0":      "budgets.tokens_per_month must be from 1",
 		"--usd-per-day cheap":       `--usd-per-day: "cheap" is no amount`,

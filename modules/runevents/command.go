@@ -89,7 +89,7 @@ func (o *options) on(open opener, work func(s *session, args []string) error) fu
 			return err
 		}
 		defer end()
-		service, err := runevents.New(runevents.Options{DB: db, EventTTL: keepAll, ReportTTL: keepAll})
+		service, err := runevents.New(runevents.Options{DB: db, EventTTL: keepAll, ReportTTL: keepAll, Import: true})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package runevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ transaction of its own. They are stored, or written to a folder with --out.
 	flags.StringVar(&g.domain, "domain", "example.com", "Domain of the nodes' names")
 	flags.StringVar(&g.out, "out", "", "Folder to write the reports to, instead of storing them")
 	store := o.run(func(s *session, args []string) error {
-		return s.load(int64(g.nodes)*int64(g.runs), func(ctx context.Context, add func(string, []byte)) error {
+		return s.load(int64(g.nodes)*int64(g.runs), func(ctx context.Context, add addFunc) error {
 			return g.make(ctx, time.Now(), args, add)
 		}, 8)
 	})
@@ -57,7 +58,7 @@ type generator struct {
 }
 
 // make hands on the runs, oldest first.
-func (g *generator) make(ctx context.Context, now time.Time, args []string, add func(name string, payload []byte)) error {
+func (g *generator) make(ctx context.Context, now time.Time, args []string, add addFunc) error {
 	type template struct {
 		payload []byte
 		ended   time.Time
@@ -65,11 +66,14 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 	var templates []template
 	for _, arg := range args {
 		var failed error
-		err := readFiles(ctx, arg, func(name string, payload []byte) {
-			ended, err := time.Parse(time.RFC3339, gjson.GetBytes(payload, "producer_timestamp").String())
-			if err != nil && failed == nil {
-				failed = fmt.Errorf("reading %s: it has no producer_timestamp", name)
+		err := readFiles(ctx, arg, func(name string, payload []byte, err error) {
+			var ended time.Time
+			if err == nil {
+				if ended, err = time.Parse(time.RFC3339, gjson.GetBytes(payload, "producer_timestamp").String()); err != nil {
+					err = fmt.Errorf("reading %s: it has no producer_timestamp", name)
+				}
 			}
+			failed = cmp.Or(failed, err)
 			templates = append(templates, template{payload, ended})
 		})
 		if err = errors.Join(err, failed); err != nil {
@@ -92,7 +96,7 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 			if err != nil {
 				return err
 			}
-			add(fmt.Sprintf("%s-run%d.json", certname, run+1), payload)
+			add(fmt.Sprintf("%s-run%d.json", certname, run+1), payload, nil)
 		}
 	}
 	return nil
@@ -105,7 +109,7 @@ func (g *generator) write(cmd *cobra.Command, args []string) error {
 	}
 	var failed error
 	n := 0
-	err := g.make(cmd.Context(), time.Now(), args, func(name string, payload []byte) {
+	err := g.make(cmd.Context(), time.Now(), args, func(name string, payload []byte, _ error) {
 		if failed == nil {
 			failed = os.WriteFile(filepath.Join(g.out, name), payload, 0o600)
 			n++

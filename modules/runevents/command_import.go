@@ -25,10 +25,11 @@ const maxFile = 256 << 20
 
 // loaded is what an import or a generation did.
 type loaded struct {
-	Stored   int64   `json:"stored"` // or there already
-	Rejected int64   `json:"rejected"`
-	Bytes    int64   `json:"bytes"`
-	Seconds  float64 `json:"seconds"`
+	Stored     int64   `json:"stored"`     // or there already
+	Rejected   int64   `json:"rejected"`   // for what they are
+	Unreadable int64   `json:"unreadable"` // files
+	Bytes      int64   `json:"bytes"`
+	Seconds    float64 `json:"seconds"`
 }
 
 func importCommand(o *options) *cobra.Command {
@@ -39,49 +40,64 @@ func importCommand(o *options) *cobra.Command {
 		Long: `
 Stores reports of agents' runs: files that end in .json or .json.gz, each the
 payload of one "store report" command. Reports that are there already change
-nothing, so that an import that was cut short is simply started again. Those
-that cannot be read go to the list of rejected ones.
+nothing, so that an import that was cut short is simply started again. A file
+that cannot be read or stored is told, with the reason, and the others are
+stored all the same; the exit status is then 1.
 
 Nothing is too old to be imported, but the server deletes what is older than its
 own settings keep.
 `,
 		Args: cobra.MinimumNArgs(1),
-		RunE: o.run(func(s *session, args []string) error {
-			total, err := countFiles(args)
-			if err != nil {
-				return err
-			}
-			return s.load(total, func(ctx context.Context, add func(name string, payload []byte)) error {
-				for _, arg := range args {
-					if err := readFiles(ctx, arg, add); err != nil {
-						return err
-					}
+	}
+	store := o.run(func(s *session, args []string) error {
+		total, err := countFiles(args)
+		if err != nil {
+			return err
+		}
+		return s.load(total, func(ctx context.Context, add addFunc) error {
+			for _, arg := range args {
+				if err := readFiles(ctx, arg, add); err != nil {
+					return err
 				}
-				return nil
-			}, version)
-		}),
+			}
+			return nil
+		}, version)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if version < 5 || version > 8 {
+			return fmt.Errorf("--version is %d, must be from 5 to 8", version)
+		}
+		return store(cmd, args)
 	}
 	cmd.Flags().IntVar(&version, "version", 8, "Version of the payloads, 5 to 8")
 	return cmd
 }
 
-// walk finds the files with reports below a folder, or the one that is named.
-func walk(root string, found func(path string) error) error {
+// addFunc takes the report of a file, or why there is none.
+type addFunc func(name string, payload []byte, err error)
+
+// walk finds the files with reports below a folder, or the one that is named, and
+// the folders there that cannot be read.
+func walk(root string, found func(path string, err error) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		switch {
+		case err != nil && path == root:
 			return err
-		}
-		if path != root && !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".json.gz") {
+		case err != nil:
+			return found(path, err)
+		case entry.IsDir():
+			return nil
+		case path != root && !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".json.gz"):
 			return nil
 		}
-		return found(path)
+		return found(path, nil)
 	})
 }
 
 // countFiles is how many reports there are.
 func countFiles(roots []string) (n int64, err error) {
 	for _, root := range roots {
-		if err := walk(root, func(string) error { n++; return nil }); err != nil {
+		if err := walk(root, func(string, error) error { n++; return nil }); err != nil {
 			return 0, err
 		}
 	}
@@ -89,16 +105,19 @@ func countFiles(roots []string) (n int64, err error) {
 }
 
 // readFiles hands on the reports below a folder, or that of a file.
-func readFiles(ctx context.Context, root string, add func(string, []byte)) error {
-	return walk(root, func(path string) error {
+func readFiles(ctx context.Context, root string, add addFunc) error {
+	return walk(root, func(path string, err error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		payload, err := readReport(path)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", path, err)
+		var payload []byte
+		if err == nil {
+			payload, err = readReport(path)
 		}
-		add(path, payload)
+		if err != nil {
+			err = fmt.Errorf("reading %s: %w", path, err)
+		}
+		add(path, payload, err)
 		return nil
 	})
 }
@@ -124,7 +143,7 @@ func readReport(path string) ([]byte, error) {
 
 // load stores what produce makes, so many reports, several at a time, and tells
 // how far it is.
-func (s *session) load(total int64, produce func(ctx context.Context, add func(name string, payload []byte)) error, version int) error {
+func (s *session) load(total int64, produce func(ctx context.Context, add addFunc) error, version int) error {
 	type item struct {
 		name    string
 		payload []byte
@@ -144,12 +163,13 @@ func (s *session) load(total int64, produce func(ctx context.Context, add func(n
 				if ctx.Err() != nil {
 					continue
 				}
-				rejected, err := s.Process(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name), Payload: i.payload})
+				// The list of rejected commands is for what has no file.
+				err := s.Store(ctx, runevents.Command{Name: "store report", Version: version, Certname: filepath.Base(i.name), Payload: i.payload})
 				switch {
-				case rejected != 0:
+				case runevents.IsPayload(err):
 					atomic.AddInt64(&done.Rejected, 1)
 					progress.clear()
-					s.note("%s is rejected as number %d: %s", cell(i.name), rejected, cell(err.Error()))
+					s.note("%s is rejected: %s", cell(i.name), cell(err.Error()))
 				case err != nil:
 					cancel(fmt.Errorf("storing %s: %w", i.name, err))
 				default:
@@ -160,7 +180,14 @@ func (s *session) load(total int64, produce func(ctx context.Context, add func(n
 			}
 		})
 	}
-	err := produce(ctx, func(name string, payload []byte) {
+	err := produce(ctx, func(name string, payload []byte, err error) {
+		if err != nil {
+			done.Unreadable++
+			progress.clear()
+			s.note("%s", cell(err.Error()))
+			progress.step()
+			return
+		}
 		select {
 		case items <- item{name, payload}:
 		case <-ctx.Done():
@@ -176,14 +203,15 @@ func (s *session) load(total int64, produce func(ctx context.Context, add func(n
 		return err
 	}
 	done.Seconds = time.Since(begin).Seconds()
-	if done.Stored == 0 && done.Rejected == 0 {
+	if done.Stored+done.Rejected+done.Unreadable == 0 {
 		return errors.New("there is no report: files end in .json or .json.gz")
 	}
-	if err := s.answer(done, "stored %d reports (%d MB) in %.1f s, rejected %d\n", done.Stored, done.Bytes>>20, done.Seconds, done.Rejected); err != nil {
+	if err := s.answer(done, "stored %d reports (%d MB) in %.1f s, rejected %d, could not read %d\n",
+		done.Stored, done.Bytes>>20, done.Seconds, done.Rejected, done.Unreadable); err != nil {
 		return err
 	}
-	if done.Rejected > 0 {
-		return errors.New("some reports were rejected; see: tollgate events rejected list")
+	if done.Rejected+done.Unreadable > 0 {
+		return errors.New("some files were not stored; the reasons are above")
 	}
 	return nil
 }

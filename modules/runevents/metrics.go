@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // The metrics live for the process and are registered with each configuration.
@@ -29,6 +30,10 @@ var (
 		Namespace: "tollgate", Subsystem: "run_events", Name: "queued_reports",
 		Help: "Reports that wait to be stored.",
 	}, countQueued)
+	rejected = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "run_events", Name: "rejected_commands",
+		Help: "Commands on the list of rejected ones, as of a minute ago at most.",
+	}, countRejected)
 	queries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "queries_total",
 		Help: "Queries by entity and the class of their status; broken is an answer that ended early.",
@@ -48,6 +53,24 @@ func countQueued() float64 {
 		}
 		return true
 	})
+	return float64(n)
+}
+
+// countRejected counts each list once, however many services look at it.
+func countRejected() float64 {
+	lists := make(map[*store.DB]int64)
+	services.Range(func(key, value any) bool {
+		k, isKey := key.(serviceKey)
+		p, ok := value.(*pooled)
+		if isKey && ok {
+			lists[k.db] = max(lists[k.db], p.service.RejectedCount())
+		}
+		return true
+	})
+	n := int64(0)
+	for _, length := range lists {
+		n += length
+	}
 	return float64(n)
 }
 

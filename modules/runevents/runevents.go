@@ -38,7 +38,7 @@ func init() {
 //	GET|POST /query/v4/nodes/{certname}           one node
 //	GET|POST /query/v4/environments/{name}/events and reports
 //	GET      /meta/v1/version
-//	GET      /status/v1/simple                    running, or 503 while the database is down
+//	GET      /status/v1/simple                    running, or 503 while commands cannot be stored
 //	GET      /openapi.json                        the OpenAPI document
 //	GET      /                                    a page for people
 //
@@ -69,12 +69,13 @@ func init() {
 //	}
 //
 // Errors: 403 for a client that no rule lets in; 413 above max_body; 503 with
-// Retry-After while the database is down or too much is being written, and for
-// a query that takes too long.
+// Retry-After while a command cannot be stored for a reason that is not its own, or
+// too much is being written, and for a query that takes too long or finds no place.
 //
 // Metrics: tollgate_run_events_commands_total{command,outcome},
 // tollgate_run_events_stored_reports_total, tollgate_run_events_stored_events_total,
-// tollgate_run_events_queued_reports, tollgate_run_events_queries_total{entity,status},
+// tollgate_run_events_queued_reports, tollgate_run_events_rejected_commands,
+// tollgate_run_events_queries_total{entity,status},
 // tollgate_run_events_query_seconds{entity}. Fields of the access log, of commands:
 // run_events_command, run_events_certname, run_events_outcome.
 type Handler struct {
@@ -116,8 +117,8 @@ type Handler struct {
 	// QueryMaxTime is how long it may take as a whole. Default: 10m.
 	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
 
-	// WideQueries is how many queries that nothing bounds in time, to a node or to
-	// a report run at once; others wait for half of query_timeout. Default: 2.
+	// WideQueries is how many queries that nothing bounds to three days, to a node or
+	// to a report run at once; others wait for half of query_timeout. Default: 2.
 	WideQueries int `json:"wide_queries,omitempty"`
 
 	// CorrectiveChange shows corrective_change as it was sent instead of null.
@@ -182,7 +183,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.Submit == nil {
 		h.Submit = &Access{Loopback: true}
 	}
-	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, queries, querySeconds); err != nil {
+	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries, querySeconds); err != nil {
 		return err
 	}
 	options := runevents.Options{

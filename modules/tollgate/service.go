@@ -46,13 +46,11 @@ var serviceOptions = map[string][]option{
 		{name: "guest_limit", line: "\t\tlimit 120\n", with: "\t\tlimit …\n", value: parseWord},
 		{name: "hold_first", line: "\tboard {\n", with: "\tboard {\n…\n", also: [2]string{"\t\thold_first 0\n", ""}},
 	}, inBlock("board", nil, "base_url", "offline", "no_flood", "no_pages", "attachments", "mail")...),
-	"gateway": {
+	"gateway": append([]option{
 		{name: "max_body", line: "\n\t@inference", with: "\trequest_body {\n\t\tmax_size …\n\t}\n\n\t@inference", value: parseSize},
 		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
-		{name: "console", line: "\tkeychain {\n", with: "\tkeychain {\n…\n"},
-		{name: "request_log", line: "\t\trequest_log 90d\n", with: "\t\trequest_log …\n", value: parseWord},
 		{name: "cascade", line: "\tcascade\n", with: "\t…\n"},
-	},
+	}, inBlock("keychain", nil, "console", "request_log")...),
 	"events": append([]option{
 		{name: "user_jwt", line: "\tapi_auth @token user_jwt\n", with: "\tapi_auth @token …\n"},
 		{name: "budget", line: "\trun_events {\n", with: "…\n\trun_events {\n", value: parseEventsBudget},

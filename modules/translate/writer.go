@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -20,6 +22,13 @@ import (
 const (
 	maxReply = 32 << 20
 	maxError = 64 << 10
+)
+
+// Times of a stream (specification 2.7). What says nothing for very long is left to
+// the patience of the client, which signs of life would defeat.
+const (
+	keepAliveEvery = 10 * time.Second
+	mostKeepAlives = 30 // in a row
 )
 
 // What becomes of an answer.
@@ -43,10 +52,14 @@ type writer struct {
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
+
+	mu     sync.Mutex // over the stream to the client, pass included: watch writes too
 	out    []byte
 	begun  bool // something was written to the client
 	done   bool // the stream is complete, or broken and the client was told
 	flush  *http.ResponseController
+	watch  *time.Timer // over its silence, once it has begun
+	silent int         // signs of life since the server said something
 }
 
 // WriteHeader decides what becomes of the answer.
@@ -125,7 +138,9 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // stream translates the events that p completes.
 func (w *writer) stream(p []byte) error {
-	w.coming = p
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.coming, w.silent = p, 0
 	w.out = w.out[:0]
 	for !w.done {
 		event, err := w.events.Next()
@@ -164,7 +179,27 @@ func (w *writer) send() error {
 	if _, err := w.ResponseWriter.Write(w.out); err != nil {
 		return err
 	}
-	return w.flush.Flush()
+	err := w.flush.Flush()
+	switch {
+	case w.done:
+	case w.watch == nil: // behind the head, whose fields are not under the lock
+		w.watch = time.AfterFunc(keepAliveEvery, w.onSilence)
+	default:
+		w.watch.Reset(keepAliveEvery)
+	}
+	return err
+}
+
+// onSilence gives the client a sign of life.
+func (w *writer) onSilence() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done || w.silent >= mostKeepAlives {
+		return
+	}
+	w.silent++
+	w.out = w.pass.KeepAlive(w.out[:0])
+	_ = w.send() // a client that left is noticed by the next event, or by the request's context
 }
 
 // fail ends a stream that broke: by an error if nothing was sent yet, else by the
@@ -212,6 +247,8 @@ func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 
 // finish ends the answer; err is that of the handler behind.
 func (w *writer) finish(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.mode == undecided && !w.t.taken {
 		w.err = w.t.failure() // what became of it behind does not matter
 	}
@@ -252,7 +289,15 @@ func (w *writer) finish(err error) error {
 	return err
 }
 
+// release makes sure that nothing is written any more: behind it the writer is not
+// ours.
 func (w *writer) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
+	if w.watch != nil {
+		w.watch.Stop()
+	}
 	if w.events != nil {
 		w.events.Release()
 	}

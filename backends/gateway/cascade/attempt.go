@@ -181,6 +181,9 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	for name, value := range x.header {
 		header.Set(name, value)
 	}
+	if via := r.Mark.via(r.req.Via, c.Custom); via != "" {
+		header["Via"] = []string{via}
+	}
 	if key.Secret != "" {
 		if c.Provider.Auth == catalog.AuthXAPIKey {
 			header["X-Api-Key"] = []string{key.Secret}
@@ -241,9 +244,9 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	case errors.Is(err, wire.ErrNoChoices):
 		f.code, f.message = "empty_answer", wire.ErrNoChoices.Error()
 	case errors.Is(err, hub.ErrArguments):
-		f.code, f.message = "invalid_tool_arguments", hub.ErrArguments.Error()
+		f.class, f.code, f.message = skip, "invalid_tool_arguments", hub.ErrArguments.Error()
 	case errors.Is(err, hub.ErrSchema):
-		f.code, f.message = "schema_mismatch", hub.ErrSchema.Error()
+		f.class, f.code, f.message = skip, "schema_mismatch", hub.ErrSchema.Error() // of this request's schema
 	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
 		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
 	}
@@ -272,7 +275,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, mod
 
 // unfit is the failure of a candidate for which the request cannot be written.
 func unfit(err error) *failure {
-	f := &failure{class: skip, code: "cannot_carry", message: err.Error()}
+	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {
 		f.message, f.param = e.Message, e.Param
 		if e.Code != "" {
@@ -313,13 +316,15 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		}
 		f := r.broken(ctx, err)
 		f.status = resp.StatusCode
+		r.lose(c, x.pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
 		return f
 	}
 	if r.stream {
+		r.lose(c, x.pass, true)
 		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
 	}
-	r.commit(c)
 	r.result.Usage, r.result.textBytes = x.pass.Usage(), x.pass.TextBytes()
+	r.commit(c)
 	header := r.w.Header()
 	header["Content-Type"] = contentType
 	header["Content-Length"] = []string{strconv.Itoa(len(answer))}
@@ -371,6 +376,9 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
 	if r.req.Chat != nil {
+		if r.needs&media != 0 && !r.result.Usage.Known {
+			r.promptTokens() // while there is a body
+		}
 		r.req.Chat.Release() // no other candidate will need the body
 	}
 	r.gatewayHeaders()

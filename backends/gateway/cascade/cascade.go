@@ -54,11 +54,12 @@ type Memory struct {
 	Health  *Health
 	Learned *Learned
 	Traffic *Traffic
+	Recall  *hub.Recall
 }
 
 // NewMemory returns an empty memory.
 func NewMemory(now func() time.Time) *Memory {
-	return &Memory{Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now)}
+	return &Memory{Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now)}
 }
 
 // Engine runs requests.
@@ -69,8 +70,10 @@ type Engine struct {
 	Catalog func() *catalog.Catalog
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom http.RoundTripper
-	Logger            *zap.Logger
-	Now               func() time.Time
+	// Mark keeps requests from going around; nil: none is sent.
+	Mark   *Mark
+	Logger *zap.Logger
+	Now    func() time.Time
 	// Observe is told of every attempt, for metrics; nil: nobody.
 	Observe func(Attempt)
 }
@@ -110,6 +113,8 @@ type Request struct {
 	KeyID string
 	// Allows tells whether the sender may use an entry; nil: all of them.
 	Allows func(entry string) bool
+	// Via is the field of the request; nil: there is none.
+	Via []string
 }
 
 func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows(entry) }
@@ -123,7 +128,8 @@ type Result struct {
 	Status     int    // what the client got
 	Code       string // of an error; empty: success
 	Usage      wire.Usage
-	Estimated  bool // Usage is an estimate
+	Lost       []Lost // what failed attempts used besides
+	Estimated  bool   // of Usage or Lost something is an estimate
 	FirstToken time.Duration
 	textBytes  int64
 }
@@ -138,6 +144,7 @@ type run struct {
 	stream bool
 	needs  wire.Needs
 	text   int64 // bytes of the prompt
+	prompt int64 // its tokens; 0: not estimated yet
 	start  time.Time
 	result Result
 
@@ -163,9 +170,9 @@ const maxAttempts = 32
 // the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
-	plan, err := r.plan()
+	err := e.Mark.refuse(req.Via)
 	if err == nil {
-		err = r.try(plan)
+		err = r.answer()
 	}
 	if err != nil && r.result.Status == 0 {
 		if ae, ok := apierror.From(err); ok {
@@ -199,6 +206,14 @@ func (r *run) format() hub.Format {
 		return hub.Chat
 	}
 	return r.req.Hub.Format
+}
+
+func (r *run) answer() error {
+	plan, err := r.plan()
+	if err != nil {
+		return err
+	}
+	return r.try(plan)
 }
 
 // try goes through the candidates until one has answered.
@@ -314,7 +329,7 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 		until, cooldown = health.blockKey(provider, key.ID, NoCredit), string(NoCredit)
 	case badKey:
 		until, cooldown = health.blockKey(provider, key.ID, InvalidKey), string(InvalidKey)
-	case skip, fixable, tooLong, policy, client, gone:
+	case skip, unable, looped, fixable, tooLong, policy, client, gone:
 	}
 	r.soonest(until)
 	if until.IsZero() {
@@ -370,6 +385,13 @@ func (r *run) failure() error {
 			Status: http.StatusBadRequest, Code: "content_policy_violation", Type: "invalid_request_error", NoRetry: true,
 			Message: "the content was refused by the provider's content policy",
 		}
+	case r.only(unable) && r.earliest.IsZero(): // none that is cooling down might do better
+		return &apierror.Error{
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", NoRetry: true,
+			Message: "no model is available for this request: " + r.result.Failed[len(r.result.Failed)-1].Message,
+		}
+	case r.only(looped) && r.earliest.IsZero():
+		return loopDetected()
 	case r.lastClass == timedOut:
 		return &apierror.Error{
 			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one sent no content in time",
@@ -380,7 +402,7 @@ func (r *run) failure() error {
 		e.Message = "All providers failed: every candidate is cooling down"
 	}
 	// Keys that were passed over and need a person's hand count too.
-	e.NoRetry = !r.waits && (r.only(noCredit, badKey) || (r.classes == 0 && !r.earliest.IsZero()))
+	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) || (r.classes == 0 && !r.earliest.IsZero()))
 	return e
 }
 
@@ -390,17 +412,3 @@ func contextTooLong() error {
 		Message: "prompt is too long: it exceeds the context window of every candidate; shorten the messages",
 	}
 }
-
-// settleUsage estimates the usage that the upstream did not tell
-// (specification 15.2).
-func (r *run) settleUsage() {
-	if r.result.Candidate == nil || r.result.Usage.Known {
-		return
-	}
-	r.result.Estimated = true
-	r.result.Usage.Prompt = estimate(r.text)
-	r.result.Usage.Completion = estimate(r.result.textBytes)
-}
-
-// estimate is the number of tokens in so many bytes of ordinary text.
-func estimate(bytes int64) int64 { return (bytes*10 + 35) / 36 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 var everybody = []string{"alpha", "beta", "gamma"}
@@ -884,7 +885,7 @@ func TestEstimatedUsage(t *testing.T) {
 		t.Errorf("stream: %+v, estimated %v", e.Usage, e.Estimated)
 	}
 	for bytes, want := range map[int64]int64{0: 0, 1: 1, 3: 1, 4: 2, 36: 10, 360: 100} {
-		if got := estimate(bytes); got != want {
+		if got := wire.EstimateTokens(bytes); got != want {
 			t.Errorf("%d bytes are %d tokens, want %d", bytes, got, want)
 		}
 	}

@@ -20,6 +20,8 @@ const (
 	noCredit                     // next key; this one is left alone
 	badKey                       // next key; this one is left alone
 	skip                         // next candidate, nothing is remembered
+	unable                       // next candidate: the request cannot be written for this one
+	looped                       // next candidate: this one is the gateway itself
 	badEntry                     // next candidate; the entry is left alone
 	fixable                      // same candidate once more without a parameter
 	tooLong                      // next candidate with a larger window
@@ -31,7 +33,7 @@ const (
 // String names the class as metrics and logs do.
 func (c class) String() string {
 	return [...]string{
-		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "unknown_model", "fixable",
+		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "cannot_carry", "loop", "unknown_model", "fixable",
 		"too_long", "policy", "client_error", "client_gone",
 	}[c]
 }
@@ -93,6 +95,10 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 		insideGood(f, code, said, h, e, now)
 	case http.StatusServiceUnavailable, 529:
 		f.class, f.reason = transient, ReasonOverloaded
+	case http.StatusLoopDetected:
+		if f.class, f.reason = transient, ReasonErrors; e.Code == codeLoop { // hosters say 508 of other things too
+			f.class, f.reason = looped, ""
+		}
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}

@@ -119,9 +119,12 @@ func nativePath(format hub.Format, param string) string {
 // client's bytes but for small changes.
 func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	body := r.req.Chat.Shape(&s.ChatShape)
+	if r.req.Chat.IncludeUsage {
+		r.promptTokens()
+	}
 	return &exchange{
 		url: c.Provider.ChatURL(), format: hub.Chat, size: body.Len(), body: body.Reader, dropped: body.Dropped,
-		pass:  chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage),
+		pass:  chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
 		sends: func(param string) bool { return r.req.Chat.Sends(&s.ChatShape, param) },
 	}
 }
@@ -153,6 +156,8 @@ func (r *run) unchanged(c *keychain.Candidate) bool {
 	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep || s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
 		s.SystemFirst && ask.Traits&wire.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&wire.TraitRepeats != 0,
+		ask.Traits&wire.TraitStray != 0,
+		(s.CallsAnswered || s.Alternation) && ask.Traits&wire.TraitGaps != 0,
 		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
 		r.emulates(c),
 		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
@@ -181,7 +186,7 @@ func efforts(c *keychain.Candidate) []string {
 // hub is the request in the common form.
 func (r *run) hub() (*hub.Request, error) {
 	if r.req.Hub == nil {
-		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open})
+		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
 		if err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
@@ -192,9 +197,12 @@ func (r *run) hub() (*hub.Request, error) {
 
 // reply is what the client's writer needs to know when c answers.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
-	reply := hub.Reply{Created: r.start, Now: r.Now}
 	if r.format() == hub.Messages && r.stream {
-		reply.InputTokens = hub.CountTokens(r.req.Hub)
+		r.promptTokens()
+	}
+	reply := hub.Reply{Created: r.start, Now: r.Now, InputTokens: r.prompt}
+	if r.format() == hub.Chat {
+		reply.Remember = r.remember(c)
 	}
 	if r.req.Sealer != nil {
 		reply.Seal = func(s hub.State) string {
@@ -204,6 +212,18 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	}
 	return reply
 }
+
+// remember keeps the reasoning of a candidate before a call, recall finds it.
+func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
+	return func(call string, reasoning []hub.Reasoning) {
+		for i := range reasoning {
+			reasoning[i].State.Provider, reasoning[i].State.Family = c.Provider.Code, c.Model.Family
+		}
+		r.Memory.Recall.Keep(r.req.User, call, reasoning)
+	}
+}
+
+func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
 
 // open opens a token of the client.
 func (r *Request) open(token string) (hub.State, bool) {

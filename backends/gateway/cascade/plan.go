@@ -150,6 +150,23 @@ func (r *run) remoteImage() bool {
 	return false
 }
 
+// asked is the format in which a candidate would be asked.
+func (r *run) asked(c *keychain.Candidate) hub.Format { return r.wire(c, r.shape(c, "")) }
+
+// plainImage reports whether a candidate would be asked in the messages format, which
+// takes no addresses but those of https, and there is another one.
+func (r *run) plainImage(c *keychain.Candidate) bool {
+	if !r.remoteImage() || r.format() == hub.Messages || r.asked(c) != hub.Messages {
+		return false
+	}
+	h, err := r.hub()
+	return err == nil && slices.ContainsFunc(h.Messages, func(m hub.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p hub.Part) bool {
+			return p.Kind == hub.PartImage && !strings.HasPrefix(p.URL, "data:") && !strings.HasPrefix(p.URL, "https://")
+		})
+	})
+}
+
 func isPseudo(model string) bool { return strings.HasPrefix(model, "keychain-") }
 
 // notFound names what would be accepted, as GET /v1/models does.
@@ -235,14 +252,18 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "image input"
 	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.remoteImage():
 		return "images that are not in the request itself"
+	case needs&wire.NeedImage != 0 && f.run.plainImage(c):
+		return "input of images at http addresses"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
 		return lackFiles
-	case needs&wire.NeedAudio != 0 && !m.Accepts(catalog.ModalityAudio):
+	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.asked(c) != hub.Chat):
 		return "audio input"
 	case needs&wire.NeedTools != 0 && !m.Tools:
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
+	case needs&wire.NeedChoices != 0 && (f.run.asked(c) != hub.Chat || !f.run.unchanged(c)):
+		return "choices beyond the first (n above 1)"
 	}
 	// Six bytes a token is more than any usual text has: a prompt that is too
 	// long even so cannot fit, and one that might fit is tried.

@@ -257,15 +257,19 @@ func (s *relay) end() {
 	}
 }
 
-func (s *relay) account() {
-	s.run.result.Usage, s.run.result.textBytes = s.pass.Usage(), s.pass.TextBytes()
+// account notes what was used. Of an answer that is not complete the upstream may
+// have told a number before the rest of the text.
+func (s *relay) account(complete bool) {
+	result := &s.run.result
+	result.Usage, result.textBytes = s.pass.Usage(), s.pass.TextBytes()
+	result.Usage.Known = result.Usage.Known && complete
 }
 
 // done ends a stream that is complete.
 func (s *relay) done() *failure {
-	s.account()
+	s.account(true)
 	if s.write() != nil {
-		return s.left()
+		return s.leave()
 	}
 	s.drain()
 	return nil
@@ -285,7 +289,11 @@ func (s *relay) drain() {
 
 // left ends a stream whose client has gone.
 func (s *relay) left() *failure {
-	s.account()
+	s.account(false)
+	return s.leave()
+}
+
+func (s *relay) leave() *failure {
 	s.run.result.Code = "client_closed_request"
 	s.cancel(context.Canceled)
 	return nil
@@ -300,11 +308,12 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 	}
 	if !s.committed {
 		f.status = resp.StatusCode
+		s.run.lose(s.candidate, s.pass, false)
 		return f
 	}
-	s.account()
+	s.account(false)
 	if f.class == gone {
-		return s.left()
+		return s.leave()
 	}
 	if f.code == connectionError || f.class == timedOut {
 		// The answer was whole, only the end of the stream is missing.

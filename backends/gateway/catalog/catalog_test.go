@@ -131,6 +131,7 @@ func TestEmbeddedShapes(t *testing.T) {
 	noSampling := []string{"openai", "xai"}
 	tagged := []string{"groq", "together", "perplexity", "nim", "sambanova", "hf", "cf"} // hosts of open models that write <think>
 	alternating := []string{"perplexity", "nim", "hf", "mistral"}
+	answered := []string{"openai", "gemini", "groq", "deepseek", "openrouter", "cohere"}
 	for _, p := range c.Providers() {
 		s := p.Shape
 		want := FieldMaxTokens
@@ -151,6 +152,9 @@ func TestEmbeddedShapes(t *testing.T) {
 		}
 		if got := s.SystemFirst && s.Alternation; got != slices.Contains(alternating, p.Code) {
 			t.Errorf("%s: alternation %v", p.Code, got)
+		}
+		if s.CallsAnswered != slices.Contains(answered, p.Code) {
+			t.Errorf("%s: calls_answered: %v", p.Code, s.CallsAnswered)
 		}
 		if s.ThinkTags != slices.Contains(tagged, p.Code) {
 			t.Errorf("%s: think_tags: %v", p.Code, s.ThinkTags)

@@ -160,6 +160,9 @@ type Shape struct {
 	// the user's. Tool messages belong to the assistant's turn before them, and
 	// an assistant message may follow them directly.
 	Alternation bool `json:"alternation"`
+	// CallsAnswered: each tool call of a turn that is over must have a result; a
+	// request with a gap is refused. Alternation implies it.
+	CallsAnswered bool `json:"calls_answered"`
 	// ToolCallID9: tool call ids must be nine characters of [A-Za-z0-9].
 	ToolCallID9 bool `json:"tool_call_id_9"`
 	// EmptyToolContent is one of the Content constants.

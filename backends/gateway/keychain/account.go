@@ -3,6 +3,7 @@ package keychain
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,7 +22,7 @@ type Account struct {
 	customKeys  map[string]string // model row id -> key
 	preferences Preferences
 
-	next    atomic.Uint32 // rotates the keys of a provider
+	next    atomic.Uint32 // rotates the keys of a provider, from a random one on
 	routing atomic.Pointer[Routing]
 }
 
@@ -135,6 +136,7 @@ func (s *Service) forgetAccount(userID string) {
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
 	a := &Account{UserID: userID}
+	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret; else who asks less often than it is read anew would use the first key only
 	rows, err := s.selectProviderKeys(ctx, userID)
 	if err != nil {
 		return nil, err

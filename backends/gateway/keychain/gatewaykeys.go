@@ -13,6 +13,9 @@ import (
 // KeyPrefix begins every gateway key.
 const KeyPrefix = "ak-"
 
+// maxKeys is how many keys a user can have that are not revoked.
+const maxKeys = 1000
+
 // keyBytes is the number of random characters behind the prefix: 238 bits.
 const keyBytes = 40
 
@@ -74,7 +77,7 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 	return k, plain
 }
 
-// CreateKey makes a key for a user.
+// CreateKey makes a key for a user; 409 when they have maxKeys already.
 func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptions) (*NewKey, error) {
 	if options.EffortMode == "" {
 		options.EffortMode = EffortOverride
@@ -82,9 +85,19 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	if err := options.check(s.now()); err != nil {
 		return nil, err
 	}
+	unknown, err := s.unknownModels(ctx, options.Catalog, userID, options.AllowedModels)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnknown(options.AllowedModels, unknown, nil); err != nil {
+		return nil, err
+	}
 	row, plain := s.newKey(userID, false, options)
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	err = s.write(ctx, func(ctx context.Context, tx querier) error {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		if err := s.roomForKey(ctx, tx, userID); err != nil {
 			return err
 		}
 		return s.insertKey(ctx, tx, &row, hashKey(plain))
@@ -96,7 +109,8 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	return &NewKey{GatewayKey: row, Key: plain}, nil
 }
 
-// Keys lists a user's keys, oldest first, revoked ones included.
+// Keys lists a user's keys, oldest first, with the maxRevoked newest ones of those
+// that are revoked.
 func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	return s.selectKeys(ctx, userID)
 }
@@ -107,6 +121,14 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	if err := change.check(s.now()); err != nil {
 		return nil, err
 	}
+	var allowed, unknown []string
+	if change.AllowedModels != nil {
+		var err error
+		allowed = *change.AllowedModels
+		if unknown, err = s.unknownModels(ctx, change.Catalog, userID, allowed); err != nil {
+			return nil, err
+		}
+	}
 	var key *GatewayKey
 	var hash string
 	err := s.write(ctx, func(ctx context.Context, tx querier) (err error) {
@@ -116,6 +138,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 		if key.Revoked {
 			return apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
+		}
+		if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
+			return err
 		}
 		options := key.options()
 		options.apply(&change)
@@ -160,7 +185,11 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 			return err
 		}
 		options := primaryOptions
-		if old != nil {
+		if old == nil {
+			if err := s.roomForKey(ctx, tx, userID); err != nil {
+				return err
+			}
+		} else {
 			if old.Status == StatusExpired {
 				return errPrimaryExpired()
 			}

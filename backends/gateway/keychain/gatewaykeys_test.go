@@ -406,3 +406,53 @@ func TestUsedKeys(t *testing.T) {
 		t.Errorf("took %v", got)
 	}
 }
+
+// TestKeysAreBounded: a key that cannot be listed cannot be revoked.
+func TestKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		first := n.user(t, "alice")
+		fill := func(count int, revoked any) {
+			t.Helper()
+			for i := range count {
+				id := fmt.Sprint("gk_", revoked != nil, i)
+				n.sql(t, `INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, revoked_at)
+					VALUES (?, 'alice', ?, '', '', 0, 'override', ?, ?)`, id, id, micros(start)+int64(i), revoked)
+			}
+		}
+		fill(maxRevoked+1, micros(start))
+		fill(maxKeys-2, nil)
+		last, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = n.CreateKey(t.Context(), "alice", KeyOptions{})
+		wantRefusal(t, err, http.StatusConflict, "too_many", "")
+		if _, err := n.RegenerateKey(t.Context(), "alice"); err != nil { // as many as before
+			t.Error(err)
+		}
+		keys, err := n.Keys(t.Context(), "alice")
+		if err != nil || len(keys) != maxKeys+maxRevoked {
+			t.Fatalf("%d keys, error %v", len(keys), err)
+		}
+		revoked := 0
+		for i, k := range keys {
+			if k.Revoked {
+				revoked++
+			}
+			if i > 0 && k.CreatedAt.Before(keys[i-1].CreatedAt) {
+				t.Fatalf("key %d is older than the one before", i)
+			}
+		}
+		if revoked != maxRevoked || keys[len(keys)-2].ID != last.ID || keys[0].ID == "gk_true0" || keys[0].ID == first.ID {
+			t.Errorf("%d are revoked, the first is %s, the last but one %s", revoked, keys[0].ID, keys[len(keys)-2].ID)
+		}
+		if err := n.RevokeKey(t.Context(), "alice", last.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = n.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}

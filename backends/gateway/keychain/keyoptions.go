@@ -2,14 +2,17 @@ package keychain
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -18,10 +21,14 @@ type KeyOptions struct {
 	Label              string
 	RateLimitPerMinute *int64
 	ExpiresAt          *time.Time
-	AllowedModels      []string
-	Budgets            Budgets
+	// AllowedModels are as a GatewayKey has them; nil: all.
+	AllowedModels []string
+	Budgets       Budgets
 	// EffortMode; empty: EffortOverride.
 	EffortMode EffortMode
+	// Catalog, with the user's own models, has what AllowedModels may name; nil:
+	// they may name any.
+	Catalog *catalog.Catalog
 }
 
 // Budgets bound what a key may spend in a UTC day and in a UTC month; nil:
@@ -145,6 +152,9 @@ func checkExpiry(at *time.Time, now time.Time) error {
 // checkAllowedModels takes names of entries, which have a slash, and beginnings
 // of such names with a star behind.
 func checkAllowedModels(patterns []string) error {
+	if patterns != nil && len(patterns) == 0 { // of a script that found none, which must not get a key for all
+		return invalid("allowed_models", "allowed_models must have at least one name; leave it out, or give null, to allow all models")
+	}
 	if len(patterns) > maxAllowedModels {
 		return invalid("allowed_models", "allowed_models must have at most %d names; use patterns such as provider/*", maxAllowedModels)
 	}
@@ -156,6 +166,38 @@ func checkAllowedModels(patterns []string) error {
 		name, isPrefix := strings.CutSuffix(p, "*")
 		if strings.ContainsAny(name, " *") || !isPrefix && !strings.Contains(name, "/") {
 			return invalid(param, "%s must be provider/model, provider/* or the beginning of a name with a * behind it", param)
+		}
+	}
+	return nil
+}
+
+// unknownModels are the names of patterns that neither the catalog nor the user has
+// a model of. Beginnings of names may have none yet.
+func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userID string, patterns []string) ([]string, error) {
+	if cat == nil {
+		return nil, nil
+	}
+	var unknown []string
+	for _, p := range patterns {
+		if !strings.HasSuffix(p, "*") && !inCatalog(cat, p) {
+			unknown = append(unknown, p)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	own, err := s.selectModels(ctx, userID)
+	return slices.DeleteFunc(unknown, func(p string) bool {
+		return slices.ContainsFunc(own, func(m modelRow) bool { return m.Entry == p })
+	}), err
+}
+
+// refuseUnknown names the first of the patterns that is unknown and not allowed
+// already.
+func refuseUnknown(patterns, unknown, already []string) error {
+	for i, p := range patterns {
+		if slices.Contains(unknown, p) && !slices.Contains(already, p) {
+			return invalid(fmt.Sprintf("allowed_models[%d]", i), "allowed_models[%d] names the unknown model %q", i, p)
 		}
 	}
 	return nil
@@ -211,11 +253,13 @@ type KeyChange struct {
 	ExpiresAt      *time.Time
 	// ClearExpiry makes the key last.
 	ClearExpiry bool
-	// AllowedModels; of no elements: all.
+	// AllowedModels; of nil: all.
 	AllowedModels *[]string
 	// Budgets replaces all four.
 	Budgets    *Budgets
 	EffortMode *EffortMode
+	// Catalog is that of KeyOptions. What the key allows already is not looked up.
+	Catalog *catalog.Catalog
 }
 
 func (c *KeyChange) check(now time.Time) error {

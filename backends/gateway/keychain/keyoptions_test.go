@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
 func fullOptions() KeyOptions {
@@ -52,7 +54,7 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("changed %+v, error %v", changed, err)
 		}
 		changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{
-			ClearExpiry: true, ClearRateLimit: true, AllowedModels: new([]string{}), Budgets: &Budgets{TokensPerDay: new(int64(5))}, EffortMode: new(EffortOverride),
+			ClearExpiry: true, ClearRateLimit: true, AllowedModels: new([]string(nil)), Budgets: &Budgets{TokensPerDay: new(int64(5))}, EffortMode: new(EffortOverride),
 		})
 		open := KeyOptions{Label: "build", Budgets: Budgets{TokensPerDay: new(int64(5))}, EffortMode: EffortOverride}
 		if err != nil || !reflect.DeepEqual(changed.options(), open) {
@@ -148,7 +150,11 @@ func TestKeyOptionRefusals(t *testing.T) {
 		_, err = n.UpdateKey(t.Context(), "alice", key.ID, change)
 		wantRefusal(t, err, 400, "invalid_value", param)
 	}
-	_, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.AddDate(9000, 0, 0))})
+	_, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: []string{}})
+	wantRefusal(t, err, 400, "invalid_value", "allowed_models")
+	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &[]string{}})
+	wantRefusal(t, err, 400, "invalid_value", "allowed_models")
+	_, err = n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.AddDate(9000, 0, 0))})
 	wantRefusal(t, err, 400, "invalid_value", "expires_at")
 	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: new(start.Add(time.Hour)), ClearExpiry: true})
 	wantRefusal(t, err, 400, "invalid_value", "clear_expiry")
@@ -288,4 +294,41 @@ func BenchmarkAllows(b *testing.B) {
 			b.Fatal("refused")
 		}
 	}
+}
+
+// TestUnknownModels: a key that is bound to a model by a wrong name would be good for
+// nothing.
+func TestUnknownModels(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n, cat := p.start(t), testCatalog(t)
+		n.user(t, "alice")
+		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "own/one", BaseURL: "http://a.test", Model: "m", Tier: catalog.Low}); err != nil {
+			t.Fatal(err)
+		}
+		known := []string{"alpha/large", "gamma/by/name", "own/one", "nobody/*", "own/t*"}
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: known, Catalog: cat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"nope/x", "alpha/larg", "own/two", "gamma/by"} {
+			_, err = n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: []string{"own/one", name}, Catalog: cat})
+			wantRefusal(t, err, 400, "invalid_value", "allowed_models[1]")
+			_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &[]string{name}, Catalog: cat})
+			wantRefusal(t, err, 400, "invalid_value", "allowed_models[0]")
+		}
+		// What was there is no obstacle to another change.
+		if err := n.RemoveModel(t.Context(), "alice", "own/one"); err != nil {
+			t.Fatal(err)
+		}
+		changed, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &known, Catalog: cat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, changed.AllowedModels, known)
+		var all []string
+		if changed, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &all, Catalog: cat}); err != nil || changed.AllowedModels != nil {
+			t.Errorf("%+v, error %v", changed, err)
+		}
+	})
 }

@@ -107,6 +107,21 @@ func TestRouting(t *testing.T) {
 	})
 }
 
+// Who asks less often than the account is read anew uses all keys nevertheless.
+func TestKeysOfSlowUsersRotate(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n.user(t, "alice")
+	seen := make(map[uint32]bool)
+	for range 100 { // that all begin alike has a chance of 2^-99
+		n.forgetAccount("alice")
+		seen[n.account(t, "alice").NextKey()%2] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("the first turns are all the same: %v", seen)
+	}
+}
+
 func TestConnected(t *testing.T) {
 	t.Parallel()
 	n, ctx, cat := place{location: t.TempDir() + "/test.db"}.start(t), t.Context(), testCatalog(t)

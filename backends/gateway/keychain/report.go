@@ -11,10 +11,11 @@ import (
 // UsageQuery asks for sums of the usage log.
 type UsageQuery struct {
 	// From and To bound when the requests began. From is taken down to the whole
-	// hour in UTC, To up. Zero: To is now, From 30 days before To.
+	// hour in UTC, To up; to the whole day where the sums of hours are gone. Zero: To
+	// is now, From 30 days before To.
 	From, To time.Time
 	// Group names what to sum by: provider, model, day, hour, key, tier. Empty:
-	// provider, model and day.
+	// provider, model and day. There are no hours of more than hoursKept days ago.
 	Group []string
 }
 
@@ -211,6 +212,12 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	}
 	if to-from > maxUsageDays*24 {
 		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
+	}
+	if whole := firstHour(now); from < whole {
+		from = from / 24 * 24
+		if to < whole {
+			to = (to + 23) / 24 * 24
+		}
 	}
 	names := q.Group
 	if len(names) == 0 {

@@ -190,12 +190,34 @@ func optional(us sql.NullInt64) *time.Time {
 	return &at
 }
 
+// Bounds of a list of keys.
+const (
+	maxActive  = 10_000 // more than maxKeys: there may be keys that were made without that bound
+	maxRevoked = 1000
+)
+
+// selectKeys leaves out the oldest ones, should there be too many.
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !storableID(userID) {
 		return nil, nil
 	}
 	return read(ctx, s, func(row scanner) (GatewayKey, error) { return s.scanKey(row) },
-		`SELECT `+keyColumns+` FROM gateway_keys WHERE user_id = ? ORDER BY created_at, id LIMIT 10000`, userID)
+		`SELECT `+keyColumns+` FROM (
+			SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS active
+		UNION ALL SELECT `+keyColumns+` FROM (
+			SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS revoked
+		ORDER BY created_at, id`, userID, maxActive, userID, maxRevoked)
+}
+
+// roomForKey refuses a key too many. Expired ones count: they can be given another
+// end.
+func (s *Service) roomForKey(ctx context.Context, tx querier, userID string) error {
+	var count int
+	err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`), userID).Scan(&count)
+	if err == nil && count >= maxKeys {
+		err = apierror.New(http.StatusConflict, "too_many", "a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
+	}
+	return err
 }
 
 // lockKey reads a key of the user for a change; revoked keys cannot be changed

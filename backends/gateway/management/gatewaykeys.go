@@ -1,6 +1,8 @@
 package management
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -53,7 +55,7 @@ func (s *Service) createKey(c *rest.Call, user string) (any, error) {
 	}
 	return s.Keychain.CreateKey(c.R.Context(), user, keychain.KeyOptions{
 		Label: in.Label, RateLimitPerMinute: in.RateLimitPerMinute, ExpiresAt: in.ExpiresAt,
-		AllowedModels: in.AllowedModels, Budgets: in.Budgets, EffortMode: in.EffortMode,
+		AllowedModels: in.AllowedModels, Budgets: in.Budgets, EffortMode: in.EffortMode, Catalog: s.Catalog(),
 	})
 }
 
@@ -61,16 +63,40 @@ func (s *Service) regenerateKey(c *rest.Call, user string) (any, error) {
 	return s.Keychain.RegenerateKey(c.R.Context(), user)
 }
 
-// keyChange is the body of an update; what is left away stays.
+// keyChange is the body of an update; what is left away stays, null takes a limit
+// away.
 type keyChange struct {
-	Label              *string              `json:"label"`
-	RateLimitPerMinute *int64               `json:"rate_limit_per_minute"`
-	ClearRateLimit     bool                 `json:"clear_rate_limit"`
-	ExpiresAt          *time.Time           `json:"expires_at"`
-	ClearExpiry        bool                 `json:"clear_expiry"`
-	AllowedModels      *[]string            `json:"allowed_models"`
-	Budgets            *keychain.Budgets    `json:"budgets"`
-	EffortMode         *keychain.EffortMode `json:"effort_mode"`
+	Label              *string                  `json:"label"`
+	RateLimitPerMinute member[int64]            `json:"rate_limit_per_minute"`
+	ClearRateLimit     bool                     `json:"clear_rate_limit"`
+	ExpiresAt          member[time.Time]        `json:"expires_at"`
+	ClearExpiry        bool                     `json:"clear_expiry"`
+	AllowedModels      member[[]string]         `json:"allowed_models"`
+	Budgets            member[keychain.Budgets] `json:"budgets"`
+	EffortMode         *keychain.EffortMode     `json:"effort_mode"`
+}
+
+// member is a member of a body that tells null from what is left away.
+type member[T any] struct {
+	null  bool
+	value *T
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *member[T]) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields() // as the decoder of the body, which does not hand that down
+	err := d.Decode(&m.value)
+	m.null = err == nil && m.value == nil
+	return err
+}
+
+// orZero is nil for a member that is left away, and the zero value for null.
+func (m *member[T]) orZero() *T {
+	if m.null {
+		return new(T)
+	}
+	return m.value
 }
 
 func (s *Service) updateKey(c *rest.Call) (any, error) {
@@ -78,7 +104,12 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User, c.Path("key_id"), keychain.KeyChange(in))
+	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User, c.Path("key_id"), keychain.KeyChange{
+		Label:              in.Label,
+		RateLimitPerMinute: in.RateLimitPerMinute.value, ClearRateLimit: in.ClearRateLimit || in.RateLimitPerMinute.null,
+		ExpiresAt: in.ExpiresAt.value, ClearExpiry: in.ClearExpiry || in.ExpiresAt.null,
+		AllowedModels: in.AllowedModels.orZero(), Budgets: in.Budgets.orZero(), EffortMode: in.EffortMode, Catalog: s.Catalog(),
+	})
 	return key, unavailable(err)
 }
 

@@ -52,21 +52,21 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.listKeys), Answer: "GatewayKeyList", Errors: []int{403},
-			Summary: "List the gateway keys", Description: "Oldest first, revoked ones included. Their text is never shown again.",
+			Summary: "List the gateway keys", Description: "Oldest first, with the latest 1,000 of those that are revoked. Their text is never shown again.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.createKey), Body: "GatewayKeyInput", OptionalBody: true,
-			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404},
-			Summary: "Make a gateway key", Description: "Its text is shown this once.",
+			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
+			Summary: "Make a gateway key", Description: "Its text is shown this once. A user can have 1,000 that are not revoked.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: own(s.regenerateKey), Answer: "NewGatewayKey", Status: 201,
-			Errors: []int{403, 404}, Summary: "Replace the primary gateway key",
+			Errors: []int{403, 404, 409}, Summary: "Replace the primary gateway key",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
 		},
 		{
 			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.updateKey, Body: "GatewayKeyChange", Answer: "GatewayKey",
-			Errors: []int{404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is.",
+			Errors: []int{404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is; null takes a limit away.",
 		},
 		{
 			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.revokeKey, Errors: []int{404},
@@ -132,9 +132,9 @@ func (s *Service) Routes() []rest.Route {
 			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: own(s.usage), Answer: "UsageReport", Media: "text/csv", Errors: []int{403},
 			Summary: "Add up the usage", Description: "What was used in the last second may be missing.",
 			Query: []rest.Param{
-				{Name: "from", Description: "Begin, a date or time, rounded down to the hour. Default: 30 days before the end.", Schema: `{"type":"string"}`},
-				{Name: "to", Description: "End, rounded up to the hour. Default: now.", Schema: `{"type":"string"}`},
-				{Name: "group", Description: "What to break it down by, between commas.", Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`},
+				{Name: "from", Description: "Begin, a date or time, rounded down to the hour; to the day where that is more than 90 days ago. Default: 30 days before the end.", Schema: `{"type":"string"}`},
+				{Name: "to", Description: "End, rounded up to the hour, or the day likewise. Default: now.", Schema: `{"type":"string"}`},
+				{Name: "group", Description: "What to break it down by, between commas. Hours are kept for 90 days.", Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`},
 				{Name: "format", Description: "csv needs one group; default day.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
 			},
 		},

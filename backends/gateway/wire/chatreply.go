@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/rand"
 	"errors"
 	"math"
 	"strconv"
@@ -16,20 +15,6 @@ var ErrNoChoices = errors.New("the answer has no choices")
 // ErrBroken is in the chain of every error that means the upstream sent what
 // is no JSON of the expected form.
 var ErrBroken = errors.New("the upstream sent a broken answer")
-
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// NewID returns prefix and 24 random base62 characters (specification 1.6).
-func NewID(prefix string) string {
-	id := make([]byte, len(prefix)+24)
-	copy(id, prefix)
-	random := id[len(prefix):]
-	_, _ = rand.Read(random) // never fails since Go 1.24
-	for i, b := range random {
-		random[i] = base62[int(b)%62]
-	}
-	return string(id)
-}
 
 // chatForm is what a whole reply and a chunk of a stream have in common: the
 // client's model name is put in and what upstreams get wrong is put right
@@ -49,12 +34,17 @@ type chatForm struct {
 	TextBytes int64
 
 	tools          []choiceTools // by the index of the choice
+	begun          int           // how many they are
+	bare           []bareCall    // that this body ends
+	fresh          []freshCall   // of this body
 	open, finished choiceSet
+	roles          choiceSet // whose role was told
+	parts          parts     // of the content of a delta
 	edits          Edits
-	space          [6]Edit // edits' first home, saves allocations
+	space          [8]Edit // edits' first home, saves allocations
 }
 
-// maxChoices, maxTools and maxID (in bytes) bound what an upstream can make
+// maxChoices, maxTools (of all choices) and maxID (in bytes) bound what an upstream can make
 // the gateway keep, and repeat: a missing id is filled in from the kept one.
 const (
 	maxChoices = 128
@@ -69,6 +59,10 @@ func (c *choiceSet) add(index int) {
 	if index < maxChoices {
 		c[index/64] |= 1 << (index % 64)
 	}
+}
+
+func (c *choiceSet) has(index int) bool {
+	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
 // seen is what one body held.
@@ -98,7 +92,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 	if f.edits == nil {
 		f.edits = f.space[:0]
 	}
-	f.edits = f.edits[:0]
+	f.edits, f.bare, f.fresh = f.edits[:0], f.bare[:0], f.fresh[:0]
 	s := NewScanner(body)
 	if s.Kind() != Object {
 		if ListsError(body) {
@@ -314,6 +308,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 		}
 	}
 	f.Finish = finish
+	f.settle(index)
 	f.finished.add(index)
 	got.proof, got.more = true, true
 	return nil
@@ -353,6 +348,17 @@ func (f *chatForm) insertSorted(from, to int, text string) {
 	f.edits[at] = Edit{from, to, text}
 }
 
+// replace is insertSorted for a value that may have an edit.
+func (f *chatForm) replace(at span, text string) {
+	for i := range f.edits {
+		if f.edits[i].From == at.from && f.edits[i].To == at.to {
+			f.edits[i].Text = text
+			return
+		}
+	}
+	f.insertSorted(at.from, at.to, text)
+}
+
 // finishName is string(raw) without an allocation for the usual reasons.
 func finishName(raw []byte) string {
 	for _, name := range [...]string{"stop", "length", "tool_calls", "content_filter", "error", ""} {
@@ -361,61 +367,6 @@ func finishName(raw []byte) string {
 		}
 	}
 	return string(raw)
-}
-
-func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
-	return s.Object(func(key []byte) error {
-		switch string(key) {
-		case "content", "reasoning_content", "reasoning", "refusal":
-			switch s.Kind() {
-			case String:
-				raw, _, err := s.Text()
-				got.proof = got.proof || len(raw) > 0
-				f.TextBytes += int64(len(raw))
-				if len(raw) > 0 {
-					got.texts++
-					got.text = span{s.Offset() - 1 - len(raw), s.Offset() - 1}
-				}
-				return err
-			case Array: // parts, as some upstreams send thinking
-				got.more = true
-				return f.scanParts(s, got)
-			default:
-				return s.Skip()
-			}
-		case "tool_calls":
-			if s.Kind() != Array {
-				return s.Skip()
-			}
-			got.more = true
-			return s.Array(func(i int) error { return f.scanTool(s, choice, i, got) })
-		default:
-			return s.Skip()
-		}
-	})
-}
-
-// scanParts passes content parts: {"type":"text","text":…}, and
-// {"type":"thinking","thinking":[parts]} of Mistral's.
-func (f *chatForm) scanParts(s *Scanner, got *seen) error {
-	return s.Array(func(int) error {
-		if s.Kind() != Object {
-			return s.Skip()
-		}
-		return s.Object(func(key []byte) error {
-			switch kind := s.Kind(); {
-			case kind == Array && string(key) == "thinking":
-				return f.scanParts(s, got)
-			case kind == String && (string(key) == "text" || string(key) == "thinking"):
-				raw, _, err := s.Text()
-				got.proof = got.proof || len(raw) > 0
-				f.TextBytes += int64(len(raw))
-				return err
-			default:
-				return s.Skip()
-			}
-		})
-	})
 }
 
 // ChatReply is what a whole chat completion told.

@@ -41,6 +41,11 @@ const (
 	TraitRepeats
 	// TraitRemoteImage: an image is no data URL.
 	TraitRemoteImage
+	// TraitGaps: a turn that is over has a call without a result.
+	TraitGaps
+	// TraitStray: a tool result does not stand behind the message with its call, or
+	// it was not looked for.
+	TraitStray
 )
 
 // field is a top-level member of a request body.
@@ -79,6 +84,7 @@ type ChatRequest struct {
 	usage      span     // the value of stream_options.include_usage; empty: not given
 	options    bool     // stream_options has members
 	limit      int      // the field that MaxTokens is from, when it is not 0
+	calls      callTurn // while the messages are read
 }
 
 // maxFields bounds the search for duplicates.
@@ -396,6 +402,7 @@ func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
 		}
 		return err
 	})
+	r.calls.end(r)
 	if err != nil {
 		return err
 	}
@@ -414,6 +421,8 @@ func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
 		return "", wrongKind(s, path(""), "an object", k)
 	}
 	var sawRole, sawContent bool
+	var result []byte // tool_call_id
+	r.calls.next = r.calls.next[:0]
 	err = s.Object(func(key []byte) error {
 		kind := s.Kind()
 		switch string(key) {
@@ -458,12 +467,18 @@ func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
 			}
 			if kind == Array {
 				r.Traits |= TraitCalls
+				return r.calls.read(s)
 			}
 			return s.Skip()
+		case "tool_call_id":
+			raw, err := s.Inside()
+			result = raw
+			return err
 		default:
 			return s.Skip()
 		}
 	})
+	r.calls.turn(r, role, result)
 	if err == nil && !sawRole {
 		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", path(".role")).With(path(".role"))
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"strconv"
 )
 
 // ErrNoFinish is the error of a stream that ended without a finish_reason.
@@ -22,6 +23,8 @@ type ChatStream struct {
 	form         chatForm
 	includeUsage bool
 	last         template
+	// PromptTokens is the estimate for an upstream that tells no usage.
+	PromptTokens int64
 }
 
 // NewChatStream makes the stream for a client that asked for a model by the
@@ -82,7 +85,7 @@ func (c *ChatStream) Event(dst, data []byte) ([]byte, Progress, error) {
 	} else {
 		c.last.forget()
 	}
-	dst = append(dst, "data: "...)
+	dst = append(c.form.appendBare(dst), "data: "...)
 	from := len(dst)
 	dst = c.form.edits.Apply(dst, data)
 	OneLine(dst[from:])
@@ -101,6 +104,15 @@ func OneLine(text []byte) {
 	}
 }
 
+// appendHead appends the beginning of a chunk that the upstream did not send, up to
+// the list of its choices.
+func (f *chatForm) appendHead(dst []byte) []byte {
+	dst = append(append(dst, `data: {"id":"`...), f.identity()...)
+	dst = append(append(dst, `","object":"`...), f.object...)
+	dst = strconv.AppendInt(append(dst, `","created":`...), f.now(), 10)
+	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
+}
+
 // dropUsage takes the usage member out of a chunk that must stay, with the
 // comma before it; as the first member it leaves null behind instead.
 func (c *ChatStream) dropUsage(got *seen) {
@@ -116,6 +128,10 @@ func (c *ChatStream) dropUsage(got *seen) {
 func (c *ChatStream) End(dst []byte) ([]byte, error) {
 	if !c.form.complete() {
 		return dst, ErrNoFinish
+	}
+	if c.includeUsage && !c.form.Usage.Known {
+		dst = append(c.form.appendHead(dst), `],"usage":`...)
+		dst = append(AppendUsage(dst, &Usage{Prompt: c.PromptTokens, Completion: EstimateTokens(c.form.TextBytes)}), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...), nil
 }

@@ -11,21 +11,26 @@ type choiceTools []choiceTool
 
 // choiceTool is what is kept of a tool call.
 type choiceTool struct {
-	id    string // the upstream's, or the one that was made
-	index int
-	named bool
-	made  bool // the upstream began the call without an id
+	id        string // the upstream's; empty: the call began without one
+	out       string // the one that was made; empty: the client gets the upstream's
+	index     int    // the upstream's
+	number    int    // the index that the client gets
+	named     bool
+	typed     bool
+	arguments Repeats
 }
 
 // toolEntry is one entry of tool_calls.
 type toolEntry struct {
-	id, name []byte
-	// idAt and nameAt are the places of the values, empty where there are none; index
-	// is that of a value that is no index.
-	idAt, nameAt, indexAt span
-	index                 int
-	indexed               bool
-	members               int
+	id, name, arguments []byte
+	// idAt, nameAt and argumentsAt are the places of the values, empty where there are
+	// none; indexAt is that of any value.
+	idAt, nameAt, argumentsAt, indexAt span
+	index                              int
+	function                           int // where the members of function begin
+	indexed, typed                     bool
+	object                             bool // arguments are an object, not a string
+	members                            int
 }
 
 func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
@@ -43,7 +48,7 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 	tool, n, begins := f.tool(choice, position, &e)
 	missing := ""
 	switch {
-	case f.delta != "delta" || e.indexed:
+	case f.delta != "delta" || e.indexed && (tool == nil || tool.number == e.index):
 	case e.indexAt.empty():
 		missing = `"index":` + strconv.Itoa(n) + `,`
 	default:
@@ -51,21 +56,103 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 	}
 	switch {
 	case tool == nil:
-	case begins && tool.made && e.idAt.empty():
-		missing += `"id":"` + tool.id + `",`
-	case begins && tool.made:
-		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.id+`"`)
-	case begins || e.idAt.empty() || !tool.made && len(e.id) > 0:
+	case begins && tool.out != "" && e.idAt.empty():
+		missing += `"id":"` + tool.out + `",`
+	case begins && tool.out != "":
+		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
+	case begins || e.idAt.empty() || tool.out == "" && string(e.id) == tool.id:
 	case e.members == 1: // an index may be put before it
 		f.insertSorted(e.idAt.from, e.idAt.to, "null")
 	default:
 		f.removeMember(s.b, e.idAt)
 	}
+	if tool != nil {
+		tool.typed = tool.typed || e.typed
+		if !tool.typed && e.function > 0 { // clients refuse a call without
+			tool.typed = true
+			missing += `"type":"function",`
+		}
+	}
 	if tool != nil && !begins && !e.nameAt.empty() && len(e.name) == 0 {
 		f.removeMember(s.b, e.nameAt)
 	}
+	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
+	if begins && f.delta == "delta" && len(e.name) > 0 && tool.arguments.Size() == 0 {
+		f.fresh = append(f.fresh, freshCall{choice, tool.number, e.function, e.argumentsAt})
+	}
 	return nil
+}
+
+// scanArguments makes the arguments of an entry what clients take: a string that
+// says nothing twice.
+func (f *chatForm) scanArguments(e *toolEntry, tool *choiceTool) {
+	at, stream := e.argumentsAt, f.delta == "delta"
+	switch {
+	case at.empty():
+	case e.object:
+		text := e.arguments
+		if stream && len(bytes.TrimSpace(text[1:len(text)-1])) == 0 {
+			text = nil // without members it says nothing yet
+		}
+		text = AppendEscaped(nil, text)
+		if stream && tool != nil {
+			text = tool.arguments.Rest(text)
+		}
+		f.insertSorted(at.from, at.to, `"`+string(text)+`"`)
+	case !stream && len(e.arguments) == 0:
+		f.insertSorted(at.from, at.to, `"{}"`)
+	case stream && tool != nil:
+		if n := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); n > 0 {
+			f.insertSorted(at.from+1, at.from+1+n, "")
+			f.TextBytes -= int64(n)
+		}
+	}
+}
+
+// bareCall is a call that ended without arguments.
+type bareCall struct{ choice, number int }
+
+// freshCall is a call that began in this body and has no arguments yet: function is
+// where the members of its function begin, arguments the place of its value.
+type freshCall struct {
+	choice, number, function int
+	arguments                span
+}
+
+// settle gives the calls of a choice that ends without arguments an object without
+// members.
+func (f *chatForm) settle(choice int) {
+	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
+		return
+	}
+	for i := range f.tools[choice] {
+		t := &f.tools[choice][i]
+		if !t.named || t.arguments.Size() > 0 {
+			continue
+		}
+		at := slices.IndexFunc(f.fresh, func(c freshCall) bool { return c.choice == choice && c.number == t.number })
+		switch {
+		case at < 0:
+			f.bare = append(f.bare, bareCall{choice, t.number})
+		case f.fresh[at].arguments.empty():
+			f.insertSorted(f.fresh[at].function, f.fresh[at].function, `"arguments":"{}",`)
+		default:
+			f.replace(f.fresh[at].arguments, `"{}"`)
+		}
+	}
+}
+
+// appendBare gives the calls that began before this body theirs, in chunks of their own.
+func (f *chatForm) appendBare(dst []byte) []byte {
+	for _, c := range f.bare {
+		dst = append(f.appendHead(dst), `{"index":`...)
+		dst = strconv.AppendInt(dst, int64(c.choice), 10)
+		dst = append(dst, `,"delta":{"tool_calls":[{"index":`...)
+		dst = strconv.AppendInt(dst, int64(c.number), 10)
+		dst = append(dst, `,"function":{"arguments":"{}"}}]},"finish_reason":null}]}`+"\n\n"...)
+	}
+	return dst
 }
 
 // scanEntry passes an entry of tool_calls.
@@ -81,27 +168,51 @@ func (f *chatForm) scanEntry(s *Scanner, e *toolEntry) error {
 		case string(key) == "id" && kind == String:
 			e.id, _, err = s.Text()
 			e.idAt = span{from, s.Offset()}
+		case string(key) == "type":
+			e.typed = true
+			if err = s.Skip(); kind != String {
+				f.insertSorted(from, s.Offset(), `"function"`)
+			}
 		case string(key) == "id":
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "function" && kind == Object:
-			err = s.Object(func(key []byte) error {
-				if s.Kind() != String {
-					return s.Skip()
-				}
-				from := s.Offset()
-				raw, _, err := s.Text()
-				f.TextBytes += int64(len(raw))
-				if string(key) == "name" {
-					e.name, e.nameAt = raw, span{from, s.Offset()}
-				}
-				return err
-			})
+			e.function = from + 1
+			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
 		default:
 			err = s.Skip()
 		}
 		return err
 	})
+}
+
+// scanFunction passes a member of an entry's function.
+func (f *chatForm) scanFunction(s *Scanner, key []byte, e *toolEntry) error {
+	kind, from := s.Kind(), s.Offset()
+	arguments := string(key) == "arguments"
+	if arguments && kind == Object {
+		err := s.Skip()
+		e.argumentsAt, e.object = span{from, s.Offset()}, true
+		e.arguments = s.b[from:s.Offset()]
+		f.TextBytes += int64(len(e.arguments))
+		return err
+	}
+	if kind != String {
+		err := s.Skip()
+		if arguments && kind == Null {
+			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
+		}
+		return err
+	}
+	raw, _, err := s.Text()
+	f.TextBytes += int64(len(raw))
+	switch {
+	case arguments:
+		e.arguments, e.argumentsAt, e.object = raw, span{from, s.Offset()}, false
+	case string(key) == "name":
+		e.name, e.nameAt = raw, span{from, s.Offset()}
+	}
+	return err
 }
 
 // tool finds the call that an entry belongs to, or begins it; n is its number in the
@@ -118,20 +229,38 @@ func (f *chatForm) tool(choice, position int, e *toolEntry) (tool *choiceTool, n
 	if n := f.known(*tools, e); n >= 0 {
 		tool = &(*tools)[n]
 		tool.named = tool.named || len(e.name) > 0
-		return tool, n, false
+		return tool, tool.number, false
 	}
-	if n = len(*tools); n == maxTools {
-		return nil, n - 1, false
+	if f.begun == maxTools {
+		return nil, max(0, len(*tools)-1), false
 	}
-	begun := choiceTool{id: string(e.id), index: n, named: len(e.name) > 0}
+	f.begun++
+	begun := choiceTool{id: string(e.id), index: len(*tools), named: len(e.name) > 0}
 	if e.indexed {
 		begun.index = e.index
 	}
-	if begun.id == "" {
-		begun.id, begun.made = NewID("call_"), true
+	begun.number = tools.free(begun.index)
+	if !LegalID(begun.id) || tools.uses(begun.id) {
+		begun.out = NewID("call_")
 	}
 	*tools = append(*tools, begun)
-	return &(*tools)[n], n, true
+	return &(*tools)[len(*tools)-1], begun.number, true
+}
+
+// free is the index for a new call: n, or the next behind all when another has it.
+func (c choiceTools) free(n int) int {
+	if !slices.ContainsFunc(c, func(t choiceTool) bool { return t.number == n }) {
+		return n
+	}
+	for i := range c {
+		n = max(n, c[i].number+1)
+	}
+	return n
+}
+
+// uses reports whether a client knows another call by the id.
+func (c choiceTools) uses(id string) bool {
+	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
 }
 
 // known is the number of the call that an entry goes on with, or -1. Without an index
@@ -143,10 +272,14 @@ func (f *chatForm) known(tools choiceTools, e *toolEntry) int {
 	case f.delta != "delta":
 		return -1
 	case e.indexed:
-		return slices.IndexFunc(tools, func(t choiceTool) bool { return t.index == e.index })
+		n := tools.last(func(t *choiceTool) bool { return t.index == e.index })
+		if n >= 0 && tools[n].another(e) {
+			return -1
+		}
+		return n
 	case len(e.id) > 0:
-		n := slices.IndexFunc(tools, func(t choiceTool) bool { return t.id == string(e.id) })
-		if n < 0 && last >= 0 && tools[last].made && len(e.name) == 0 { // its id comes late
+		n := tools.last(func(t *choiceTool) bool { return t.id == string(e.id) })
+		if n < 0 && last >= 0 && tools[last].id == "" && len(e.name) == 0 { // its id comes late
 			return last
 		}
 		return n
@@ -154,6 +287,22 @@ func (f *chatForm) known(tools choiceTools, e *toolEntry) int {
 		return last
 	}
 	return -1
+}
+
+// last is the number of the latest call that fits, or -1.
+func (c choiceTools) last(fits func(*choiceTool) bool) int {
+	for i := len(c) - 1; i >= 0; i-- {
+		if fits(&c[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// another reports whether an entry begins a call of its own though its index is
+// known: some upstreams give every call the index 0.
+func (t *choiceTool) another(e *toolEntry) bool {
+	return t.named && t.id != "" && len(e.name) > 0 && len(e.id) > 0 && t.id != string(e.id)
 }
 
 // removeMember takes a member of an object out, with one comma; value is the place of

@@ -84,13 +84,13 @@ func steady(t *testing.T, text string, f *chatForm) string {
 	}
 	for _, tools := range f.tools {
 		for _, tool := range tools {
-			if !tool.made {
+			if tool.out == "" {
 				continue
 			}
-			if madeCall.FindString(tool.id) != tool.id {
-				t.Errorf("made the id %q", tool.id)
+			if madeCall.FindString(tool.out) != tool.out {
+				t.Errorf("made the id %q", tool.out)
 			}
-			text = strings.ReplaceAll(text, tool.id, "call_MADE"+strconv.Itoa(tool.index))
+			text = strings.ReplaceAll(text, tool.out, "call_MADE"+strconv.Itoa(tool.number))
 		}
 	}
 	if f.created != 0 {
@@ -232,8 +232,8 @@ func TestChatStreamLargeEvents(t *testing.T) {
 	chunk := func(delta, finish string) string {
 		return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"up","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
 	}
-	in := chunk(`{"content":"`+large+`"}`, "null") +
-		chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+large+`"}}]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
+	in := chunk(`{"role":"assistant","content":"`+large+`"}`, "null") +
+		chunk(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"`+large+`"}}]}`, "null") + chunk(`{}`, `"tool_calls"`) + "data: [DONE]\n\n"
 	want := strings.ReplaceAll(in, `"up"`, `"asked/\"model\""`)
 	for _, size := range []int{1 << 20, 4093, 1} {
 		out, end := relayStream(t, &pieces{in, size}, false)

@@ -1,5 +1,7 @@
 package wire
 
+import "strconv"
+
 // Usage is the token count of one answer, as chat completions count: cached
 // and written tokens are inside Prompt, reasoning inside Completion.
 type Usage struct {
@@ -65,4 +67,25 @@ func (u *Usage) Keep(total int64, last *Usage) {
 	if u.Prompt > 0 || u.Completion > 0 {
 		*last = *u
 	}
+}
+
+// EstimateTokens is the number of tokens in so many bytes of ordinary text.
+func EstimateTokens(bytes int64) int64 { return (bytes*10 + 35) / 36 }
+
+// AppendUsage appends the usage object of chat completions.
+func AppendUsage(dst []byte, u *Usage) []byte {
+	for _, m := range [...]struct {
+		name  string
+		value int64
+	}{
+		{`{"prompt_tokens":`, u.Prompt},
+		{`,"completion_tokens":`, u.Completion},
+		{`,"total_tokens":`, u.Prompt + u.Completion},
+		{`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead},
+		{`,"cache_write_tokens":`, u.CacheWrite},
+		{`},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning},
+	} {
+		dst = strconv.AppendInt(append(dst, m.name...), m.value, 10)
+	}
+	return append(dst, "}}"...)
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Bounds of what one query may ask for.
@@ -19,6 +21,7 @@ const (
 // checker turns clauses into a checked query.
 type checker struct {
 	entities map[string]*entity
+	dialect  store.Dialect
 
 	clauses, patterns, inner int
 	// unknown gathers what names no field: all of it is told at once.
@@ -145,7 +148,7 @@ func (c *checker) clause(e *entity, v *value, outermost bool, depth int) (expr, 
 // field looks up what a clause compares; nil: it is no field, and noted.
 func (c *checker) field(e *entity, v *value) *field {
 	if v.isText() {
-		if f := e.byName[v.text]; f != nil && f.queryable() {
+		if f := e.field(v.text); f != nil && f.queryable() {
 			return f
 		}
 	}
@@ -159,6 +162,9 @@ func (c *checker) field(e *entity, v *value) *field {
 func (c *checker) comparison(e *entity, clause *value, op string, name, v *value, outermost bool) (expr, error) {
 	if e.node != "" && (name.isList() || name.isText() && name.text == "node_state") {
 		return c.nodeState(clause, op, name, v, outermost)
+	}
+	if e.absent() {
+		return c.absent(clause, op, name, v)
 	}
 	if name.isList() {
 		return nil, c.malformed(clause, "a field must be a name")
@@ -197,6 +203,19 @@ func (c *checker) comparison(e *entity, clause *value, op string, name, v *value
 	default:
 		return nil, refuse("Query operators >,>=,<,<= are not allowed on field %s", f.name)
 	}
+}
+
+// absent checks a comparison of what is never stored: its field may be a path,
+// and its value anything.
+func (c *checker) absent(clause *value, op string, name, v *value) (expr, error) {
+	if _, ok := fieldNames(name); !ok {
+		return nil, c.malformed(clause, "a field must be a name or a list of names")
+	}
+	if op == "~" && v.isText() {
+		_, err := c.pattern(v.text)
+		return &constExpr{false}, err
+	}
+	return &constExpr{false}, nil
 }
 
 func incompatible(v *value, f *field) error {
@@ -318,17 +337,31 @@ func (c *checker) match(f *field, v *value) (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.patterns++; c.patterns > maxPatterns {
-		return nil, refuse("the query holds more than %d regular expressions", maxPatterns)
-	}
-	p, err := compilePattern(s)
+	p, err := c.pattern(s)
 	if err != nil {
 		return nil, err
 	}
 	return &matchExpr{f, p}, nil
 }
 
+// pattern checks a regular expression. What only its matcher finds too complex
+// is refused here, too, and not in the middle of the rows.
+func (c *checker) pattern(source string) (*pattern, error) {
+	if c.patterns++; c.patterns > maxPatterns {
+		return nil, refuse("the query holds more than %d regular expressions", maxPatterns)
+	}
+	p, err := compilePattern(source)
+	if err != nil || c.dialect == store.Postgres {
+		return p, err
+	}
+	_, err = p.compile()
+	return p, err
+}
+
 func (c *checker) null(e *entity, clause, name, v *value) (expr, error) {
+	if e.absent() {
+		return c.absent(clause, "null?", name, v)
+	}
 	if name.isList() {
 		return nil, c.malformed(clause, "a field must be a name")
 	}
@@ -403,7 +436,7 @@ func fieldNames(v *value) ([]string, bool) {
 func unknownFields(format string, e *entity, names []string, allowed func(*field) bool) error {
 	var wrong []string
 	for _, n := range names {
-		if f := e.byName[n]; f == nil || !allowed(f) {
+		if f := e.field(n); f == nil || !allowed(f) {
 			wrong = append(wrong, n)
 		}
 	}

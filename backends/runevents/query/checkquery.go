@@ -22,7 +22,7 @@ func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
 	}
 	fields := make([]*field, len(names))
 	for i, n := range names {
-		fields[i] = e.byName[n]
+		fields[i] = e.field(n)
 	}
 	switch op {
 	case "array":
@@ -55,6 +55,9 @@ func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
 }
 
 func sameType(f *field, col column) bool {
+	if f.kind == typeAbsent || col.field != nil && col.field.kind == typeAbsent {
+		return true
+	}
 	if col.function == "count" {
 		return f.kind == typeNumber
 	}
@@ -69,6 +72,9 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 		return nil, refuse("Operator in...array is not supported on array types")
 	}
 	x := &inExpr{field: f}
+	if f.kind == typeAbsent {
+		return x, nil
+	}
 	for _, v := range items {
 		if v.kind == kindNull {
 			if f.kind == typeJSON {
@@ -241,7 +247,7 @@ func (c *checker) paging(q *query, v *value) error {
 
 // orderBy adds a field to the order of a checked query.
 func (q *query) orderBy(name string, desc bool) error {
-	f := q.entity.byName[name]
+	f := q.entity.field(name)
 	if f == nil || !comparable(f) {
 		return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
 			clip(name), quotedList(q.entity.names(comparable)))
@@ -249,7 +255,7 @@ func (q *query) orderBy(name string, desc bool) error {
 	if q.aggregates() {
 		found := false
 		for _, g := range q.group {
-			found = found || g.field == f && g.function == ""
+			found = found || g.field.name == f.name && g.function == ""
 		}
 		if !found {
 			return refuse("order_by of a grouped query takes the columns of group_by, not '%s'", clip(name))
@@ -272,7 +278,7 @@ func (c *checker) subquery(e *entity, clause *value, args []*value) (expr, error
 	if other == nil || !ok {
 		return nil, refuse("No implicit relationship for entity '%s' with '%s'", clip(args[0].text), e.name)
 	}
-	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.byName[r.foreign]}}}
+	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.field(r.foreign)}}}
 	if len(args) == 2 && args[1].kind != kindNull {
 		switch args[1].operator() {
 		case "extract", "from", "group_by":
@@ -285,5 +291,5 @@ func (c *checker) subquery(e *entity, clause *value, args []*value) (expr, error
 			}
 		}
 	}
-	return &inQueryExpr{[]*field{e.byName[r.local]}, q}, nil
+	return &inQueryExpr{[]*field{e.field(r.local)}, q}, nil
 }

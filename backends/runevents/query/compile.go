@@ -315,7 +315,7 @@ func (s *scope) aggregate() (string, []cell) {
 	within, counted := s.q.hours()
 	counted = counted && (s.c.distinct == nil || s.suffix != "")
 	condensed = condensed && len(numbers) > 0
-	sums := sums{counted || condensed}
+	sums := sums{grouped: counted || condensed, postgres: s.c.postgres()}
 	group := make([]string, 0, len(s.q.group))
 	outer := make([]string, 0, len(s.q.columns))
 	cells := make([]cell, 0, len(s.q.columns))
@@ -335,9 +335,9 @@ func (s *scope) aggregate() (string, []cell) {
 		case "avg":
 			// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
 			n := name(s.grouped(col.field))
-			item, kind = "CAST("+sums.of(n)+" AS DOUBLE PRECISION) / NULLIF("+sums.count(n)+", 0)", cellFloat
+			item, kind = sums.double(n)+" / NULLIF("+sums.count(n)+", 0)", cellFloat
 		case "sum":
-			item = "CAST(" + sums.of(name(s.grouped(col.field))) + " AS BIGINT)"
+			item = sums.integer(name(s.grouped(col.field)))
 		default: // min, max
 			item = strings.ToUpper(col.function) + "(" + name(s.grouped(col.field)) + ")"
 			kind = groupedKind(column{field: col.field})
@@ -415,7 +415,7 @@ func (c *compiler) format(value string, col column) string {
 		}
 		return name + "(" + value + ", " + c.arg(col.template) + ")"
 	case col.field.kind == typeTime:
-		return "to_char(to_timestamp(" + value + " / 1000.0) AT TIME ZONE 'UTC', " + c.arg(col.template) + "::text)"
+		return "to_char(to_timestamp(" + value + " / 1000.0) AT TIME ZONE 'UTC', " + c.arg(quotedTemplate(col.template)) + "::text)"
 	}
 	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
 }

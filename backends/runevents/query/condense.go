@@ -57,7 +57,7 @@ func (s *scope) condensed(columns, aggregates []string) string {
 }
 
 // sums writes aggregates over rows, or over groups of n rows.
-type sums struct{ grouped bool }
+type sums struct{ grouped, postgres bool }
 
 func (s sums) rows() string {
 	if s.grouped {
@@ -73,9 +73,30 @@ func (s sums) count(value string) string {
 	return "COUNT(" + value + ")"
 }
 
-func (s sums) of(value string) string {
-	if s.grouped {
-		return "SUM(" + value + " * n)"
+// integer is the sum of integers. PostgreSQL fails where it is none of 64 bits;
+// SQLite fails, or gives a double where a product is the first to be beyond.
+func (s sums) integer(value string) string {
+	if s.postgres {
+		return "CAST(SUM(" + s.times(value) + ") AS BIGINT)"
 	}
-	return "SUM(" + value + ")"
+	return "SUM(" + s.times(value) + ")"
+}
+
+// double is the sum as a double, which has no end.
+func (s sums) double(value string) string {
+	if s.postgres {
+		return "CAST(SUM(" + s.times(value) + ") AS DOUBLE PRECISION)"
+	}
+	return "TOTAL(" + s.times(value) + ")"
+}
+
+// times is the value of a row, or of all rows of a group.
+func (s sums) times(value string) string {
+	switch {
+	case !s.grouped:
+		return value
+	case s.postgres:
+		return "CAST(" + value + " AS NUMERIC) * n"
+	}
+	return value + " * n"
 }

@@ -260,10 +260,7 @@ func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
 			return "(" + text + op + name + ")"
 		}
 	}
-	m, err := p.compile()
-	if err != nil {
-		m = broken{err}
-	}
+	m, _ := p.compile() // the checks refused a pattern that has none
 	id := holdPattern(m)
 	s.c.held = append(s.c.held, id)
 	name := s.c.arg(id)
@@ -275,11 +272,6 @@ func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
 		return not + "run_match(" + name + ", " + text + ")"
 	}
 }
-
-// broken is a pattern that cannot be had.
-type broken struct{ err error }
-
-func (b broken) MatchString(string) (bool, error) { return false, b.err }
 
 // anyElement tests the elements of an array of text.
 func (s *scope) anyElement(col string, test func(element string) string, negated bool) string {
@@ -315,7 +307,7 @@ func (s *scope) node(x *nodeExpr, negated bool) string {
 // inQuery writes a row of fields among those of an inner query. Where both
 // sides stand for the same thing their numbers are compared.
 func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
-	if x.query.entity.table == "" {
+	if x.query.entity.absent() {
 		return truth(negated)
 	}
 	inner := s.c.open(x.query)

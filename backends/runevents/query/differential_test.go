@@ -181,7 +181,7 @@ func (g generator) request() (path string, pairs []string) {
 			[]any{"group_by", f},
 		}
 	case 2:
-		template := []any{"function", "to_string", "timestamp", pick(g, "YYYY-MM-DD", "FMDay", "Day, DD Mon", "HH24:MI:SS.MS", "IYYY-\"W\"IW-ID", "HH12 AM", "FMMonth FMDD DDD Q W WW D", "US SSSS YY")}
+		template := []any{"function", "to_string", "timestamp", pick(g, "YYYY-MM-DD", "FMDay", "Day, DD Mon", "HH24:MI:SS.MS", "IYYY-\"W\"IW-ID", "HH12 AM", "FMMonth FMDD DDD Q W WW D", "US SSSS YY", "YYYY-MM-DDTHH24:MI:SS", "DTMI", "YYYYTHH24 IDDD")}
 		q = []any{"extract", []any{[]any{"function", "count"}, template}, clause, []any{"group_by", template}}
 	case 3:
 		q = []any{"extract", []any{"certname", []any{"function", "to_string", "line", pick(g, "0000", "9999", "FM0000", "FM9", "990")}}, clause}

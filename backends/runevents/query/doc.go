@@ -41,5 +41,7 @@
 // neither repeat nor lose any. old_value and new_value match by the plain text
 // of a string, or the JSON text of another value. The list of a report's events
 // leaves out none. to_string takes those parts of templates that mean the same
-// on both engines; other letters have to stand in double quotes.
+// on both engines, and the T of ISO 8601; other letters have to stand in double
+// quotes. Catalogs, facts and what else is never stored have every field, and
+// answers about them are empty.
 package query

@@ -18,6 +18,7 @@ const (
 	typeJSON               // any JSON value, as canonical text
 	typeLatest             // latest_report?, which is a relation and no column
 	typeExpanded           // a list that is read back as a whole
+	typeAbsent             // of an entity that is never stored: takes everything
 )
 
 // field is one name of an entity that queries can use.
@@ -67,6 +68,17 @@ func (e *entity) join(alias string) *join {
 		}
 	}
 	return nil
+}
+
+// absent tells whether nothing of the entity is ever stored.
+func (e *entity) absent() bool { return e.table == "" }
+
+// field finds a field; nil: there is none. What is never stored has them all.
+func (e *entity) field(name string) *field {
+	if e.absent() {
+		return &field{name: name, kind: typeAbsent, nullable: true, unknowable: true}
+	}
+	return e.byName[name]
 }
 
 // names lists the fields that the filter lets through, in alphabetical order.
@@ -265,14 +277,5 @@ func producersEntity() *entity {
 
 // absentEntity is known to the language, but nothing of it is ever stored.
 func absentEntity(name string) *entity {
-	e := &entity{name: name, alias: "x", relations: byCertname(nil)}
-	for _, f := range []string{
-		"certname", "environment", "name", "value", "path", "type", "title", "tags", "exported", "file", "line", "parameters",
-		"resource", "hash", "timestamp", "producer_timestamp", "producer", "version", "transaction_uuid", "catalog_uuid",
-		"code_id", "facts", "trusted", "package_name", "provider",
-		"source_type", "source_title", "target_type", "target_title", "relationship", "depth",
-	} {
-		e.fields = append(e.fields, &field{name: f, nullable: true, alias: "x", column: f, unknowable: true})
-	}
-	return e
+	return &entity{name: name, relations: byCertname(nil)}
 }

@@ -85,6 +85,8 @@ func TestRefusals(t *testing.T) {
 		{"/events", q(`["=","certname","a\u0000b"]`), "Argument of field 'certname' holds U+0000, which no value has"},
 		// Regular expressions.
 		{"/events", q(`["~","certname","("]`), "ERROR: invalid regular expression: parentheses () not balanced"},
+		{"/events", q(`["~","certname","((a{30}){30}){10}"]`), "ERROR: invalid regular expression: regular expression is too complex"},
+		{"/events", q(`["extract",[["function","to_string","timestamp","DDTH"]]]`), `the template "DDTH" of to_string is not understood at "H"; put text in double quotes`},
 		{"/events", q(`["~","certname",5]`), "Argument 5 is incompatible with field 'certname': it takes a string"},
 		{"/events", q(`["~","latest_report?","t"]`), "regex not supported on field latest_report?"},
 		{"/events", q(`["~","timestamp","t"]`), "regex not supported on field timestamp"},

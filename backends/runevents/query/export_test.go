@@ -83,3 +83,25 @@ func (s *Service) Occupy(tb testing.TB) (release func()) {
 	}
 	return func() { s.wide.Release(int64(s.o.Wide)) }
 }
+
+// AnswerKept is how much of an answer is kept.
+const AnswerKept = answerKept
+
+// LongPlaces is how many long answers there may be; a query has run before.
+func (s *Service) LongPlaces() (n int) {
+	for s.places.long.TryAcquire(int64(n) + 1) {
+		s.places.long.Release(int64(n) + 1)
+		n++
+	}
+	return n
+}
+
+// OccupyLong takes all places of long answers; a query has run before.
+func (s *Service) OccupyLong(tb testing.TB) (release func()) {
+	tb.Helper()
+	n := int64(s.LongPlaces())
+	if !s.places.long.TryAcquire(n) {
+		tb.Fatal("they are taken")
+	}
+	return func() { s.places.long.Release(n) }
+}

@@ -56,7 +56,7 @@ func (c *checker) columns(q *query, v *value) error {
 	for _, item := range items {
 		var col column
 		if item.isText() {
-			f := q.entity.byName[item.text]
+			f := q.entity.field(item.text)
 			col = column{key: f.name, field: f}
 			if used[f.name] > 0 {
 				continue // named twice, shown once
@@ -107,11 +107,11 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 	if err := unknownFields("Can't extract", e, []string{args[0].text}, comparable); err != nil {
 		return column{}, err
 	}
-	col.field = e.byName[args[0].text]
+	col.field = e.field(args[0].text)
 	kind := col.field.kind
 	switch name {
 	case "avg", "sum":
-		if kind != typeNumber {
+		if kind != typeNumber && kind != typeAbsent {
 			return column{}, refuse("function '%s' takes a numeric field, not '%s'", name, col.field.name)
 		}
 	case "min", "max":
@@ -119,7 +119,7 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 			return column{}, refuse("function '%s' takes an ordered field, not '%s'", name, col.field.name)
 		}
 	case "to_string":
-		if kind != typeTime && kind != typeNumber {
+		if kind != typeTime && kind != typeNumber && kind != typeAbsent {
 			return column{}, refuse("function 'to_string' takes a time or numeric field, not '%s'", col.field.name)
 		}
 		if !args[1].isText() {
@@ -153,7 +153,7 @@ func (c *checker) groupBy(q *query, v *value) error {
 			}
 			q.group = append(q.group, col)
 		case item.isText():
-			f := q.entity.byName[item.text]
+			f := q.entity.field(item.text)
 			if f == nil || !comparable(f) {
 				return refuse("%q is niether a valid column name nor function name", clip(item.text))
 			}
@@ -180,10 +180,10 @@ func (c *checker) grouping(q *query, v *value) error {
 		}
 		found := false
 		for _, g := range q.group {
-			found = found || g.field == col.field && g.function == col.function && g.template == col.template
+			found = found || g.field.name == col.field.name && g.function == col.function && g.template == col.template
 		}
 		if !found {
-			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", col.key)
+			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", clip(col.key))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,15 +44,28 @@ func TestWideQueriesWait(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite, func(o *query.Options) { o.Timeout = 2 * time.Second })
 	release := b.Occupy(t)
-	a := b.get("/events", "query", `["~","message","x"]`)
-	if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "too many queries") {
-		t.Errorf("%d %s", a.status, a.body)
+	distinct := func(start, end string) []string {
+		return []string{"distinct_resources", "true", "distinct_start_time", start, "distinct_end_time", end}
 	}
-	for _, q := range []string{
-		`["=","certname","x"]`, `[">","timestamp","2026"]`, `["=","latest_report?",true]`,
-		`["extract",["status",["function","count"]],["group_by","status"]]`,
+	for _, pairs := range [][]string{
+		{"query", `["~","message","x"]`},
+		{"query", `[">","timestamp","1970-01-02"]`},
+		{"query", `["and",[">","timestamp","2026-01-02"],["<","timestamp","2026-02-02"]]`},
+		append(distinct("2026-01-01", "2026-04-01"), "query", `["=","certname","x"]`),
 	} {
-		wantEqual(t, q, b.get("/events", "query", q).body, "[]")
+		if a := b.get("/events", pairs...); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "too many queries") {
+			t.Errorf("%q: %d %s", pairs, a.status, a.body)
+		}
+	}
+	for _, pairs := range [][]string{
+		{"query", `["=","certname","x"]`},
+		{"query", `["=","latest_report?",true]`},
+		{"query", `[">","timestamp","2026-03-30"]`},
+		{"query", `["and",[">","timestamp","2026-01-02"],["<","timestamp","2026-01-03"]]`},
+		{"query", `["extract",["status",["function","count"]],["group_by","status"]]`},
+		distinct("2026-03-31", "2027-01-01"),
+	} {
+		wantEqual(t, strings.Join(pairs, " "), b.get("/events", pairs...).body, "[]")
 	}
 	release()
 	wantEqual(t, "after", b.get("/events").body, "[]")
@@ -78,6 +92,79 @@ func TestUnavailable(t *testing.T) {
 	}
 	if a := b.get("/events"); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "database is not available") {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// idler is a client that reads nothing until it is told to.
+type idler struct {
+	*httptest.ResponseRecorder
+	asked chan<- struct{}
+	read  <-chan struct{}
+}
+
+func (i *idler) Write(b []byte) (int, error) {
+	select {
+	case i.asked <- struct{}{}:
+	default:
+	}
+	<-i.read
+	return i.ResponseRecorder.Write(b)
+}
+
+// TestIdleReaders holds that clients which do not read long answers leave
+// connections for queries and submissions, and that shorter answers need none
+// while they are read.
+func TestIdleReaders(t *testing.T) {
+	t.Parallel()
+	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, d, func(o *query.Options) { o.Wide = 1000 }).load(t)
+			if size := len(b.get("/events").body); size <= query.AnswerKept {
+				t.Fatalf("%d bytes are no long answer", size)
+			}
+			const readers = 40 // more than connections
+			asked, read := make(chan struct{}, 2*readers), make(chan struct{})
+			var ended sync.WaitGroup
+			idle := func(n int, pairs ...string) {
+				for range n {
+					ended.Go(func() {
+						b.Serve(&idler{httptest.NewRecorder(), asked, read}, request("/events", pairs...), "events", query.Scope{})
+					})
+				}
+			}
+			idle(readers, "limit", "500")
+			for range readers { // of shorter ones all get to their first byte
+				<-asked
+			}
+			long := b.LongPlaces()
+			idle(readers)
+			for range long {
+				<-asked
+			}
+			wantEqual(t, "a query", b.get("/nodes", "limit", "1").status, http.StatusOK)
+			b.submit(t, "store report", 8, []byte(specialReport))
+			close(read)
+			ended.Wait()
+		})
+	}
+}
+
+// TestLongAnswersWait holds that a long answer without a place is refused, and
+// that one which gets a place is whole.
+func TestLongAnswersWait(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite, func(o *query.Options) { o.Timeout = 2 * time.Second }).load(t)
+	want := b.get("/events", "pretty", "true", "include_total", "true")
+	release := b.OccupyLong(t)
+	if a := b.get("/events"); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "too many long answers") {
+		t.Errorf("%d %v %.100s", a.status, a.header, a.body)
+	}
+	wantEqual(t, "a shorter one", b.get("/events", "limit", "100").status, http.StatusOK)
+	time.AfterFunc(50*time.Millisecond, release)
+	a := b.get("/events", "pretty", "true", "include_total", "true")
+	if a.body != want.body || a.header.Get("X-Records") != want.header.Get("X-Records") {
+		t.Errorf("begun again: %d, %d bytes instead of %d", a.status, len(a.body), len(want.body))
 	}
 }
 

@@ -23,7 +23,7 @@ func hourly(template string) bool {
 			continue
 		}
 		switch timeParts[p.part].name {
-		case "MI", "SSSS", "SS", "MS", "US":
+		case "MI", "SSSSS", "SSSS", "SS", "MS", "US":
 			return false
 		}
 	}
@@ -42,28 +42,33 @@ func timesOf(x expr) (within interval, ok bool) {
 	within, ok = interval{-ever * hourLength, ever * hourLength}, true
 	conjuncts(x, func(x expr) {
 		c, is := x.(*compareExpr)
-		at, isTime := int64(0), false
-		if is {
-			at, isTime = c.value.(int64)
-		}
-		if !isTime || c.field.name != "timestamp" {
-			ok = false
-			return
-		}
-		switch c.op {
-		case ">=":
-			within.from = max(within.from, at)
-		case ">":
-			within.from = max(within.from, at+1)
-		case "<":
-			within.until = min(within.until, at)
-		case "<=":
-			within.until = min(within.until, at+1)
-		default:
-			ok = false
-		}
+		ok = ok && is && c.field.name == "timestamp" && c.op != "=" && within.narrow(c)
 	})
 	return within, ok
+}
+
+// narrow takes off what a comparison with a time leaves out; ok tells whether it
+// is one.
+func (i *interval) narrow(c *compareExpr) (ok bool) {
+	at, ok := c.value.(int64)
+	if !ok {
+		return false
+	}
+	switch c.op {
+	case "=":
+		i.from, i.until = max(i.from, at), min(i.until, at+1)
+	case ">=":
+		i.from = max(i.from, at)
+	case ">":
+		i.from = max(i.from, at+1)
+	case "<":
+		i.until = min(i.until, at)
+	case "<=":
+		i.until = min(i.until, at+1)
+	default:
+		return false
+	}
+	return true
 }
 
 // hours is the time of an aggregate that needs to know nothing of its events but

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,8 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	defer cancel(nil)
 	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
 	defer whole.Stop()
-	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r)}
+	out := &output{w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r), lease: lease{places: &s.places}}
+	defer out.release()
 	if pl.pretty {
 		out.indenter = new(indenter)
 	}
@@ -137,18 +139,20 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(body) // the client is gone, or has it
 }
 
-// outputSize is how much of an answer is gathered before it is sent.
+// outputSize is how much of an answer is sent at a time.
 const outputSize = 32 << 10
 
 // output is the body of a success. The status is sent with the first piece.
 type output struct {
-	w         http.ResponseWriter
-	control   *http.ResponseController
-	timeout   time.Duration
-	watch     *time.Timer // ends the query unless rows come
-	gzip      bool
-	total     string // X-Records
-	begun     bool
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	watch   *time.Timer // ends the query unless rows come
+	gzip    bool
+	total   string // X-Records
+	begun   bool
+	lease
+	noted     int // bytes of the buffer when time was given last
 	buf       []byte
 	*indenter // nil: compact
 	packer    *gzip.Writer
@@ -164,10 +168,29 @@ func (o *output) Write(b []byte) (int, error) {
 	} else {
 		o.buf = append(o.buf, b...)
 	}
-	if len(o.buf) < outputSize {
+	if len(o.buf) < o.noted+outputSize {
 		return len(b), nil
 	}
+	if !o.begun {
+		if o.keep(len(o.buf)) {
+			o.noted = len(o.buf)
+			o.watch.Reset(o.timeout)
+			return len(b), nil
+		}
+		if err := o.stream(); err != nil {
+			return 0, err
+		}
+	}
 	return len(b), o.flush()
+}
+
+// restart forgets an answer of which nothing was sent.
+func (o *output) restart() {
+	o.buf, o.noted = o.buf[:0], 0
+	if o.indenter != nil {
+		o.indenter = new(indenter)
+	}
+	o.watch.Reset(o.timeout)
 }
 
 func (o *output) begin() {
@@ -192,14 +215,16 @@ func (o *output) flush() error {
 	if !o.begun {
 		o.begin()
 	}
-	o.watch.Reset(o.timeout)
-	// Not every writer has deadlines; those that have bound a client that does
-	// not read.
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
-	if _, err := o.to.Write(o.buf); err != nil {
-		return &clientError{err}
+	for piece := range slices.Chunk(o.buf, outputSize) {
+		o.watch.Reset(o.timeout)
+		// Not every writer has deadlines; those that have bound a client that does
+		// not read.
+		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
+		if _, err := o.to.Write(piece); err != nil {
+			return &clientError{err}
+		}
 	}
-	o.buf = o.buf[:0]
+	o.buf, o.noted = o.buf[:0], 0
 	return nil
 }
 

@@ -23,7 +23,7 @@ var errMatchTimeout = errors.New("the regular expression takes too long on one v
 // pattern is a checked regular expression of PostgreSQL.
 type pattern struct {
 	source string
-	// One of these two, made at first use: PostgreSQL never asks for it.
+	// Made at first use: PostgreSQL never asks for it.
 	compile func() (matcher, error)
 }
 

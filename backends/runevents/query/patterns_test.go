@@ -240,7 +240,7 @@ func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`["=","certname","x"]`, `["extract",[["function","count"],"status"],["and",["~","file","a"],["null?","line",true]],["group_by","status"]]`,
 		`["in",["certname"],["from","reports",["extract","certname",["=","type","any"]],["order_by",["certname"]],["limit",1]]]`, `["from","events",["not",["subquery","nodes",[]]]]`,
-		`[">","timestamp",5]`, `["=",["node","active"],true]`, `["in","new_value",["array",[null,{"a":[]}]]]`, `{"a":1}`, `"\ud800"`,
+		`[">","timestamp",5]`, `["=",["node","active"],true]`, `["in","new_value",["array",[null,{"a":[]}]]]`, `["subquery","resources",["and",["=",["parameter","a"],[]],[">","line",5]]]`, `{"a":1}`, `"\ud800"`,
 	} {
 		f.Add(s)
 	}
@@ -270,7 +270,7 @@ func FuzzJSON(f *testing.F) {
 
 func compileBoth(t *testing.T, q *query) {
 	t.Helper()
-	if q.entity.table == "" {
+	if q.entity.absent() {
 		return
 	}
 	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
@@ -286,7 +286,7 @@ func compileBoth(t *testing.T, q *query) {
 func FuzzPQL(f *testing.F) {
 	for _, s := range []string{
 		`events[certname, status]{ certname = 'x' }`, `events[count(), to_string(timestamp, "YYYY")]{ group by status }`, `events{ !(a ~ "b" or c in [1,'2']) and reports { x is not null } order by a desc, b limit 5 offset 6 }`,
-		`events { [a,b] in reports[c,d]{ e >= 5.5e3 } }`, `x{`, `'`, `events{a='\''}`,
+		`events { [a,b] in reports[c,d]{ e >= 5.5e3 } }`, `facts[name, count()]{ value ~> ["a", 5] group by name order by name }`, `x{`, `'`, `events{a='\''}`,
 	} {
 		f.Add(s)
 	}

@@ -29,8 +29,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTime bounds a query as a whole. Default: 10m.
 	MaxTime time.Duration
-	// Wide is how many queries that read without a bound in time, node or
-	// report run at once; others wait. Default: 2.
+	// Wide is how many queries that read more than three days of all nodes run at
+	// once; others wait. Default: 2.
 	Wide int
 	// NodePurge is the age at which a deactivated or expired node is about to
 	// be deleted and no longer counts as inactive. Default: 14 days.
@@ -47,6 +47,7 @@ type Service struct {
 	o         Options
 	entities  map[string]*entity
 	wide      *semaphore.Weighted
+	places    places
 	collation atomic.Pointer[string]
 }
 
@@ -142,7 +143,7 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	if pl.distinct, err = p.window(); err != nil {
 		return nil, err
 	}
-	c := &checker{entities: s.entities}
+	c := &checker{entities: s.entities, dialect: s.o.DB.Dialect()}
 	if counted {
 		return pl, s.planCounts(pl, c, clause, p, pg, strings.Split(summarizeBy, ","))
 	}
@@ -261,19 +262,23 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.scope.Environment != "" {
 		q.where = and(q.where, &compareExpr{q.entity.byName["environment"], "=", pl.scope.Environment})
 	}
-	pl.wide = wide(pl, q)
+	pl.wide = wide(pl, q, s.o.Now())
 }
 
 // wide tells whether the query may read all there is: nothing bounds its rows
-// in time, to a node or to a report.
-func wide(pl *plan, q *query) bool {
-	if q.entity.table == "" || pl.distinct != nil {
+// to a little of the time, a node or a report.
+func wide(pl *plan, q *query, now time.Time) bool {
+	if q.entity.absent() {
 		return false
+	}
+	if pl.distinct != nil { // the query is about what is left of the window
+		return !near(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
 	if _, counted := q.hours(); counted {
 		return false
 	}
 	bounded := q.entity.name != "events" && q.entity.name != "reports"
+	within := interval{-ever * hourLength, ever * hourLength}
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:
@@ -283,11 +288,11 @@ func wide(pl *plan, q *query) bool {
 			case "report", "certname", "hash", "resource_title":
 				bounded = bounded || x.op == "="
 			case "timestamp", "producer_timestamp":
-				bounded = bounded || x.op == "=" || x.op[0] == '>'
+				within.narrow(x)
 			}
 		}
 	})
-	return !bounded
+	return !bounded && !near(within, now)
 }
 
 // errBusy is a query that found no place among the wide ones.
@@ -296,36 +301,33 @@ var errBusy = &Error{Status: http.StatusServiceUnavailable, Text: "too many quer
 // execute runs the plan and hands each finished piece of the answer to out.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 	if pl.wide {
-		// Half of the time is for the query itself.
-		waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
-		err := s.wide.Acquire(waiting, 1)
-		cancel()
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return ctx.Err()
-		default:
-			return errBusy
+		if err := s.wait(ctx, s.wide, errBusy); err != nil {
+			return err
 		}
 		defer s.wide.Release(1)
 	}
 	return s.o.DB.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.isolation()})
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := s.prepare(ctx, tx); err != nil {
-			return err
-		}
-		if err := s.parents(ctx, tx, pl.scope); err != nil {
-			return err
-		}
-		if pl.detail != "" {
-			return s.detail(ctx, tx, pl, out)
-		}
-		return s.answer(ctx, tx, pl, out)
+		return s.placed(ctx, db, out, func() error { return s.read(ctx, db, pl, out) })
 	})
+}
+
+// read runs the plan in a transaction.
+func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.isolation()})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := s.prepare(ctx, tx); err != nil {
+		return err
+	}
+	if err := s.parents(ctx, tx, pl.scope); err != nil {
+		return err
+	}
+	if pl.detail != "" {
+		return s.detail(ctx, tx, pl, out)
+	}
+	return s.answer(ctx, tx, pl, out)
 }
 
 // isolation gives the number of rows and the rows one view of the data; a
@@ -442,14 +444,12 @@ func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 
 // answer runs the statements of a plan.
 func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
-	if pl.query.entity.table == "" {
+	if pl.query.entity.absent() {
+		rows, total := pl.query.nothing()
 		if pl.total {
-			out.total = "0"
+			out.total = total
 		}
-		if pl.query.aggregates() {
-			return refuse("functions and groups are not supported on '%s'", pl.query.entity.name)
-		}
-		_, err := out.Write([]byte("[]"))
+		_, err := out.Write(rows)
 		return err
 	}
 	if pl.total {
@@ -542,12 +542,14 @@ func settle(ctx context.Context, err error) error {
 		case "57014": // query_canceled
 			return errTimeout
 		case "22003", "22008", "22P02", "22021", "22001": // out of range, not representable
-			return refuse("a value of the query is out of range")
+			return errOutOfRange
 		case "54001", "54011", "53400": // too complex
 			return refuse("the query is too complex")
 		}
 	}
 	switch {
+	case strings.Contains(err.Error(), "integer overflow"): // SUM of SQLite
+		return errOutOfRange
 	case strings.Contains(err.Error(), errMatchTimeout.Error()):
 		return refuse("ERROR: %s", errMatchTimeout)
 	case errors.Is(context.Cause(ctx), errTimeout):
@@ -557,5 +559,7 @@ func settle(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+var errOutOfRange = refuse("a value of the query is out of range")
 
 var errTimeout = &Error{Status: http.StatusServiceUnavailable, Text: "the query takes too long; bound it in time, certname or report"}

@@ -173,6 +173,9 @@ func (rw *rowWriter) cell(c cell, v any) error {
 	}
 	switch c.kind {
 	case cellInteger, cellBool, cellTime:
+		if _, beyond := v.(float64); beyond && c.kind == cellInteger {
+			return errOutOfRange
+		}
 		n, ok := v.(int64)
 		if !ok {
 			return fmt.Errorf("%w %T", errColumnType, v)

@@ -1,6 +1,8 @@
 package query_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"slices"
@@ -140,6 +142,67 @@ func TestExtract(t *testing.T) {
 		}
 		if n := len(b.rows(t, "/events", "query", `["extract",[],`+on+`]`)[0]); n != 21 {
 			t.Errorf("an empty list extracts %d keys, want 21", n)
+		}
+	})
+}
+
+// TestTemplates: to_string writes the same on both engines.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *bed) {
+		for template, want := range map[string]string{
+			"YYYY-MM-DDTHH24:MI:SS":         "2026-03-20T10:01:00",
+			`YYYY-MM-DD"T"HH24:MI:SS.MS"Z"`: "2026-03-20T10:01:00.123Z",
+			"YYYYTHH24":                     "2026T10",
+			"FMMMTHH12":                     "3T10",
+			"DTMI":                          "6T01",
+			"TMM TDD":                       "T03 T20",
+			`"TH"DD"TH"HH`:                  "TH20TH10",
+			`DD""TSSSSS`:                    "20T36060",
+			"IYYY-IDDD":                     "2026-082",
+			"IDDDD FMIDDD":                  "0826 82",
+			"FMDay, é":                      "",
+			`FMDay "é" 5%`:                  "Friday é 5%",
+		} {
+			a := b.get("/events", "query", `["extract",[["function","to_string","timestamp",`+spell(template)+`]],["and",["=","certname","special.example.com"],["=","status","success"]]]`)
+			if want == "" {
+				wantEqual(t, template, a.status, 400)
+			} else {
+				wantEqual(t, template, a.body, `[{"to_string":`+spell(want)+`}]`)
+			}
+		}
+	})
+}
+
+// TestBeyondIntegers: what a sum of stored lines cannot be is refused, and their
+// average is a double.
+func TestBeyondIntegers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *bed) {
+		const on = `["=","certname","special.example.com"]`
+		if err := b.db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE run_resources SET line = 9223372036854775807 WHERE type = 'Special'")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []string{
+			`["extract",[["function","sum","line"]],["and",` + on + `,["=","resource_type","Special"]]]`,
+			`["extract",["resource_title","property","name",["function","sum","line"]],` + on + `,["group_by","resource_title","property","name"]]`,
+			`["extract",["status",["function","sum","line"]],["group_by","status"]]`,
+			`["extract",[["function","sum","line"]]]`,
+		} {
+			a := b.get("/events", "query", q)
+			if strings.Contains(q, "resource_title") {
+				wantEqual(t, q, a.status, 200) // one row a group
+			} else if a.status != 400 || a.body != "a value of the query is out of range" {
+				t.Errorf("%s: %d %s", q, a.status, a.body)
+			}
+		}
+		wantEqual(t, "avg", b.get("/events", "query", `["extract",[["function","avg","line"]],`+on+`]`).body, `[{"avg":9223372036854776000.0}]`)
+		wantEqual(t, "avg of none", b.get("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["=","certname","nobody"]]`).body, `[{"avg":null,"sum":null}]`)
+		if a := b.get("/events", "query", `["extract",["status",["function","avg","line"]],["group_by","status"]]`); a.status != 200 {
+			t.Errorf("avg by status: %d %s", a.status, a.body)
 		}
 	})
 }

@@ -21,7 +21,8 @@ var timeParts = []struct {
 	{"HH12", func(t time.Time) string { return pad(hour12(t), 2) }, 0},
 	{"HH", func(t time.Time) string { return pad(hour12(t), 2) }, 0},
 	{"MI", func(t time.Time) string { return pad(t.Minute(), 2) }, 0},
-	{"SSSS", func(t time.Time) string { return strconv.Itoa(t.Hour()*3600 + t.Minute()*60 + t.Second()) }, 0},
+	{"SSSSS", secondOfDay, 0},
+	{"SSSS", secondOfDay, 0},
 	{"SS", func(t time.Time) string { return pad(t.Second(), 2) }, 0},
 	{"MS", func(t time.Time) string { return pad(t.Nanosecond()/1e6, 3) }, 0},
 	{"US", func(t time.Time) string { return pad(t.Nanosecond()/1e3, 6) }, 0},
@@ -47,7 +48,8 @@ var timeParts = []struct {
 	{"dy", func(t time.Time) string { return strings.ToLower(t.Format("Mon")) }, 0},
 	{"DDD", func(t time.Time) string { return pad(t.YearDay(), 3) }, 0},
 	{"DD", func(t time.Time) string { return pad(t.Day(), 2) }, 0},
-	{"ID", func(t time.Time) string { return strconv.Itoa((int(t.Weekday())+6)%7 + 1) }, 0},
+	{"IDDD", func(t time.Time) string { _, w := t.ISOWeek(); return pad((w-1)*7+isoDay(t), 3) }, 0},
+	{"ID", func(t time.Time) string { return strconv.Itoa(isoDay(t)) }, 0},
 	{"D", func(t time.Time) string { return strconv.Itoa(int(t.Weekday()) + 1) }, 0},
 	{"IW", func(t time.Time) string { _, w := t.ISOWeek(); return pad(w, 2) }, 0},
 	{"WW", func(t time.Time) string { return pad((t.YearDay()-1)/7+1, 2) }, 0},
@@ -59,6 +61,12 @@ func pad(n, width int) string { return fmt.Sprintf("%0*d", width, n) }
 
 func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
+func secondOfDay(t time.Time) string {
+	return strconv.Itoa(t.Hour()*3600 + t.Minute()*60 + t.Second())
+}
+
+func isoDay(t time.Time) int { return (int(t.Weekday())+6)%7 + 1 }
+
 func isoYear(t time.Time) int { y, _ := t.ISOWeek(); return y }
 
 // templatePart is a pattern or text of a template.
@@ -69,7 +77,7 @@ type templatePart struct {
 }
 
 // splitTemplate reads a template of times. Letters outside of quotes have to
-// be patterns, so that both engines mean the same.
+// be patterns, so that both engines mean the same. The T of ISO 8601 is text.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
@@ -113,14 +121,40 @@ func checkTemplate(s string, kind fieldType) error {
 	if s == "" || len(s) > maxTemplate {
 		return refuse("the template of to_string has from 1 to %d characters", maxTemplate)
 	}
-	if kind == typeTime {
+	switch kind {
+	case typeTime:
 		_, err := splitTemplate(s)
 		return err
+	case typeAbsent:
+		return nil // a time or a number: nobody will know
+	default:
 	}
 	if digits := strings.TrimPrefix(s, "FM"); digits == "" || len(digits) > 18 || strings.Trim(digits, "09") != "" {
 		return refuse("the template %q of to_string takes the digits 0 and 9 only, perhaps after FM", clip(s))
 	}
 	return nil
+}
+
+// quotedTemplate is a template of times with all its text in quotes, as
+// PostgreSQL needs it: it takes a T with an H behind it for the ending of an
+// ordinal number.
+func quotedTemplate(template string) string {
+	parts, err := splitTemplate(template)
+	if err != nil {
+		return "" // refused before
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		switch {
+		case p.part < 0:
+			b.WriteString(`"` + p.text + `"`)
+			continue
+		case !p.fill:
+			b.WriteString("FM")
+		}
+		b.WriteString(timeParts[p.part].name)
+	}
+	return b.String()
 }
 
 // formatTime is to_char of PostgreSQL for times, in UTC.

@@ -17,8 +17,12 @@ func (w *body) arranged() []hub.Message {
 	if w.shape.SystemFirst {
 		messages = systemFirst(messages)
 	}
-	if w.shape.Alternation {
-		messages = alternating(slices.DeleteFunc(slices.Clone(messages), func(m hub.Message) bool { return w.hollow(&m) }))
+	hollow := func(m hub.Message) bool { return w.hollow(&m) }
+	switch {
+	case w.shape.Alternation:
+		messages = alternating(slices.DeleteFunc(slices.Clone(messages), hollow))
+	case w.shape.CallsAnswered && slices.ContainsFunc(messages, hasCalls):
+		messages = answeredCalls(slices.DeleteFunc(slices.Clone(messages), hollow))
 	}
 	return messages
 }
@@ -107,6 +111,22 @@ func alternating(messages []hub.Message) []hub.Message {
 			more := i+1+len(results) < len(messages)
 			out = appendResults(out, results, more)
 			i += len(results)
+		}
+	}
+	return out
+}
+
+func hasCalls(m hub.Message) bool { return len(m.Calls) > 0 }
+
+// answeredCalls gives each call of a turn that is over a result.
+func answeredCalls(messages []hub.Message) []hub.Message {
+	out := make([]hub.Message, 0, len(messages)+2)
+	for i := 0; i < len(messages); i++ {
+		out = append(out, messages[i])
+		if hasCalls(messages[i]) {
+			results := resultsAt(messages[i+1:])
+			i += len(results)
+			out = appendResults(out, results, i+1 < len(messages))
 		}
 	}
 	return out

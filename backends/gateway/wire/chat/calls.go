@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"hash/maphash"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -28,17 +27,13 @@ type call struct {
 	chunk     int // the last one that named it
 	signature []byte
 	held      []byte // arguments before the name is known
-	// size and sum are those of the arguments so far, to know them again.
-	size int
-	sum  maphash.Hash
+	arguments wire.Repeats
 }
 
 const (
 	notBegun  = -1
 	unindexed = -2
 )
-
-var seed = maphash.MakeSeed()
 
 // call takes one entry of tool_calls.
 func (r *reader) call(p *callPiece) error {
@@ -68,8 +63,7 @@ func (r *reader) call(p *callPiece) error {
 			c.signature = bytes.Clone(p.signature)
 		}
 	}
-	arguments := c.rest(p.text())
-	c.note(arguments)
+	arguments := c.arguments.Rest(p.text())
 	if c.number == notBegun {
 		if c.name == "" {
 			return r.calls.hold(c, arguments)
@@ -119,9 +113,9 @@ func (c *calls) used(id string) bool {
 func (r *reader) settle() error {
 	for _, c := range r.calls.list {
 		switch {
-		case c.number == notBegun && c.size > 0:
+		case c.number == notBegun && c.arguments.Size() > 0:
 			return broken("a tool call has no name")
-		case c.number != notBegun && c.size == 0:
+		case c.number != notBegun && c.arguments.Size() == 0:
 			r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: noArguments})
 		}
 	}
@@ -181,7 +175,7 @@ func (c *calls) another(known *call, p *callPiece) bool {
 	}
 	otherID := len(p.id) > 0 && known.id != ""
 	otherName := known.name != string(p.name)
-	restarts := known.size > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
+	restarts := known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 	return otherID && otherName || restarts && (otherID || otherName)
 }
 
@@ -190,7 +184,6 @@ func (c *calls) open(p *callPiece) *call {
 	if p.indexed {
 		n.index = p.index
 	}
-	n.sum.SetSeed(seed)
 	c.list = append(c.list, n)
 	return n
 }
@@ -205,75 +198,6 @@ func (c *calls) hold(k *call, arguments []byte) error {
 }
 
 func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
-
-func (c *call) note(arguments []byte) {
-	c.size += len(arguments)
-	_, _ = c.sum.Write(arguments) // never fails
-}
-
-// rest is what is new in arguments that may repeat all that came before.
-func (c *call) rest(arguments []byte) []byte {
-	if c.size == 0 || len(arguments) < c.size || maphash.Bytes(seed, arguments[:c.size]) != c.sum.Sum64() ||
-		objectMayFollow(wire.AppendUnquoted(nil, whole(arguments[:c.size]))) {
-		return arguments
-	}
-	return arguments[c.size:]
-}
-
-// whole cuts an escape off that is not finished.
-func whole(text []byte) []byte {
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		from := i
-		if i++; i < len(text) && text[i] == 'u' {
-			i += 4
-		}
-		if i >= len(text) {
-			return text[:from]
-		}
-	}
-	return text
-}
-
-// objectMayFollow reports whether an object may stand behind the beginning of
-// some JSON. Where it may not, what looks like a repetition is one.
-func objectMayFollow(text []byte) bool {
-	var (
-		open       []byte
-		last       byte
-		quoted     bool
-		characters = bytes.TrimLeft(text, " \t\r\n")
-	)
-	if !bytes.HasPrefix(characters, []byte("{")) {
-		return true // no object to begin with
-	}
-	for i := 0; i < len(characters); i++ {
-		b := characters[i]
-		switch {
-		case quoted && b == '\\':
-			i++
-			continue
-		case b == '"':
-			quoted = !quoted
-		case quoted, b == ' ', b == '\t', b == '\r', b == '\n':
-			continue
-		case b == '{', b == '[':
-			open = append(open, b)
-		case (b == '}' || b == ']') && len(open) > 0:
-			open = open[:len(open)-1]
-		}
-		last = b
-	}
-	switch {
-	case quoted:
-		return false
-	case last == ',':
-		return len(open) > 0 && open[len(open)-1] == '['
-	}
-	return last == ':' || last == '['
-}
 
 // text is the arguments as the inside of a JSON string. An object without
 // members says nothing yet.

@@ -148,6 +148,7 @@ func FuzzRead(f *testing.F) {
 		target("openrouter", nil), target("perplexity", plain),
 	}
 	same := target("openai", nil)
+	same.Provider.Shape.CallsAnswered = false
 	same.Drop = nil
 	same.Model.MaxOutput = 0
 	same.Model.ReasoningEfforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}

@@ -6,14 +6,16 @@ import (
 )
 
 // NewPass passes chat answers on to a chat client that asked for a model by the
-// name asked; see wire.ChatStream. includeUsage: the client wants the usage chunk.
-func NewPass(asked string, includeUsage bool) hub.Pass {
-	return &pass{asked: asked, includeUsage: includeUsage}
+// name asked; see wire.ChatStream. includeUsage: the client wants the usage chunk;
+// promptTokens is the estimate for an upstream that does not tell it.
+func NewPass(asked string, includeUsage bool, promptTokens int64) hub.Pass {
+	return &pass{asked: asked, includeUsage: includeUsage, promptTokens: promptTokens}
 }
 
 type pass struct {
 	asked        string
 	includeUsage bool
+	promptTokens int64
 	stream       *wire.ChatStream // nil before its first event
 	whole        wire.ChatReply
 }
@@ -28,6 +30,7 @@ func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 func (p *pass) opened() *wire.ChatStream {
 	if p.stream == nil {
 		p.stream = wire.NewChatStream(p.asked, p.includeUsage)
+		p.stream.PromptTokens = p.promptTokens
 	}
 	return p.stream
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	passText  = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}`
+	passText  = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},"finish_reason":null}]}`
 	passEnd   = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
 	passUsage = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"theirs","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
 	passWhole = `{"id":"c","object":"chat.completion","created":1,"model":"theirs","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
@@ -19,7 +19,7 @@ const (
 func TestPassStream(t *testing.T) {
 	t.Parallel()
 	for _, wants := range []bool{true, false} {
-		p := NewPass("asked", wants)
+		p := NewPass("asked", wants, 5)
 		var got []byte
 		for i, data := range []string{passText, passText, passEnd, passUsage, "[DONE]"} {
 			out, progress, err := p.Event(got, nil, []byte(data))
@@ -49,7 +49,7 @@ func TestPassStream(t *testing.T) {
 
 func TestPassEnds(t *testing.T) {
 	t.Parallel()
-	p := NewPass("asked", false)
+	p := NewPass("asked", false, 0)
 	if _, _, err := p.Event(nil, nil, []byte(passText)); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestPassEnds(t *testing.T) {
 
 func TestPassWhole(t *testing.T) {
 	t.Parallel()
-	p := NewPass("asked", false)
+	p := NewPass("asked", false, 0)
 	got, err := p.Whole(nil, []byte(passWhole))
 	if err != nil || string(got) != strings.Replace(passWhole, "theirs", "asked", 1) {
 		t.Errorf("%s, error %v", got, err)
@@ -96,8 +96,8 @@ func TestPassErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, _, inStream := NewPass("asked", false).Event(nil, nil, []byte(test.data))
-			_, atOnce := NewPass("asked", false).Whole(nil, []byte(test.data))
+			out, _, inStream := NewPass("asked", false, 0).Event(nil, nil, []byte(test.data))
+			_, atOnce := NewPass("asked", false, 0).Whole(nil, []byte(test.data))
 			if len(out) > 0 {
 				t.Errorf("wrote %s", out)
 			}
@@ -110,5 +110,35 @@ func TestPassErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPassEstimatesUsage: a client that wants the usage chunk gets one, also when the
+// upstream tells nothing.
+func TestPassEstimatesUsage(t *testing.T) {
+	t.Parallel()
+	const want = `"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,` +
+		`"prompt_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}}` + "\n\ndata: [DONE]\n\n"
+	for _, c := range []struct {
+		wants, told, estimated bool
+	}{{true, false, true}, {true, true, false}, {false, false, false}} {
+		p := NewPass("asked", c.wants, 5)
+		events := []string{passText, passEnd}
+		if c.told {
+			events = append(events, passUsage)
+		}
+		var got []byte
+		for _, data := range append(events, "[DONE]") {
+			var err error
+			if got, _, err = p.Event(got, nil, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.HasSuffix(string(got), want) != c.estimated || strings.Contains(string(got), `"usage"`) != c.wants {
+			t.Errorf("%+v: %s", c, got)
+		}
+		if p.Usage().Known != c.told {
+			t.Errorf("%+v: an estimate is no usage that the upstream told", c)
+		}
 	}
 }

@@ -13,13 +13,16 @@ import (
 // Read reads a chat-completions request. It is for candidates that need more
 // than wire.ChatRequest.Shape does. What it does not know of the top level stays
 // in Params for the upstream to judge.
-func Read(body []byte, _ hub.ReadOptions) (*hub.Request, error) {
+func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}
 	r := &request{Request: &hub.Request{Format: hub.Chat, Body: body, Answer: hub.Answer{Reasoning: true}}}
 	if err := r.read(gjson.ParseBytes(body)); err != nil {
 		return nil, refusal(err)
+	}
+	if o.Recall != nil {
+		recall(r.Messages, o.Recall)
 	}
 	return r.Request, nil
 }

@@ -71,7 +71,9 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 			return turns, nil
 		}
 		for i := range m.Calls {
-			owners[m.Calls[i].ID] = owner{len(turns), i}
+			c := &m.Calls[i]
+			owners[c.ID] = owner{len(turns), i}
+			c.ID = hub.LegalName(c.ID) // history may come from anywhere
 		}
 		return append(turns, answered{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
 	}
@@ -84,6 +86,7 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 		return nil, bad("tool_call_id", "%s has a result already", quote(m.CallID))
 	}
 	t.results[at.call] = m
+	m.CallID = t.message.Calls[at.call].ID
 	// Most chat APIs take only text in results: images follow them (specification 4.2).
 	kept := m.Parts[:0]
 	for _, p := range m.Parts {

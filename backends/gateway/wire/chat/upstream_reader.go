@@ -86,6 +86,8 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	return step.Deltas, err
 }
 
+func (r *reader) Usage() wire.Usage { return r.usage }
+
 func (r *reader) begin() { r.deltas, r.proof = r.deltas[:0], false }
 
 func (r *reader) step() hub.Step { return hub.Step{Deltas: r.deltas, Proof: r.proof} }

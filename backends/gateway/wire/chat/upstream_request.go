@@ -95,12 +95,22 @@ const maxStopsSent = 4
 
 func (w *body) stop() {
 	list := w.request.Stop
-	if len(list) == 0 || w.drops("stop") {
+	if len(list) == 0 {
 		return
 	}
-	if len(list) > maxStopsSent {
-		list = list[:maxStopsSent]
-		w.dropped = append(w.dropped, "stop")
+	own := "stop" // the client's name for it
+	if w.request.Format == hub.Messages {
+		own = "stop_sequences"
+	}
+	if slices.Contains(w.target.Drop, "stop") {
+		list = nil
+	}
+	if kept := list[:min(len(list), maxStopsSent)]; len(kept) < len(w.request.Stop) {
+		list = kept
+		w.dropped = append(w.dropped, own)
+	}
+	if len(list) == 0 {
+		return
 	}
 	w.name("stop")
 	for i, s := range list {

@@ -10,9 +10,9 @@ import (
 
 // NewWriter makes a writer of an answer for a chat client. Reasoning state goes
 // back in the native extensions of the chat format only (specification 11.3);
-// that of other formats stays behind.
+// that of other formats is remembered, see hub.Recall.
 func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
-	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-")}
+	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: remembrance{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
 	w.tail = "}\n\n"
 	if r.IncludeUsage {
@@ -31,6 +31,8 @@ type writer struct {
 	began   bool
 	thought string // a signature that waits for what it belongs to
 	customs []custom
+	bytes   int64 // of text, reasoning and arguments
+	memory  remembrance
 }
 
 // frame appends the members of an answer up to the list of choices.
@@ -61,6 +63,8 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 		dst = w.shut(append(w.open(dst), `"role":"assistant","content":""`...))
 	}
 	for i := range deltas {
+		w.bytes += int64(len(deltas[i].Text))
+		w.memory.note(&deltas[i])
 		dst = w.delta(dst, &deltas[i])
 	}
 	return dst
@@ -203,29 +207,15 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = append(w.open(dst), `},"finish_reason":"`...)
 	dst = append(dst, finishReason(end.Finish)...)
 	dst = append(append(dst, `"}]`...), w.tail...)
-	if w.request.IncludeUsage && end.Usage.Known {
+	if w.request.IncludeUsage {
+		usage := end.Usage
+		if !usage.Known {
+			usage = w.reply.Estimate(w.request, &usage, w.bytes)
+		}
 		dst = append(append(dst, w.head...), `],"usage":`...)
-		dst = append(appendUsage(dst, &end.Usage), "}\n\n"...)
+		dst = append(wire.AppendUsage(dst, &usage), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
-}
-
-// appendUsage appends the usage object of chat completions.
-func appendUsage(dst []byte, u *wire.Usage) []byte {
-	for _, m := range [...]struct {
-		name  string
-		value int64
-	}{
-		{`{"prompt_tokens":`, u.Prompt},
-		{`,"completion_tokens":`, u.Completion},
-		{`,"total_tokens":`, u.Prompt + u.Completion},
-		{`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead},
-		{`,"cache_write_tokens":`, u.CacheWrite},
-		{`},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning},
-	} {
-		dst = strconv.AppendInt(append(dst, m.name...), m.value, 10)
-	}
-	return append(dst, "}}"...)
 }
 
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
@@ -266,8 +256,8 @@ type custom struct {
 func (c *custom) input() []byte {
 	var text []byte
 	found := false
-	c.arguments = whole(c.arguments) // where maxHeld cut them
-	arguments := wire.AppendUnquoted(nil, c.arguments)
+	c.arguments = wire.WholeEscapes(c.arguments) // where maxHeld cut them
+	arguments, _ := hub.Object(c.arguments)
 	s := wire.NewScanner(arguments)
 	if s.Kind() == wire.Object {
 		err := s.Object(func(key []byte) (err error) {

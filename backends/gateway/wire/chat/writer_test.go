@@ -176,13 +176,16 @@ func BenchmarkTranslateText(b *testing.B) {
 func TestCustomInput(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{\"input\":\"a\\nb\"}`:  `a\nb`,
-		`{\"input\":1}`:          `{\"input\":1}`,
-		`{\"other\":\"a\"}`:      `{\"other\":\"a\"}`,
-		`{\"input\":\"a\"} more`: `{\"input\":\"a\"} more`,
-		`plain`:                  `plain`,
-		`cut \`:                  `cut `,
-		`cut \u00`:               `cut `,
+		`{\"input\":\"a\\nb\"}`:    `a\nb`,
+		`{\"input\":1}`:            `{\"input\":1}`,
+		`{\"other\":\"a\"}`:        `{\"other\":\"a\"}`,
+		`{\"input\":\"a\"} more`:   `{\"input\":\"a\"} more`,
+		`{\"input\":\"a\\nb`:       `a\nb`,
+		`{\"n\":[1],\"input\":\"a`: `a`,
+		`{\"input`:                 `{\"input`,
+		`plain`:                    `plain`,
+		`cut \`:                    `cut `,
+		`cut \u00`:                 `cut `,
 	} {
 		c := custom{arguments: []byte(in)}
 		if got := string(c.input()); got != want {

@@ -50,7 +50,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	dst = append(dst, `,"finish_reason":"`...)
 	dst = append(append(dst, finishReason(m.end.Finish)...), `"}]`...)
 	if m.end.Usage.Known {
-		dst = appendUsage(append(dst, `,"usage":`...), &m.end.Usage)
+		dst = wire.AppendUsage(append(dst, `,"usage":`...), &m.end.Usage)
 	}
 	return append(dst, '}'), nil
 }
@@ -59,6 +59,7 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 	m := &message{}
 	for i := range deltas {
 		d := &deltas[i]
+		w.memory.note(d)
 		switch d.Kind {
 		case hub.DeltaText:
 			m.content = append(m.content, d.Text...)

@@ -65,7 +65,7 @@ type End struct {
 	Finish Finish
 	// StopSequence is the text that stopped the model; empty: not told.
 	StopSequence string
-	// Usage as chat counts; Known is false when the upstream sent none.
+	// Usage as chat counts; see Reader.Usage.
 	Usage wire.Usage
 }
 
@@ -89,6 +89,8 @@ type Reader interface {
 	End() (Step, error)
 	// Whole reads an answer that is not streamed. It ends with DeltaEnd.
 	Whole(body []byte) ([]Delta, error)
+	// Usage is what the upstream has told up to now. Known: it may be the last word.
+	Usage() wire.Usage
 }
 
 // Writer writes an answer for a client, as a stream or as a whole; one writer
@@ -128,6 +130,9 @@ type Reply struct {
 	InputTokens int64
 	// NewID makes the ids of what is answered; nil: wire.NewID.
 	NewID func(prefix string) string
+	// Remember keeps the reasoning before a call for a client that gets no token of
+	// it; nil: nobody does.
+	Remember func(call string, reasoning []Reasoning)
 	// Seal makes a token of reasoning state (see Sealer); empty: none can be made.
 	// nil: there are no tokens.
 	Seal func(State) string
@@ -149,14 +154,18 @@ func (r *Reply) Time() time.Time {
 	return time.Now()
 }
 
-// Estimate is the usage of an answer whose upstream did not tell it, with the bytes of
-// its text, reasoning and arguments: clients show it, and go by it when they look for
-// room in the context window.
-func (r *Reply) Estimate(request *Request, textBytes int64) wire.Usage {
-	u := wire.Usage{Prompt: r.InputTokens, Completion: (textBytes*10 + 35) / 36}
+// Estimate is the usage of an answer whose upstream told none, or only some before the
+// end, with the bytes of its text, reasoning and arguments: clients show it, and go by
+// it when they look for room in the context window.
+func (r *Reply) Estimate(request *Request, told *wire.Usage, textBytes int64) wire.Usage {
+	u := *told
+	if u.Prompt == 0 {
+		u.Prompt = r.InputTokens
+	}
 	if u.Prompt == 0 {
 		u.Prompt = CountTokens(request)
 	}
+	u.Completion = max(u.Completion, wire.EstimateTokens(textBytes))
 	return u
 }
 
@@ -183,7 +192,8 @@ type Pass interface {
 	// Fail and KeepAlive are those of Writer.
 	Fail(dst []byte, f Failure) []byte
 	KeepAlive(dst []byte) []byte
-	// Usage is the last usage seen, TextBytes the size of the answer so far.
+	// Usage is the last usage seen (see Reader.Usage), TextBytes the size of the
+	// answer so far.
 	Usage() wire.Usage
 	TextBytes() int64
 }

@@ -164,7 +164,7 @@ func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pas
 		return hub.Translate(chat.NewReader(form, false), responses.NewWriter(r, reply(r, seal)))
 	case hub.Chat:
 	}
-	return chat.NewPass(r.Model, r.IncludeUsage)
+	return chat.NewPass(r.Model, r.IncludeUsage, hub.CountTokens(r))
 }
 
 // relay carries an upstream's bytes to a client as a cascade does: nothing is written

@@ -3,6 +3,8 @@ package hub
 import (
 	"crypto/sha256"
 	"encoding/hex"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // maxName is the length of the longest name that all chat APIs take.
@@ -30,17 +32,7 @@ func LegalName(name string) string {
 // (specification 1.6).
 func LegalID(id string) bool { return legal(id) }
 
-func legal(name string) bool {
-	if name == "" || len(name) > maxName {
-		return false
-	}
-	for i := range len(name) {
-		if !legalByte(name[i]) {
-			return false
-		}
-	}
-	return true
-}
+func legal(name string) bool { return wire.LegalID(name) }
 
 func legalByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'

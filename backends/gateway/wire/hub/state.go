@@ -54,6 +54,8 @@ func (s *State) Fits(t *Target) bool {
 type ReadOptions struct {
 	// Open opens a token of Reply.Seal; nil: none is ours.
 	Open func(token string) (State, bool)
+	// Recall finds what Reply.Remember was given before a call; nil: nothing.
+	Recall func(call string) []Reasoning
 	// Version is the value of the anthropic-version header.
 	Version string
 }

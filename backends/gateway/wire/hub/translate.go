@@ -8,7 +8,6 @@ func Translate(from Reader, to Writer) Pass { return &translation{from: from, to
 type translation struct {
 	from  Reader
 	to    Writer
-	usage wire.Usage
 	bytes int64
 }
 
@@ -49,15 +48,11 @@ func (t *translation) Whole(dst, body []byte) ([]byte, error) {
 
 func (t *translation) count(deltas []Delta) {
 	for i := range deltas {
-		d := &deltas[i]
-		t.bytes += int64(len(d.Text))
-		if d.Kind == DeltaEnd {
-			t.usage = d.End.Usage
-		}
+		t.bytes += int64(len(deltas[i].Text))
 	}
 }
 
 func (t *translation) Fail(dst []byte, f Failure) []byte { return t.to.Fail(dst, f) }
 func (t *translation) KeepAlive(dst []byte) []byte       { return t.to.KeepAlive(dst) }
-func (t *translation) Usage() wire.Usage                 { return t.usage }
+func (t *translation) Usage() wire.Usage                 { return t.from.Usage() }
 func (t *translation) TextBytes() int64                  { return t.bytes }

@@ -105,7 +105,7 @@ func (p *pass) KeepAlive(dst []byte) []byte {
 }
 
 // Usage implements hub.Pass.
-func (p *pass) Usage() wire.Usage { return p.answer.usage.chat() }
+func (p *pass) Usage() wire.Usage { return p.answer.tokens() }
 
 // TextBytes implements hub.Pass.
 func (p *pass) TextBytes() int64 { return p.bytes }

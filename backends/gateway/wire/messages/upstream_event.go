@@ -12,6 +12,9 @@ import (
 type upstreamAnswer struct {
 	event upstreamEvent
 	usage upstreamUsage
+	// counted: the usage is that of the end. message_start tells the prompt and
+	// output tokens that are yet to grow.
+	counted bool
 	// stop is the stop_reason; empty: not seen yet.
 	stop     string
 	sequence string // stop_sequence
@@ -106,7 +109,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if s.Kind() != wire.Object {
 		return wire.ErrBroken
 	}
-	e := &a.event
+	e, counts := &a.event, false
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
@@ -132,6 +135,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 				return a.blocks(&s, data, block)
 			}
 		case "usage":
+			counts = s.Kind() == wire.Object
 			return a.usage.scan(&s)
 		default:
 			if e.whole {
@@ -146,6 +150,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if err != nil {
 		return errors.Join(wire.ErrBroken, err)
 	}
+	a.counted = a.counted || counts && (e.whole || a.stop != "")
 	return nil
 }
 
@@ -276,11 +281,12 @@ func (u *upstreamUsage) scan(s *wire.Scanner) error {
 	})
 }
 
-// chat is the usage as chat counts it (specification 5.1).
-func (u *upstreamUsage) chat() wire.Usage {
+// tokens is the usage as chat counts it (specification 5.1).
+func (a *upstreamAnswer) tokens() wire.Usage {
+	u := &a.usage
 	prompt := u.input + u.read + u.written
 	return wire.Usage{
 		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written,
-		Reasoning: u.thinking, Known: prompt > 0 || u.output > 0,
+		Reasoning: u.thinking, Known: a.counted && (prompt > 0 || u.output > 0),
 	}
 }

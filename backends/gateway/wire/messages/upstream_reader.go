@@ -94,6 +94,9 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 	return r.deltas, nil
 }
 
+// Usage implements hub.Reader.
+func (r *upstreamReader) Usage() wire.Usage { return r.answer.tokens() }
+
 // begin takes a block as it starts; of a whole message the block is complete.
 func (r *upstreamReader) begin(e *upstreamEvent) error {
 	b := &e.block
@@ -207,7 +210,7 @@ func (r *upstreamReader) end() {
 		r.close(&r.open[i])
 	}
 	r.open, r.ended = nil, true
-	end := hub.End{Finish: r.finish(), Usage: r.answer.usage.chat()}
+	end := hub.End{Finish: r.finish(), Usage: r.answer.tokens()}
 	if r.answer.stop == "stop_sequence" {
 		end.StopSequence = r.answer.sequence
 	}

@@ -205,6 +205,41 @@ func TestUpstreamReaderMakesIDsLegal(t *testing.T) {
 	}
 }
 
+// TestUpstreamUsage: the prompt is known from message_start on, the output is when the
+// answer has ended.
+func TestUpstreamUsage(t *testing.T) {
+	t.Parallel()
+	const start = `{"type":"message_start","message":{"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":1}}}`
+	const delta = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}`
+	for _, c := range []struct {
+		name   string
+		events []string
+		want   wire.Usage
+	}{
+		{"nothing", []string{delta}, wire.Usage{}},
+		{"start", []string{start, delta}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 1}},
+		{"running", []string{start, `{"type":"message_delta","delta":{},"usage":{"output_tokens":4}}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 4}},
+		{"end without one", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 1}},
+		{"end", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 9, Known: true}},
+		{"end, other order", []string{start, `{"usage":{"output_tokens":9},"delta":{"stop_reason":"end_turn"},"type":"message_delta"}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 9, Known: true}},
+		{"behind the end", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_delta","delta":{},"usage":{"output_tokens":9}}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 9, Known: true}},
+		{"null", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":null}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 1}},
+	} {
+		r, p := NewReader(), NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+		for _, event := range c.events {
+			if _, err := r.Event(nil, []byte(event)); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := p.Event(nil, nil, []byte(event)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.Usage() != c.want || p.Usage() != c.want {
+			t.Errorf("%s: %+v and %+v, want %+v", c.name, r.Usage(), p.Usage(), c.want)
+		}
+	}
+}
+
 // checkUpstreamOrder fails when deltas break what hub promises of their order.
 func checkUpstreamOrder(t *testing.T, deltas []hub.Delta) {
 	t.Helper()

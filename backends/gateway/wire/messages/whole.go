@@ -118,7 +118,7 @@ type counts struct{ input, read, written, output, thinking int64 }
 // counts converts a usage (specification 5.1).
 func (a *answer) counts(u *wire.Usage) counts {
 	if !u.Known {
-		estimate := a.reply.Estimate(a.request, a.textBytes)
+		estimate := a.reply.Estimate(a.request, u, a.textBytes)
 		u = &estimate
 	}
 	return counts{

@@ -211,7 +211,7 @@ func (c *call) mend() bool {
 		return true
 	}
 	if c.input != nil {
-		return false
+		return c.input.mend()
 	}
 	object, ok := hub.Object(c.text)
 	if ok {

@@ -213,3 +213,16 @@ func (d *inputDecoder) sound() bool {
 	// A model that writes the bare text says what it means.
 	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
 }
+
+// mend closes what input that was cut off left open, and reports whether that makes an
+// end of it (specification 5).
+func (d *inputDecoder) mend() bool {
+	if d.phase == inputWithin {
+		return true
+	}
+	object, ok := hub.Object(wire.AppendEscaped(nil, d.held))
+	if ok {
+		d.held = object
+	}
+	return ok
+}

@@ -104,6 +104,9 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 	return r.deltas, nil
 }
 
+// Usage implements hub.Reader.
+func (r *upstreamReader) Usage() wire.Usage { return r.answer.usage }
+
 // output reads the items of a whole response.
 func (r *upstreamReader) output(array []byte) error {
 	if len(array) == 0 {

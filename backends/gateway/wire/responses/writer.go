@@ -61,7 +61,7 @@ var (
 func (w *writer) outcome(end *hub.End) result {
 	r := result{status: "completed", usage: &end.Usage}
 	if !end.Usage.Known {
-		estimate := w.reply.Estimate(w.r, w.textBytes)
+		estimate := w.reply.Estimate(w.r, r.usage, w.textBytes)
 		r.usage = &estimate
 	}
 	switch end.Finish {

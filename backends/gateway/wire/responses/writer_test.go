@@ -268,7 +268,9 @@ func TestWholeArguments(t *testing.T) {
 		{"shell", `{"commands":["ls"`, true},
 		{"shell", `ls`, false},
 		{"patch", `{"input":"x"}`, true},
-		{"patch", `{"input":"x`, false},
+		{"patch", `{"input":"x`, true},
+		{"patch", `{"more":1,"input":"x`, true},
+		{"patch", `{"inp`, false},
 		{"patch", `*** Begin Patch`, true},
 	} {
 		deltas := []hub.Delta{calls(0, c.tool), gives(0, c.arguments), ends(hub.FinishCalls)}
@@ -283,6 +285,12 @@ func TestWholeArguments(t *testing.T) {
 	mended, err := newWriter(request(t, "")).Whole([]hub.Delta{calls(0, "f"), gives(0, ` {"a":[1,"x\ny`), ends(hub.FinishCalls)})
 	if err != nil || gjson.GetBytes(mended, "output.0.arguments").Str != `{"a":[1,"x\ny"]}` {
 		t.Errorf("mended: %s, error %v", mended, err)
+	}
+	for arguments, want := range map[string]string{`{"input":"x\ny`: "x\ny", `{"more":1,"input":"x`: "x"} {
+		mended, err := newWriter(request(t, "")).Whole([]hub.Delta{calls(0, "patch"), gives(0, arguments), ends(hub.FinishCalls)})
+		if err != nil || gjson.GetBytes(mended, "output.0.input").Str != want {
+			t.Errorf("mended %s: %s, error %v", arguments, mended, err)
+		}
 	}
 	// What a stream left open is closed, else there is no way back.
 	for finish, want := range map[hub.Finish]string{hub.FinishCalls: `{"a":[1,"x"]}`, hub.FinishLength: `{"a":[1,"x`} {

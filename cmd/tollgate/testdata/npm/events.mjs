@@ -28,6 +28,7 @@ const failing = await api('nodes', ['=', 'latest_report_status', 'failed']);
 assert.ok(failing.length > 2);
 
 inBrowser('the overview has the counts, the failing nodes and the events over time', {}, async (tab) => {
+  await tab.clock.setFixedTime('2026-03-29T00:00:00Z');
   await tab.goto(`${url}/store`);
   assert.equal(tab.url(), `${url}/store/`);
   await settled(tab);
@@ -36,6 +37,7 @@ inBrowser('the overview has the counts, the failing nodes and the events over ti
   assert.match(await tile('Failing nodes').innerText(), new RegExp(`^${failing.length}\\b`));
   assert.match(await tab.locator('.tile').first().innerText(), new RegExp(`^Nodes\\s+${nodes.length}\\b`));
   assert.match(await tile('Events, last day').innerText(), /^0\b/, 'the reports are old');
+  assert.match(await tile('Latest run').innerText(), /^\d+ days ago/, 'one clock is far ahead');
   const list = tab.getByRole('table', { name: 'Failing nodes' });
   assert.equal(await list.getByRole('row').count(), Math.min(10, failing.length) + 1);
   const drawing = tab.locator('figure.chart');
@@ -43,6 +45,7 @@ inBrowser('the overview has the counts, the failing nodes and the events over ti
   await drawing.getByText('As a table').click();
   const [first] = await drawing.locator('tbody tr').allInnerTexts();
   assert.match(first, /^2026-03-\d\d/);
+  assert.match(await drawing.locator('tbody tr').last().innerText(), /^2026-03-14/);
   const count = async (kind) => (await api('events', ['=', 'status', kind])).length;
   const column = await drawing.locator('tbody tr td:nth-child(2)').allInnerTexts();
   assert.equal(column.reduce((sum, n) => sum + Number(n.replaceAll(',', '')), 0), await count('failure'));
@@ -95,9 +98,12 @@ inBrowser('nodes are filtered, and lists grow', {}, async (tab) => {
   await go(tab, 'nodes');
   const rows = tab.getByRole('table', { name: 'Nodes' }).locator('tbody tr');
   assert.equal(await rows.count(), 25);
+  assert.match(await rows.first().innerText(), /^ahead\.example\.com/);
   await button(tab, 'Show more').click();
   await settled(tab);
-  assert.equal(await rows.count(), (await api('nodes')).length);
+  const names = (await rows.locator('td:first-child, th:first-child').allInnerTexts()).sort();
+  assert.deepEqual(names, (await api('nodes')).map((n) => n.certname).sort());
+  assert.match(await rows.last().innerText(), /^planned\.example\.com[^]*no run kept/);
   await tab.getByLabel('Part of the name').fill('web0');
   await tab.getByLabel('Part of the name').press('Enter');
   await settled(tab);

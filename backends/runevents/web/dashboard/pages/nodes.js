@@ -50,10 +50,23 @@ export function nodeTable(caption, query, empty, { signal, size }) {
     { title: 'Environment', cell: (r) => r.report_environment ?? '–' },
     { title: 'What failed', class: 'failures', cell: (r) => failures(r) },
   ], async (offset) => {
-    const answer = await ask('query/v4/nodes', { query, limit: size, offset, order_by: [{ field: 'report_timestamp', order: 'desc' }, { field: 'certname' }], include_total: true }, { signal });
+    const answer = await page(query, size, offset, signal);
     await addFailures(answer.rows, signal);
     return answer;
   }, empty);
+}
+
+// page is a part of the nodes: those with the latest run first, and behind them
+// those without one, which the service would put in front.
+async function page(query, size, offset, signal) {
+  const part = (none, limit, from) => ask('query/v4/nodes', {
+    query: ['and', ['null?', 'report_timestamp', none], ...(query ? [query] : [])], limit, offset: from,
+    order_by: [{ field: 'report_timestamp', order: 'desc' }, { field: 'certname' }], include_total: true,
+  }, { signal });
+  const first = await part(false, size, offset);
+  const room = size - first.rows.length;
+  const last = await part(true, Math.max(1, room), Math.max(0, offset - first.total));
+  return { rows: [...first.rows, ...last.rows.slice(0, room)], total: first.total + last.total };
 }
 
 async function addFailures(nodes, signal) {

@@ -21,6 +21,10 @@ const units = {
 };
 const barsShown = 400;
 
+// What is dated later comes from a clock that is wrong.
+const latest = () => Date.now() + hour;
+const between = (field, from, to) => ['and', ['>=', field, new Date(from).toISOString()], ['<=', field, new Date(to).toISOString()]];
+
 const spans = [['1', 'Last 24 hours'], ['3', 'Last 3 days'], ['14', 'Last 14 days'], ['', 'All that is kept']];
 
 export function show({ body, signal }) {
@@ -50,12 +54,11 @@ export function show({ body, signal }) {
 
 // numbers are those of the head.
 async function numbers(signal) {
-  const since = new Date(Date.now() - day).toISOString();
   const [states, pending, events, newest] = await Promise.all([
     rows('query/v4/nodes', { query: ['extract', ['latest_report_status', ['function', 'count']], ['null?', 'certname', false], ['group_by', 'latest_report_status']] }, { signal }),
     rows('query/v4/nodes', { query: ['extract', [['function', 'count']], ['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]]] }, { signal }),
-    rows('query/v4/events', { query: ['extract', ['status', ['function', 'count']], ['>=', 'timestamp', since], ['group_by', 'status']] }, { signal }),
-    rows('query/v4/nodes', { query: ['extract', [['function', 'max', 'report_timestamp']]] }, { signal }),
+    rows('query/v4/events', { query: ['extract', ['status', ['function', 'count']], between('timestamp', Date.now() - day, latest()), ['group_by', 'status']] }, { signal }),
+    rows('query/v4/nodes', { query: ['extract', [['function', 'max', 'report_timestamp']], ['<=', 'report_timestamp', new Date(latest()).toISOString()]] }, { signal }),
   ]);
   const sum = (list) => list.reduce((all, row) => all + row.count, 0);
   return {
@@ -70,7 +73,7 @@ function tileList(n) {
     tile('Nodes', short(n.nodes), `${number(n.pending)} noop or pending`),
     tile('Failing nodes', short(n.failed), n.nodes ? `${Math.round((100 * n.failed) / n.nodes)} % of them` : null, n.failed ? 'bad' : 'good'),
     tile('Events, last day', short(n.events), n.failures ? `${number(n.failures)} failed` : 'none failed'),
-    tile('Latest run', n.newest ? ago(n.newest) : 'none', n.newest ? time(n.newest) : null));
+    tile('Latest run', n.newest ? ago(n.newest, Math.max(Date.now(), Date.parse(n.newest))) : 'none', n.newest ? time(n.newest) : null));
 }
 
 async function timeline(days, signal) {
@@ -78,7 +81,8 @@ async function timeline(days, signal) {
   if (!days) {
     const [ends] = await rows('query/v4/events', { query: ['extract', [['function', 'min', 'timestamp'], ['function', 'max', 'timestamp']]] }, { signal });
     if (!ends?.min) return h('p.empty', null, 'No event is kept yet. Agents’ servers send reports to cmd/v1; ', h('code', null, 'tollgate events import'), ' stores them from files.');
-    [from, to] = [Date.parse(ends.min), Date.parse(ends.max)];
+    from = Date.parse(ends.min);
+    to = Math.min(Date.parse(ends.max), Math.max(from, latest()));
   }
   const unit = to - from <= 3 * day ? 'hour' : to - from <= 120 * day ? 'day' : 'month';
   const { template, length } = units[unit];

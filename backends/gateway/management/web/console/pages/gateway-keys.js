@@ -43,7 +43,7 @@ export function show({ body, actions, signal }) {
   };
   const edit = (key) => dialog(key ? `Edit ${name(key)}` : 'Create a gateway key', (close) => keyForm(key, close, async (values) => {
     if (key) {
-      await call('PUT', `keychain-keys/${encodeURIComponent(key.id)}`, { body: change(values) });
+      await call('PUT', `keychain-keys/${encodeURIComponent(key.id)}`, { body: values });
       close();
       announce('The key is changed');
       await refresh();
@@ -124,25 +124,11 @@ function keyForm(key, close, save) {
       label: label.value.trim(),
       rate_limit_per_minute: read(rate, 'rate_limit_per_minute'),
       expires_at: expires.value ? new Date(expires.value).toISOString() : null,
-      allowed_models: lines,
+      allowed_models: lines.length ? lines : null,
       budgets: Object.fromEntries(Object.entries(budgets).map(([member, input]) => [member, read(input, `budgets.${member}`)])),
       effort_mode: effort.value,
     });
   });
-}
-
-// change is the body of an update: it says expressly what is taken away.
-function change(values) {
-  const out = { ...values };
-  if (values.rate_limit_per_minute == null) {
-    delete out.rate_limit_per_minute;
-    out.clear_rate_limit = true;
-  }
-  if (values.expires_at == null) {
-    delete out.expires_at;
-    out.clear_expiry = true;
-  }
-  return out;
 }
 
 function amount(value, step) {

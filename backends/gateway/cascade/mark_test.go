@@ -1,0 +1,152 @@
+package cascade
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// around is a gateway that serves its users over HTTP.
+func (r *rig) around(asked *atomic.Int32) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if asked.Add(1) > 20 { // without an end otherwise
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			r.t.Error(err)
+		}
+		chat, err := wire.ParseChat(body)
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		_, err = r.engine.Answer(req.Context(), w, &Request{ID: "req_1", Chat: chat, Account: r.account, Via: req.Header["Via"]})
+		if e, ok := apierror.From(err); ok {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(e.Status)
+			_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":%q}}`, e.Message, e.Code)
+		}
+	}))
+	r.t.Cleanup(s.Close)
+	return s
+}
+
+func (r *rig) pointsAt(url string) {
+	r.account = newAccount(r.t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: url, Model: "loop/x", Tier: catalog.Low}}})
+}
+
+// A model whose base URL is the gateway's own address is asked once, not for ever.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []bool{false, true} {
+		var asked atomic.Int32
+		r := newRig(t, setup{})
+		r.engine.Mark = NewMark([]byte("12345678"))
+		r.pointsAt(r.around(&asked).URL)
+		e := r.send(t.Context(), "loop/x", streams, nil)
+		e.fails(t, http.StatusLoopDetected, "loop_detected")
+		if !e.err.NoRetry || asked.Load() != 1 || e.Attempts != 1 {
+			t.Errorf("%+v after %d requests", e.err, asked.Load())
+		}
+		if state := r.engine.Memory.Health.Lookup(r.account.Routing(r.catalog).Tier(catalog.Low)[0].Provider.BaseURL, "", ""); !state.LastFailure.IsZero() {
+			t.Errorf("the server is blamed: %+v", state)
+		}
+	}
+}
+
+// Neither do two gateways play ball with a request.
+func TestLoopOfTwo(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	a, b := newRig(t, setup{}), newRig(t, setup{})
+	a.engine.Mark, b.engine.Mark = NewMark(), NewMark()
+	b.pointsAt(a.around(&asked).URL)
+	a.pointsAt(b.around(&asked).URL)
+	e := a.ask("loop/x")
+	e.fails(t, http.StatusLoopDetected, "loop_detected")
+	if asked.Load() != 2 {
+		t.Errorf("%d requests", asked.Load())
+	}
+}
+
+// The next candidate serves a request whose first one is the gateway itself.
+func TestLoopFailsOver(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	r := newRig(t, setup{})
+	r.engine.Mark = NewMark()
+	r.account = newAccount(t, r.catalog, setup{
+		keys:   []string{"alpha"},
+		custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: r.around(&asked).URL, Model: "loop/x", Tier: catalog.Low}},
+		prefer: keychain.Preferences{PreferredProviders: []string{keychain.CustomProvider}},
+	})
+	r.alpha.does(reply(200, completion("hi")))
+	e := r.ask("keychain-low")
+	e.wants(t, "alpha/a-low", "hi")
+	if e.Attempts != 2 || asked.Load() != 1 {
+		t.Errorf("%d attempts, %s", e.Attempts, e.failedList())
+	}
+	if via := r.alpha.got()[0].header["Via"]; via != nil {
+		t.Errorf("a provider of the catalog is sent Via %v", via)
+	}
+}
+
+func TestMark(t *testing.T) {
+	t.Parallel()
+	m := NewMark([]byte("abcdefghijkl"), []byte("retired."))
+	const own, old = "tollgate-6162636465666768", "tollgate-726574697265642e"
+	for _, c := range []struct {
+		name    string
+		via     []string
+		refused bool
+		custom  string // the field for a user's own server
+		other   string // for a provider of the catalog
+	}{
+		{"none", nil, false, "1.1 " + own, ""},
+		{"own", []string{"1.1 " + own}, true, "", ""},
+		{"made with an older key", []string{"1.1 a.example, HTTP/2.0 " + old + " (comment)"}, true, "", ""},
+		{"in a later line", []string{"1.1 a.example", "1.0 fred,1.1  " + own}, true, "", ""},
+		{"of others", []string{"1.1 proxy.internal (secret)", "1.1 tollgate-x"}, false, "1.1 tollgate-x, 1.1 " + own, "1.1 tollgate-x, 1.1 " + own},
+		{"of no gateway", []string{"1.1 proxy.internal"}, false, "1.1 " + own, ""},
+		{"nonsense", []string{"", ",", " , tollgate-x", "1.1", "1.1 tollgate-" + strings.Repeat("x", 100)}, false, "1.1 " + own, ""},
+		{"many", []string{strings.Repeat("1.1 tollgate-x,", 16)}, false, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own},
+		{"too many", []string{strings.Repeat("1.1 tollgate-x,", 10), strings.Repeat("1.1 tollgate-x,", 1_000_000)}, true, "", ""},
+	} {
+		err := m.refuse(c.via)
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.refused {
+			continue
+		}
+		if custom, other := m.via(c.via, true), m.via(c.via, false); custom != c.custom || other != c.other {
+			t.Errorf("%s: %q and %q", c.name, custom, other)
+		}
+	}
+	var none *Mark
+	if none.refuse([]string{"1.1 " + own}) != nil || none.via(nil, true) != "" {
+		t.Error("no mark does something")
+	}
+	if a, b := NewMark(), NewMark(); a.names[0] == b.names[0] || a.refuse([]string{b.via(nil, true)}) != nil || a.refuse([]string{a.via(nil, true)}) == nil {
+		t.Errorf("marks of processes: %v, %v", a, b)
+	}
+}
+
+// What others mean by 508 is a failure like any.
+func TestForeign508(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}})
+	r.alpha.does(refusal(508, "", "resource limit reached"))
+	r.ask("keychain-low").fails(t, 502, "all_providers_failed")
+}

@@ -1,0 +1,70 @@
+package cascade
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// Lost is the usage of an attempt that failed although its provider had worked on
+// the request.
+type Lost struct {
+	Candidate *keychain.Candidate
+	Usage     wire.Usage
+}
+
+// lose keeps what a failed attempt used. whole: the answer was complete. Of one that
+// was not, what the provider had told counts, and nothing is guessed.
+func (r *run) lose(c *keychain.Candidate, pass hub.Pass, whole bool) {
+	u := pass.Usage()
+	if !whole {
+		if u.Prompt == 0 && u.Completion == 0 {
+			return
+		}
+		u.Known = false
+	}
+	r.result.Lost = append(r.result.Lost, Lost{c, r.settled(u, pass.TextBytes())})
+}
+
+// settleUsage completes the usage of the answer.
+func (r *run) settleUsage() {
+	if r.result.Candidate != nil {
+		r.result.Usage = r.settled(r.result.Usage, r.result.textBytes)
+	}
+}
+
+// settled is a usage with estimates in place of what the upstream did not tell
+// (specification 15.2). What it told before the end of an answer is the least.
+func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
+	if u.Known {
+		return u
+	}
+	r.result.Estimated = true
+	if u.Prompt == 0 {
+		u.Prompt = r.promptTokens()
+	}
+	u.Completion = max(u.Completion, wire.EstimateTokens(textBytes))
+	return u
+}
+
+// media are the needs whose tokens do not show in the text.
+const media = wire.NeedImage | wire.NeedFile | wire.NeedAudio
+
+// promptTokens estimates the prompt, once: it is the number that the client is told.
+// The text of a chat request that nobody had to read further is measured by its bytes.
+func (r *run) promptTokens() int64 {
+	if r.prompt > 0 {
+		return r.prompt
+	}
+	r.prompt = wire.EstimateTokens(r.text)
+	switch ask := r.req.Chat; {
+	case r.req.Hub != nil:
+		r.prompt = hub.CountTokens(r.req.Hub)
+	case r.needs&media != 0 && ask.Body != nil:
+		if h, err := chat.Read(ask.Body, hub.ReadOptions{}); err == nil { // not kept: it holds copies of the images
+			r.prompt = hub.CountTokens(h)
+		}
+	}
+	return r.prompt
+}

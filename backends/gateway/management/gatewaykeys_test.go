@@ -1,0 +1,115 @@
+package management
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// newRouter serves the routes with a database of their own and the user ada.
+func newRouter(t *testing.T) *rest.Router {
+	t.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: t.TempDir() + "/test.db"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Register(keychain.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	people, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(people.Close)
+	if _, _, _, err := people.InitUser(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	return rest.NewRouter((&Service{Keychain: people, Catalog: catalog.Embedded}).Routes())
+}
+
+// call is the answer to ada, or why there is none.
+func call(t *testing.T, rt *rest.Router, method, path, body string) (gjson.Result, error) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	err := rt.Serve(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)), "ada")
+	return gjson.ParseBytes(w.Body.Bytes()), err
+}
+
+func TestKeyChangeByNull(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	const full = `{"label":"ci","rate_limit_per_minute":7,"expires_at":"2200-01-01T00:00:00Z","allowed_models":["openai/*"],"budgets":{"tokens_per_day":5}}`
+	key, err := call(t, rt, http.MethodPost, "/users/ada/keychain-keys", full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/keychain-keys/" + key.Get("id").Str
+	options := func(k gjson.Result) string {
+		var b strings.Builder
+		for _, name := range []string{"label", "rate_limit_per_minute", "expires_at", "allowed_models", "budgets.tokens_per_day"} {
+			b.WriteString(k.Get(name).Raw + " ")
+		}
+		return strings.TrimSpace(b.String())
+	}
+	for _, test := range []struct{ body, want string }{
+		{`{}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
+		{`{"label":null,"effort_mode":null}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
+		{`{"rate_limit_per_minute":null}`, `"ci" null "2200-01-01T00:00:00Z" ["openai/*"] 5`},
+		{`{"expires_at":null,"clear_expiry":true}`, `"ci" null null ["openai/*"] 5`},
+		{`{"allowed_models":null}`, `"ci" null null null 5`},
+		{`{"budgets":null}`, `"ci" null null null null`},
+		{full, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
+		{`{"budgets":{"tokens_per_day":null},"clear_rate_limit":true,"clear_expiry":true}`, `"ci" null null ["openai/*"] null`},
+	} {
+		changed, err := call(t, rt, http.MethodPut, path, test.body)
+		if got := options(changed); err != nil || got != test.want {
+			t.Errorf("%s: %s, error %v, want %s", test.body, got, err, test.want)
+		}
+	}
+}
+
+func TestKeyBodiesRefused(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	key, err := call(t, rt, http.MethodPost, "/users/ada/keychain-keys", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string][2]string{
+		`{"allowed_models":[]}`:                                           {"allowed_models", "leave it out"},
+		`{"allowed_models":["nope/x"]}`:                                   {"allowed_models[0]", `unknown model "nope/x"`},
+		`{"allowed_models":"openai/*"}`:                                   {"allowed_models", "must not be a string"},
+		`{"rate_limit_per_minute":1e3}`:                                   {"rate_limit_per_minute", "must be a whole number"},
+		`{"rate_limit_per_minute":1.5}`:                                   {"rate_limit_per_minute", "must be a whole number"},
+		`{"rate_limit_per_minute":"7"}`:                                   {"rate_limit_per_minute", "must not be a string"},
+		`{"rate_limit_per_minute":` + `1` + strings.Repeat("0", 30) + `}`: {"rate_limit_per_minute", "out of range"},
+		`{"budgets":{"tokens_per_day":1e3}}`:                              {"budgets.tokens_per_day", "must be a whole number"},
+		`{"budgets":{"tokens_a_day":3}}`:                                  {"tokens_a_day", "there is no member"},
+	} {
+		for path, method := range map[string]string{"/users/ada/keychain-keys": http.MethodPost, "/keychain-keys/" + key.Get("id").Str: http.MethodPut} {
+			_, err := call(t, rt, method, path, body)
+			e, ok := apierror.From(err)
+			if !ok || e.Status != http.StatusBadRequest || e.Param != want[0] || !strings.Contains(e.Message, want[1]) {
+				t.Errorf("%s %s: error %v (%+v), want %q", method, body, err, e, want)
+			}
+		}
+	}
+}

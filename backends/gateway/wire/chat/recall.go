@@ -1,0 +1,59 @@
+package chat
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// recall gives assistant messages the reasoning back that came before their calls,
+// which the client had no place for (specification 11.3). What the client did keep
+// goes before it, see body.hasExtra.
+func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
+	for i := range messages {
+		m := &messages[i]
+		for j := range m.Calls {
+			call := &m.Calls[j]
+			for _, r := range find(call.ID) {
+				if r.State != nil && r.State.Form == hub.FormThought {
+					call.State = r.State
+				} else {
+					m.Reasoning = append(m.Reasoning, r)
+				}
+			}
+		}
+	}
+}
+
+// remembrance gathers the reasoning before a call.
+type remembrance struct {
+	remember func(call string, reasoning []hub.Reasoning)
+	text     []byte // that no state has come for yet, the inside of a JSON string
+	list     []hub.Reasoning
+	size     int
+}
+
+// note takes the next delta of an answer.
+func (m *remembrance) note(d *hub.Delta) {
+	if m.remember == nil {
+		return
+	}
+	switch d.Kind {
+	case hub.DeltaReasoning:
+		if m.size += len(d.Text); m.size <= maxState {
+			m.text = append(m.text, d.Text...)
+		}
+	case hub.DeltaState:
+		if m.size += len(d.State.Data); d.State.Data == "" || m.size > maxState {
+			return
+		}
+		state := d.State
+		m.list = append(m.list, hub.Reasoning{Text: string(wire.AppendUnquoted(nil, m.text)), State: &state})
+		m.text = m.text[:0]
+	case hub.DeltaCall:
+		if len(m.list) > 0 && m.size <= maxState { // half of it would be refused
+			m.remember(d.ID, m.list)
+		}
+		m.text, m.list, m.size = m.text[:0], nil, 0
+	default:
+	}
+}

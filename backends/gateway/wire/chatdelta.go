@@ -1,0 +1,151 @@
+package wire
+
+// delta is what one delta, or message, holds.
+type delta struct {
+	members int
+	// roleAt, contentAt and reasoningAt are places of values: of a role that is none,
+	// of content in parts, and of reasoning_content.
+	roleAt, contentAt, reasoningAt span
+	role                           bool
+	reasoning                      bool // reasoning_content is a text
+}
+
+// scanDelta passes the delta, or the message, of a choice.
+func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
+	roleEdit, told := len(f.edits), f.roles.has(choice)
+	if !told {
+		at := s.Offset() + 1
+		f.edits.Replace(at, at, "")
+	}
+	var d delta
+	err := s.Object(func(key []byte) error {
+		d.members++
+		switch string(key) {
+		case "role":
+			s.space()
+			from := s.Offset()
+			raw, err := s.Inside()
+			if d.role = len(raw) > 0; !d.role {
+				d.roleAt = span{from, s.Offset()}
+			}
+			return err
+		case "content", "reasoning_content", "reasoning", "refusal":
+			kind, from := s.Kind(), s.Offset()
+			if kind == Array && string(key) == "content" {
+				got.more = true
+				f.parts.reset()
+				err := f.scanParts(s, got, false)
+				d.contentAt = span{from, s.Offset()}
+				return err
+			}
+			raw, err := s.Inside()
+			if string(key) == "reasoning_content" {
+				d.reasoningAt, d.reasoning = span{from, s.Offset()}, len(raw) > 0
+			}
+			if len(raw) > 0 {
+				got.proof = true
+				f.TextBytes += int64(len(raw))
+				got.texts++
+				got.text = span{s.Offset() - 1 - len(raw), s.Offset() - 1}
+			}
+			return err
+		case "tool_calls":
+			if s.Kind() != Array {
+				return s.Skip()
+			}
+			got.more = true
+			return s.Array(func(i int) error { return f.scanTool(s, choice, i, got) })
+		default:
+			return s.Skip()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !told {
+		f.roles.add(choice)
+		f.tellRole(&d, roleEdit, got)
+	}
+	if !d.contentAt.empty() {
+		f.joinParts(&d)
+	}
+	return nil
+}
+
+// tellRole sees to it that the first delta of a choice names the role: clients
+// refuse an answer without.
+func (f *chatForm) tellRole(d *delta, edit int, got *seen) {
+	switch {
+	case d.role:
+		return
+	case !d.roleAt.empty():
+		f.insertSorted(d.roleAt.from, d.roleAt.to, `"assistant"`)
+	case d.members == 0:
+		f.edits[edit].Text = `"role":"assistant"`
+	default:
+		f.edits[edit].Text = `"role":"assistant",`
+	}
+	got.more = true // the next chunk has no need of it
+}
+
+// parts are the texts of content that came in parts, the insides of JSON strings.
+type parts struct{ text, thinking []byte }
+
+func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
+
+// scanParts gathers content parts: {"type":"text","text":…}, and
+// {"type":"thinking","thinking":text or parts} of Mistral's.
+func (f *chatForm) scanParts(s *Scanner, got *seen, thinking bool) error {
+	return s.Array(func(int) error {
+		switch s.Kind() {
+		case String:
+			return f.scanPart(s, got, thinking)
+		case Object:
+		default:
+			return s.Skip()
+		}
+		return s.Object(func(key []byte) error {
+			kind := s.Kind()
+			switch string(key) {
+			case "thinking":
+				if kind == Array {
+					return f.scanParts(s, got, true)
+				}
+				return f.scanPart(s, got, true)
+			case "text", "refusal":
+				return f.scanPart(s, got, thinking)
+			}
+			return s.Skip()
+		})
+	})
+}
+
+func (f *chatForm) scanPart(s *Scanner, got *seen, thinking bool) error {
+	raw, err := s.Inside()
+	got.proof = got.proof || len(raw) > 0
+	f.TextBytes += int64(len(raw))
+	if thinking {
+		f.parts.thinking = append(f.parts.thinking, raw...)
+	} else {
+		f.parts.text = append(f.parts.text, raw...)
+	}
+	return err
+}
+
+// joinParts writes content in parts as clients know it: one text, and the thinking
+// as reasoning_content.
+func (f *chatForm) joinParts(d *delta) {
+	content := "null"
+	if len(f.parts.text) > 0 {
+		content = `"` + string(f.parts.text) + `"`
+	}
+	thinking := `"` + string(f.parts.thinking) + `"`
+	switch {
+	case len(f.parts.thinking) == 0 || d.reasoning:
+	case d.reasoningAt.empty():
+		content += `,"reasoning_content":` + thinking
+	default:
+		f.insertSorted(d.reasoningAt.from, d.reasoningAt.to, thinking)
+	}
+	f.insertSorted(d.contentAt.from, d.contentAt.to, content)
+}

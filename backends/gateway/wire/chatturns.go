@@ -1,0 +1,93 @@
+package wire
+
+// callTurn follows the tool calls of a conversation and their results, to find the
+// histories that not all upstreams take: each result has to stand right behind the
+// message with its call, and each call of a turn that is over needs one.
+type callTurn struct {
+	open []openCall // of the last message with calls
+	next []openCall // of the message that is being read
+	lost bool       // a result had no call, the rest is not looked at
+}
+
+// openCall is a call by its id (the inside of a JSON string).
+type openCall struct {
+	id       []byte
+	answered bool
+}
+
+// maxOpenCalls bounds the search for a result's call. Turns with more are looked at
+// by who can do it in another way.
+const maxOpenCalls = 128
+
+// read passes tool_calls.
+func (c *callTurn) read(s *Scanner) error {
+	return s.Array(func(int) error {
+		if s.Kind() != Object {
+			return s.Skip()
+		}
+		var call openCall
+		err := s.Object(func(key []byte) (err error) {
+			if string(key) != "id" {
+				return s.Skip()
+			}
+			call.id, err = s.Inside()
+			return err
+		})
+		if len(c.next) <= maxOpenCalls {
+			c.next = append(c.next, call)
+		}
+		return err
+	})
+}
+
+// turn takes a message that was read; result is the tool_call_id of a tool's.
+func (c *callTurn) turn(r *ChatRequest, role string, result []byte) {
+	switch {
+	case c.lost:
+	case role == "tool":
+		if c.lost = !c.answer(result); c.lost {
+			r.Traits |= TraitStray
+		}
+	default:
+		if !c.answered() {
+			r.Traits |= TraitGaps
+		}
+		c.open, c.next = c.next, c.open
+		if len(c.open) > maxOpenCalls {
+			r.Traits |= TraitStray
+			c.lost = true
+		}
+	}
+}
+
+// answer finds the call of a result, in whatever order they come.
+func (c *callTurn) answer(result []byte) bool {
+	for i := range c.open {
+		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
+			call.answered = true
+			return true
+		}
+	}
+	return false
+}
+
+func (c *callTurn) answered() bool {
+	for i := range c.open {
+		if !c.open[i].answered {
+			return false
+		}
+	}
+	return true
+}
+
+// end is the end of the messages: a turn whose results have begun to come is over.
+func (c *callTurn) end(r *ChatRequest) {
+	begun := false
+	for i := range c.open {
+		begun = begun || c.open[i].answered
+	}
+	if begun && !c.lost && !c.answered() {
+		r.Traits |= TraitGaps
+	}
+	*c = callTurn{}
+}

@@ -1,0 +1,94 @@
+package hub
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// The bounds of a Recall (specification 11.3).
+const (
+	recallEntries = 10_000
+	recallBytes   = 32 << 20
+	recallEntry   = 64 << 10
+	recallTime    = time.Hour
+)
+
+// Recall keeps the reasoning before a tool call for clients of chat completions, which
+// have no place for it or lose it: the model goes on from it when the result comes.
+// The least recently used is forgotten first.
+type Recall struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	order list.List // of *recalled, the latest first
+	known map[recallKey]*list.Element
+	bytes int
+}
+
+// recallKey is a call of a user: ids are upstreams', and not unique among users.
+type recallKey struct{ user, call string }
+
+type recalled struct {
+	key       recallKey
+	reasoning []Reasoning
+	bytes     int
+	until     time.Time
+}
+
+// NewRecall returns an empty one.
+func NewRecall(now func() time.Time) *Recall {
+	return &Recall{now: now, known: make(map[recallKey]*list.Element)}
+}
+
+// Keep keeps the reasoning before a call of a user.
+func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
+	size := len(user) + len(call)
+	for i := range reasoning {
+		size += len(reasoning[i].Text)
+		if s := reasoning[i].State; s != nil {
+			size += len(s.Data)
+		}
+	}
+	if user == "" || size > recallEntry {
+		return
+	}
+	r := &recalled{key: recallKey{user, call}, reasoning: reasoning, bytes: size, until: m.now().Add(recallTime)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.known[r.key]; ok {
+		m.forget(known)
+	}
+	m.known[r.key] = m.order.PushFront(r)
+	m.bytes += size
+	for m.order.Len() > recallEntries || m.bytes > recallBytes {
+		m.forget(m.order.Back())
+	}
+}
+
+// Find returns what was kept; the caller must not change it.
+func (m *Recall) Find(user, call string) []Reasoning {
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for last := m.order.Back(); last != nil && now.After(last.Value.(*recalled).until); last = m.order.Back() {
+		m.forget(last)
+	}
+	known, ok := m.known[recallKey{user, call}]
+	if !ok {
+		return nil
+	}
+	r := known.Value.(*recalled)
+	if now.After(r.until) {
+		m.forget(known)
+		return nil
+	}
+	m.order.MoveToFront(known)
+	return r.reasoning
+}
+
+func (m *Recall) forget(e *list.Element) {
+	r := m.order.Remove(e).(*recalled)
+	delete(m.known, r.key)
+	m.bytes -= r.bytes
+}

@@ -1,0 +1,246 @@
+package runevents
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// change runs statements that change the database.
+func (s *Service) change(tb testing.TB, statements ...string) {
+	tb.Helper()
+	err := s.db.Write(tb.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		for _, statement := range statements {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (s *Service) status() int {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/store/status/v1/simple", nil))
+	return w.Code
+}
+
+// TestFaultOfTheDatabase: what the database cannot do now is no fault of the
+// payload. Nothing is acknowledged, nothing is put on the list, and the status
+// tells it.
+func TestFaultOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		clock := now
+		s := p.start(t, func(o *Options) { o.Now = func() time.Time { return clock } })
+		for what, table := range map[string]string{"report": "run_report_details", "node": "run_nodes", "list": "run_rejected"} {
+			s.change(t, "ALTER TABLE "+table+" RENAME TO away")
+			url, body := leastURL, least("v1", what)
+			switch what {
+			case "node":
+				url, body = "/store/cmd/v1?command=deactivate_node&version=3&certname=x", []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-01T00:00:00Z"}`)
+			case "list":
+				body = []byte(`{"certname":7}`)
+			}
+			for _, wait := range []string{"", "&secondsToWaitForCompletion=30"} {
+				if w := s.post(url+wait, body); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `{"error":"The command could not be stored`) {
+					t.Errorf("%s: %d %v %s", what, w.Code, w.Header(), w.Body)
+				}
+			}
+			if code := s.status(); code != http.StatusServiceUnavailable {
+				t.Errorf("%s: status %d while nothing can be stored", what, code)
+			}
+			s.change(t, "ALTER TABLE away RENAME TO "+table)
+			if w := s.post(url, body); w.Code != http.StatusOK {
+				t.Errorf("%s: %d %s", what, w.Code, w.Body)
+			}
+			if code := s.status(); code != http.StatusOK {
+				t.Errorf("%s: status %d afterwards", what, code)
+			}
+		}
+		if list, err := s.Rejected(t.Context()); err != nil || len(list) != 1 || s.RejectedCount() != 1 {
+			t.Errorf("%d, %+v, %v", s.RejectedCount(), list, err)
+		}
+		// A server that nobody sends anything any more is tried again.
+		_ = s.judge(sql.ErrConnDone)
+		if code := s.status(); code != http.StatusServiceUnavailable {
+			t.Errorf("status %d", code)
+		}
+		clock = clock.Add(failingFor)
+		if code := s.status(); code != http.StatusOK {
+			t.Errorf("status %d for ever", code)
+		}
+	})
+}
+
+// TestFaultOfThePayload: what the database refuses for what it is goes to the
+// list, and keeps what came with it from nothing.
+func TestFaultOfThePayload(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t)
+		s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
+		if err := s.Store(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+			t.Fatal(err)
+		}
+		for i, version := range []string{"v1", "v2"} {
+			w := s.post(leastURL, least("a.example.com", "b.example.com", `"v1"`, `"`+version+`"`))
+			if list, err := s.Rejected(t.Context()); w.Code != http.StatusOK || err != nil || len(list) != 1 || list[0].Reason != "the database refused it" {
+				t.Errorf("%d: %d %s, %+v %v", i, w.Code, w.Body, list, err)
+			}
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 2 || s.status() != http.StatusOK {
+			t.Errorf("%d reports, status %d", n, s.status())
+		}
+	})
+}
+
+// TestRejectedBound: the list keeps the youngest, whatever gaps their numbers have.
+func TestRejectedBound(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t)
+		s.change(t, `INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1990) SELECT i, 'store report', 8, 'a', 'r', 1, CAST('' AS `+
+			map[string]string{"sqlite": "BLOB", "postgres": "BYTEA"}[p.dialect.String()]+`) FROM n`,
+			"DELETE FROM run_rejected WHERE id % 2 = 1")
+		var last int64
+		for range 10 {
+			id, err := s.Process(t.Context(), Command{storeReport, 8, "a", []byte("{}")})
+			if id <= last || !IsPayload(err) {
+				t.Fatal(id, err)
+			}
+			last = id
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_rejected"); n != maxRejected || s.RejectedCount() != maxRejected {
+			t.Errorf("%d are kept, %d counted, want %d", n, s.RejectedCount(), maxRejected)
+		}
+		if n := s.number(t, "SELECT min(at) FROM run_rejected"); n != 2*6 {
+			t.Errorf("number %d is the oldest, want the sixth of the even ones", n)
+		}
+		if err := s.Store(t.Context(), Command{storeReport, 8, "a", []byte("{}")}); !IsPayload(err) {
+			t.Error(err)
+		}
+		if n := s.number(t, "SELECT max(id) FROM run_rejected"); n != last {
+			t.Error("what has a file of its own is on the list")
+		}
+	})
+}
+
+// TestFuture: a clock gone wrong makes nothing that no purge reaches.
+func TestFuture(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t)
+		near, far := now.Add(maxAhead).Format(time.RFC3339), now.Add(maxAhead+time.Second).Format(time.RFC3339)
+		for name, c := range map[string]struct {
+			replace []string
+			want    string
+		}{
+			"near":       {[]string{"2026-03-02T10:00:10.000+00:00", near, "2026-03-02T10:00:02.000Z", near}, ""},
+			"far report": {[]string{"2026-03-02T10:00:10.000+00:00", far}, "report: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"},
+			"far event":  {[]string{"2026-03-02T10:00:02.000Z", far}, "report: the timestamp of an event is 2026-04-08T12:00:01.000Z, more than"},
+		} {
+			if err := s.Store(t.Context(), Command{storeReport, 8, "a", least(c.replace...)}); (err == nil) != (c.want == "") || err != nil && (!IsPayload(err) || !strings.HasPrefix(err.Error(), c.want)) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_events"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// TestTwoProcesses: what two processes write to the same nodes, resources and
+// environments at once is all stored, and once.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		services := []*Service{p.start(t), p.start(t)}
+		errs := make(chan error)
+		const senders, runs, nodes = 24, 10, 5
+		for i := range senders {
+			go func() {
+				s := services[i%2]
+				var err error
+				for n := 0; n < runs && err == nil; n++ {
+					resource := fmt.Sprintf("/%d", (i*7+n)%13)
+					err = s.Store(t.Context(), Command{storeReport, 8, "a", least("a.example.com", fmt.Sprintf("n%d.example.com", (i+n)%nodes), `"v1"`, fmt.Sprintf(`"%d-%d"`, i/2, n),
+						`"/a"`, `"`+resource+`"`, "production", fmt.Sprintf("e%d", n%3))})
+					if err == nil && n%4 == 0 {
+						err = s.Store(t.Context(), Command{deactivateNode, 3, "a", fmt.Appendf(nil, `{"certname":"n%d.example.com","producer_timestamp":"2026-03-02T10:00:00Z"}`, n%nodes)})
+					}
+				}
+				errs <- err
+			}()
+		}
+		for range senders {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		s := services[0]
+		s.whole(t)
+		// Two senders with neighbouring numbers name other nodes.
+		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != senders*runs {
+			t.Errorf("%d reports, want %d", n, senders*runs)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL OR latest_report IS NULL"); n != 0 {
+			t.Errorf("%d nodes are inactive or lack their report", n)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_environments"); n != 3 {
+			t.Errorf("%d environments", n)
+		}
+	})
+}
+
+// TestContendedNode: a writer that always finds its node changed since it began
+// waits for its turn, and loses no race.
+func TestContendedNode(t *testing.T) {
+	t.Parallel()
+	s := place{store.Postgres, testenv.Postgres(t).DSN()}.start(t)
+	if err := s.Store(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var work sync.WaitGroup
+	for range 8 { // some of them wait for the row at any time
+		work.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				err := s.db.Read(context.Background(), func(ctx context.Context, r *sql.DB) error {
+					_, err := r.ExecContext(ctx, "UPDATE run_nodes SET expired_at = NULL WHERE certname = 'a.example.com'")
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n := range 50 {
+		if err := s.Store(t.Context(), Command{storeReport, 8, "a", least(`"v1"`, fmt.Sprintf(`"r%d"`, n))}); err != nil {
+			t.Errorf("%d: %v", n, err)
+			break
+		}
+	}
+	close(stop)
+	work.Wait()
+}

@@ -1,0 +1,45 @@
+package query_test
+
+import "testing"
+
+// TestAbsent: nothing is known about entities that are never stored, whatever
+// is asked of them.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *bed) {
+		for q, want := range map[string]string{
+			`nodes[certname]{ resources { type = 'Class' and tag = 'x' and exported = true } }`:         `[]`,
+			`nodes[certname]{ inventory { facts.os.family = 'RedHat' } }`:                               `[]`,
+			`nodes[certname]{ certname = 'special.example.com' and ! facts { value > 5 } }`:             `[{"certname":"special.example.com"}]`,
+			`nodes[certname]{ certname in facts[certname]{ name ~ '^k' and value in [1, true] } }`:      `[]`,
+			`inventory[certname, facts.os.name]{ facts.os.name ~ 'D' order by trusted.domain }`:         `[]`,
+			`fact_contents{ path ~> ["networking", ".*"] and value is not null }`:                       `[]`,
+			`resources[type, count()]{ parameters.ensure = 'present' group by type }`:                   `[]`,
+			`packages[count()]{ package_name = 'x' }`:                                                   `[{"count":0}]`,
+			`packages[count()]{ limit 1 offset 1 }`:                                                     `[]`,
+			`facts[count(), max(value), sum(value)]{ name = 'uptime' }`:                                 `[{"count":0,"max":null,"sum":null}]`,
+			`catalogs[to_string(producer_timestamp, "YYYY")]{ }`:                                        `[]`,
+			`["from","resources",["=",["parameter","ensure"],["present"]]]`:                             `[]`,
+			`["from","resources",["null?",["parameter","ensure"],true]]`:                                `[]`,
+			`["from","events",["in","timestamp",["extract","producer_timestamp",["select_catalogs"]]]]`: `[]`,
+		} {
+			a := b.get("", "query", q, "include_total", "true")
+			if a.status != 200 || a.body != want {
+				t.Errorf("%s: %d %s, want %s", q, a.status, a.body, want)
+			}
+		}
+		for q, want := range map[string]string{
+			`["from","facts",["=","name"]]`:        "= requires exactly two arguments",
+			`["from","facts",["=",5,5]]`:           `["=" 5 5] is not well-formed: a field must be a name or a list of names`,
+			`["from","facts",["like","name","x"]]`: `["like" "name" "x"] is not well-formed: query operator 'like' is unknown`,
+			`facts{ name ~ '(' }`:                  "ERROR: invalid regular expression: parentheses () not balanced",
+			`facts[name, count()]{ }`:              "column 'name' must appear in the group_by clause or be used in an aggregate function",
+		} {
+			if a := b.get("", "query", q); a.status != 400 || a.body != want {
+				t.Errorf("%s: %d %s, want %s", q, a.status, a.body, want)
+			}
+		}
+		a := b.get("", "query", `facts[count()]{ }`, "include_total", "true")
+		wantEqual(t, "total", a.header.Get("X-Records"), "1")
+	})
+}

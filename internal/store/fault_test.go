@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// TestDataFault: values that can never be stored are told from all else.
+func TestDataFault(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		db := p.start(t)
+		for statement, want := range map[string]bool{
+			"INSERT INTO items (id, name) VALUES (1, 'a'), (1, 'b')":    true,
+			"INSERT INTO items (id) VALUES (NULL)":                      true,
+			"INSERT INTO nothing_there (id) VALUES (1)":                 false,
+			"SELECT broken FROM items":                                  false,
+			"INSERT INTO items (id) SELECT id FROM items WHERE id = ''": p.dialect == Postgres,
+		} {
+			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, statement)
+				return err
+			})
+			if got := IsDataFault(err); got != want {
+				t.Errorf("%s: %v, want %v (%v)", statement, got, want, err)
+			}
+		}
+	})
+	for code, want := range map[string]bool{"22003": true, "23505": true, "54000": true, "42501": false, "53200": false, "53100": false, "40001": false, "25006": false, "23514": false} {
+		if got := IsDataFault(fmt.Errorf("storing: %w", &pgconn.PgError{Code: code})); got != want {
+			t.Errorf("%s: %v, want %v", code, got, want)
+		}
+	}
+	if !IsDataFault(&pgconn.PgError{Code: "23514", ConstraintName: "positive"}) {
+		t.Error("a check of ours is none of the values")
+	}
+}
+
+// TestJudgeOfResources: what a server has none of now it may have later.
+func TestJudgeOfResources(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"53100", "53200", "53300"} {
+		if v := new(postgres).judge(&pgconn.PgError{Code: code}); v != verdictContended && v != verdictLost {
+			t.Errorf("%s: %v", code, v)
+		}
+	}
+}
+
+// TestReadCommitted: a write that asks for it sees what was committed since it
+// began; others do not.
+func TestReadCommitted(t *testing.T) {
+	t.Parallel()
+	errOnce := errors.New("once is enough")
+	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}.start(t)
+	for _, c := range []struct {
+		ctx  context.Context //nolint:containedctx // of the write
+		want int
+	}{{t.Context(), 0}, {ReadCommitted(t.Context()), 1}} {
+		err := db.Write(c.ctx, func(ctx context.Context, tx *sql.Tx) error {
+			var before, after int
+			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM items").Scan(&before); err != nil {
+				return err
+			}
+			if err := writeItem(t.Context(), db, 100+before); err != nil {
+				return err
+			}
+			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM items").Scan(&after); err != nil {
+				return err
+			}
+			if after-before != c.want {
+				t.Errorf("%d new rows, want %d", after-before, c.want)
+			}
+			return errOnce
+		})
+		wantError(t, err, errOnce)
+	}
+}

@@ -1,0 +1,57 @@
+package cascade
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// What failed attempts used is in the log, and is paid for at their models' prices.
+func TestRecordOfLostUsage(t *testing.T) {
+	t.Parallel()
+	cat, err := catalog.Parse([]byte(`{"updated":"2026-01-01","providers":[{"code":"p","name":"P","base_url":"http://p.example/v1"}],"models":[
+		{"provider":"p","id":"a","tiers":["low"],"price":{"input":1,"output":10}},
+		{"provider":"p","id":"b","tiers":["low"],"price":{"input":2,"output":20}},
+		{"provider":"p","id":"free","tiers":["low"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidate := func(id string) *keychain.Candidate {
+		p, _ := cat.Provider("p")
+		m, ok := cat.Model("p", id)
+		if !ok {
+			t.Fatal(id)
+		}
+		return &keychain.Candidate{Entry: "p/" + id, Provider: p, Model: m}
+	}
+	used := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 10, Reasoning: 5, Known: true}
+	lost := func(ids ...string) (all []cascade.Lost) {
+		for _, id := range ids {
+			all = append(all, cascade.Lost{Candidate: candidate(id), Usage: used})
+		}
+		return all
+	}
+	ask := &cascade.Request{Chat: &wire.ChatRequest{Model: "keychain-low"}}
+	for name, c := range map[string]struct {
+		result                cascade.Result
+		input, output, cached int64
+		cost                  int64
+		known                 bool
+		provider              string
+	}{
+		"answered":                {cascade.Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p"},
+		"answered after one":      {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p"},
+		"answered after unpriced": {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p"},
+		"failed":                  {cascade.Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, ""},
+		"failed, and nobody knew": {cascade.Result{}, 0, 0, 0, 0, false, ""},
+	} {
+		r := newRecord(ask, &keychain.Identity{}, &c.result, time.Now())
+		if r.InputTokens != c.input || r.OutputTokens != c.output || r.CachedTokens != c.cached || r.CostMicroUSD != c.cost || r.CostKnown != c.known || r.Provider != c.provider {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
