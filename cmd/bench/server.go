@@ -16,7 +16,8 @@ type server struct {
 	admin  string // host:port
 	config string // as a Caddyfile
 	// plain is reverse_proxy alone, gateway the model gateway, guarded
-	// reverse_proxy behind api_auth and budget. All lead to the mock.
+	// reverse_proxy behind api_auth and budget. All lead to the mock, and all get
+	// the same requests, the key included.
 	plain, gateway, guarded site
 }
 
@@ -81,7 +82,7 @@ func (b *bench) serve(ctx context.Context) (*server, error) {
 	}
 	s := &server{
 		dir: dir, admin: addresses[0],
-		plain: site{addresses[1], ""}, gateway: site{addresses[2], key}, guarded: site{addresses[3], key},
+		plain: site{addresses[1], key}, gateway: site{addresses[2], key}, guarded: site{addresses[3], key},
 		config: fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
 	}
 	file := filepath.Join(dir, "Caddyfile")
