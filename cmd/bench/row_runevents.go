@@ -30,6 +30,8 @@ const (
 	// runEventsVariable names how many events the run events are filled with; the
 	// full size is 600,000, which takes a minute.
 	runEventsVariable = "TOLLGATE_BENCH_EVENTS"
+	// leastEvents are the runs of two hours, which the queries look back on.
+	leastEvents = 250_000
 	// reportsFile has the real reports that the runs are made of.
 	reportsFile = "backends/runevents/testdata/reports.tar.gz"
 	// The fleet: its nodes run one after another within an interval.
@@ -46,11 +48,11 @@ var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 // acknowledged, and looks at how long queries over them take: on SQLite, and in
 // the column "plain" on PostgreSQL, on which the memory is without the server's.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
-	events := 60_000
+	events := leastEvents
 	if text := os.Getenv(runEventsVariable); text != "" {
 		var err error
-		if events, err = strconv.Atoi(text); err != nil || events < 1 {
-			return nil, fmt.Errorf("%s must be a number of events, not %q", runEventsVariable, text)
+		if events, err = strconv.Atoi(text); err != nil || events < leastEvents {
+			return nil, fmt.Errorf("%s must be a number of events from %d on, not %q", runEventsVariable, leastEvents, text)
 		}
 	}
 	templates, err := readTemplates(reportsFile)
