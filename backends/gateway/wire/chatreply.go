@@ -385,8 +385,11 @@ var forms = sync.Pool{New: func() any { return new(chatForm) }}
 // or one that wraps ErrBroken.
 func ReadChatReply(dst, body []byte, asked string) ([]byte, ChatReply, error) {
 	f := forms.Get().(*chatForm)
-	defer forms.Put(f)
-	*f = chatForm{object: "chat.completion", delta: "message", model: string(AppendQuoted(nil, asked))}
+	defer func() {
+		*f = chatForm{} // what it holds may be as large as the answer
+		forms.Put(f)
+	}()
+	f.object, f.delta, f.model = "chat.completion", "message", string(AppendQuoted(nil, asked))
 	got, err := f.scan(body)
 	switch {
 	case err != nil:
