@@ -52,7 +52,7 @@ func errNoMail(instead string) error {
 
 // errLink is the one answer to a secret that opens nothing.
 func errLink() error {
-	return apierror.New(http.StatusGone, "not_found", "this link was used already, is older than an hour, or the account has changed since")
+	return apierror.New(http.StatusGone, "not_found", "this link was used already, is older than an hour, a newer mail has another one, or the account has changed since")
 }
 
 // tryLink counts that somebody asks for a link. Where that is too often it says

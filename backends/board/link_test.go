@@ -386,7 +386,7 @@ func TestZones(t *testing.T) {
 	bob := s.actor("bob")
 	for name, good := range map[string]bool{
 		"Europe/Vienna": true, "Asia/Kolkata": true, "US/Eastern": true, "": true, " UTC ": true,
-		"Local": false, "europe/nowhere": false, "../etc/passwd": false, "/etc/localtime": false, `..\x`: false, "Europe": false, "UTC\x00": false,
+		"Local": false, "localtime": false, "right/Europe/Vienna": false, "posix/Europe/Vienna": false, "Europe//Vienna": false, "Europe/./Vienna": false, "./UTC": false, ".": false, "europe/nowhere": false, "../etc/passwd": false, "/etc/localtime": false, `..\x`: false, "Europe": false, "UTC\x00": false,
 		strings.Repeat("a/", 4000): false,
 	} {
 		err := s.service.SetProfile(t.Context(), bob, Profile{TimeZone: name})

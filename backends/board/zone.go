@@ -2,6 +2,7 @@ package board
 
 import (
 	_ "embed"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ var ZoneNames = sync.OnceValue(func() []string { return strings.Fields(zoneNames
 // zoneMost bounds the name of a time zone, in bytes.
 const zoneMost = 64
 
-// zones are those that were asked for, by name. There are no more than names that
-// are good.
+// zones are those that were asked for, by name. There are no more than files of
+// zones, each under one name.
 var zones sync.Map
 
 // loadZone finds a time zone by its IANA name.
@@ -27,15 +28,24 @@ func loadZone(name string) (*time.Location, error) {
 	if zone, ok := zones.Load(name); ok {
 		return zone.(*time.Location), nil
 	}
-	if name == "" || name == "Local" || len(name) > zoneMost { // Local is the server's, which is nothing to the member
-		return nil, invalid("timeZone", "unknown", "this is not the name of a time zone such as Europe/Vienna")
+	unknown := invalid("timeZone", "unknown", "this is not the name of a time zone such as Europe/Vienna")
+	if !isZoneName(name) {
+		return nil, unknown
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, invalid("timeZone", "unknown", "this is not the name of a time zone such as Europe/Vienna")
+		return nil, unknown
 	}
 	zones.Store(name, zone)
 	return zone, nil
+}
+
+// isZoneName leaves out what the library takes besides: the server's own zone, which is
+// nothing to the member, other spellings of a path, and the zones once more without and
+// with leap seconds.
+func isZoneName(name string) bool {
+	return len(name) <= zoneMost && fs.ValidPath(name) && name != "." && name != "Local" && name != "localtime" &&
+		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/")
 }
 
 // Zone is the time zone in which the member sees times; that of guests is UTC.

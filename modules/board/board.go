@@ -110,7 +110,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.service = shared.service.With(board.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
-		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments), Mails: shared.worker.mails, Address: clientAddress,
+		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments), Address: clientAddress,
+		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them are of pages
 	})
 	h.api = h.service.API()
 	if !h.NoPages {

@@ -155,7 +155,7 @@ func (c *call) show(status int, name, title string, data any, problems []apierro
 	v := &view{
 		Title: title, Settings: c.actor.Settings(), User: c.actor.User, Data: data, Problems: problems, Path: c.r.URL.RequestURI(), call: c,
 	}
-	if c.r.Method == http.MethodPost {
+	if c.r.Method == http.MethodPost || c.route.secret { // where signing in leads back to
 		v.Path = "/"
 	}
 	if p, ok := data.(interface{ feed() string }); ok {
