@@ -172,7 +172,9 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		return nil
 	}
 	var known []days
-	err := p.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	// The list is to show what others committed while this one waited for the lock,
+	// which the snapshot of a stricter level would hide.
+	err := p.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
@@ -200,6 +202,13 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 			return nil
 		}
 		known = append(known, fresh)
+		name := partitionName(s.table, fresh)
+		if slices.ContainsFunc(list, func(old partition) bool { return old.name == name && !old.attached }) {
+			// It was detached and is to be dropped, which may be done by now.
+			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
+				return err
+			}
+		}
 		return attachPartition(ctx, tx, s.table, fresh)
 	})
 	if err != nil {
@@ -213,7 +222,6 @@ func attachPartition(ctx context.Context, tx *sql.Tx, table string, d days) erro
 	const length = int64(day / time.Millisecond)
 	name := partitionName(table, d) // of constants and numbers
 	for _, statement := range []string{
-		"DROP TABLE IF EXISTS " + name, // one that was detached and is to be dropped
 		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
 		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, d.from*length, d.until*length),
 	} {

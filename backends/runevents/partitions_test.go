@@ -117,6 +117,43 @@ func TestSpansOfAnImport(t *testing.T) {
 	}
 }
 
+// TestPartitionOfAnother: a partition that another process makes while this one
+// waits for its turn is found, with what is in it.
+func TestPartitionOfAnother(t *testing.T) {
+	t.Parallel()
+	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	s := p.start(t)
+	spans, today := s.detailsSpans(), dayOf(now.UnixMilli())
+	from := spans.floor(today)
+	waiting := make(chan error, 1)
+	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+			return err
+		}
+		if err := attachPartition(ctx, tx, spans.table, days{from, from + spans.of(today, today)}); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {
+			return err
+		}
+		go func() { waiting <- s.newPartitions().make(t.Context(), spans, today) }()
+		for len(waiting) == 0 && s.number(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+	if n := s.number(t, "SELECT count(*) FROM run_report_details"); n != 1 {
+		t.Errorf("%d rows are left of 1", n)
+	}
+}
+
 // TestHeldUp: a partition that cannot be dropped now holds nothing else up, and
 // keeps what its events name.
 func TestHeldUp(t *testing.T) {

@@ -24,19 +24,36 @@ const weight = 8
 type room struct {
 	bodies, work *semaphore.Weighted
 	patience     time.Duration
+	stall        time.Duration
 }
 
 // roomWait is how long a complete command waits for room.
 const roomWait = 10 * time.Second
 
+// stallTime is how long a body may keep its room while nothing of it comes.
+const stallTime = 30 * time.Second
+
 func newRoom(o Options) room {
-	return room{semaphore.NewWeighted(max(o.MaxQueued/4, 2*o.MaxBody)), semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait}
+	return room{semaphore.NewWeighted(max(o.MaxQueued/4, 2*o.MaxBody)), semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait, stallTime}
 }
 
 var errTooLarge = errors.New("too large")
 
 // firstPiece is what a body is given before anything is known of it.
 const firstPiece = 16 << 10
+
+// steady is a body of which each piece has to come in time.
+type steady struct {
+	io.ReadCloser
+	control *http.ResponseController
+	stall   time.Duration
+}
+
+func (b steady) Read(p []byte) (int, error) {
+	// A writer without deadlines is one that its server bounds itself.
+	_ = b.control.SetReadDeadline(time.Now().Add(b.stall))
+	return b.ReadCloser.Read(p)
+}
 
 // receive reads the payload and waits for the room to work on it, which release
 // gives back.
@@ -57,7 +74,8 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 			s.room.bodies.Release(held)
 		}
 	}()
-	var from io.Reader = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	control := http.NewResponseController(w)
+	var from io.Reader = http.MaxBytesReader(w, steady{r.Body, control, s.room.stall}, s.o.MaxBody)
 	if zipped(r) {
 		unzip, err := gzip.NewReader(from)
 		if err != nil {
@@ -69,10 +87,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 		if len(body) == cap(body) { // twice as much, and never more than what may come and its end
 			grown := min(max(2*int64(cap(body)), firstPiece), size+1)
 			if grown == int64(len(body)) {
-				if size < s.o.MaxBody {
-					return nil, nil, errors.New("it is longer than X-Uncompressed-Length says")
-				}
-				return nil, nil, errTooLarge
+				return nil, nil, s.overlong(size)
 			}
 			if !s.room.bodies.TryAcquire(grown - held) {
 				return nil, nil, ErrBusy
@@ -93,8 +108,10 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 		}
 	}
 	if int64(len(body)) > size {
-		return nil, nil, errTooLarge
+		return nil, nil, s.overlong(size)
 	}
+	// One that failed keeps its deadline: the server may wait for the rest of it.
+	_ = control.SetReadDeadline(time.Time{})
 	// A client that has closed its side waits all the same; see answer.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
 	defer cancel()
@@ -103,6 +120,14 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return nil, nil, ErrBusy
 	}
 	return body, func() { s.room.work.Release(work); s.room.bodies.Release(held) }, nil
+}
+
+// overlong is what is wrong with a body that is longer than the size it may have.
+func (s *Service) overlong(size int64) error {
+	if size < s.o.MaxBody {
+		return errors.New("it is longer than X-Uncompressed-Length says")
+	}
+	return errTooLarge
 }
 
 // zipped reports whether the body is compressed. Names of codings know no case.

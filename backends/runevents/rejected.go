@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Bounds of the list of rejected commands.
@@ -38,7 +40,8 @@ func (s *Service) reject(ctx context.Context, c Command, reason error) (id int64
 		payload = []byte{}
 	}
 	var length int64
-	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	// Each of those who shorten the list at once would lose a race for it.
+	err = s.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, s.db.Rebind(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
 			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`), s.o.Now().UnixMilli(), c.Name, c.Version, c.Certname, reason.Error(), payload).Scan(&id)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,7 @@ func TestRefused(t *testing.T) {
 		{"not gzip", "", leastURL, "{}", []string{"Content-Encoding", "gzip"}, 400, "it is not gzip"},
 		{"cut gzip", "", leastURL, string(zip(t, least())[:300]), []string{"Content-Encoding", "gzip"}, 400, "it ends too early or is damaged"},
 		{"gzip longer than said", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", "20000"}, 400, "longer than X-Uncompressed-Length says"},
+		{"one byte longer than said", "", leastURL, string(zip(t, least())), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", strconv.Itoa(len(least()) - 1)}, 400, "longer than X-Uncompressed-Length says"},
 		{"bomb", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip"}, 413, "Command size exceeds max-command-size"},
 		{"too large", "", leastURL, strings.Repeat(" ", 64<<10+1), nil, 413, "Command size exceeds max-command-size"},
 		{"too large as said", "", leastURL, "{}", []string{"X-Uncompressed-Length", "99999999"}, 413, "Command size exceeds max-command-size"},
@@ -312,6 +314,29 @@ func TestBusy(t *testing.T) {
 	s.Close()
 	if w := s.post(leastURL, least()); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("closed: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestStall: a body of which nothing more comes gives its room back.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	s.room.stall = 50 * time.Millisecond
+	server := httptest.NewServer(s)
+	defer server.Close()
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	go func() { _, _ = writer.Write(least()[:100]) }()
+	answer, err := server.Client().Post(server.URL+leastURL, "application/json", reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Error(answer.Status)
+	}
+	if !s.room.bodies.TryAcquire(s.o.MaxQueued / 4) {
+		t.Error("it keeps its room")
 	}
 }
 

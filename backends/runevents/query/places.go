@@ -97,7 +97,7 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 	s.places.prepare(db, s.o.DB.Dialect())
 	defer out.unplace()
 	attempt := func() error {
-		if err := s.wait(ctx, s.places.all, errCrowded); err != nil {
+		if err := s.wait(ctx, s.places.all, out, errCrowded); err != nil {
 			return err
 		}
 		defer s.places.all.Release(1)
@@ -108,7 +108,7 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 		if !errors.Is(err, errLong) {
 			return err
 		}
-		if err := s.wait(ctx, s.places.long, errCrammed); err != nil {
+		if err := s.wait(ctx, s.places.long, out, errCrammed); err != nil {
 			return err
 		}
 		out.long = true
@@ -116,12 +116,17 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 	}
 }
 
-// wait takes a place; half of the time is for the query itself.
-func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, full error) error {
+// wait takes a place within half of the time. The query then has all of it, and
+// may wait for another place.
+func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *output, full error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
 	err := places.Acquire(waiting, 1)
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil:
+		out.watch.Reset(out.timeout)
+		return nil
+	case ctx.Err() != nil:
 		return err
 	}
 	return full

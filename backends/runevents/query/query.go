@@ -301,7 +301,7 @@ var errBusy = &Error{Status: http.StatusServiceUnavailable, Text: "too many quer
 // execute runs the plan and hands each finished piece of the answer to out.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 	if pl.wide {
-		if err := s.wait(ctx, s.wide, errBusy); err != nil {
+		if err := s.wait(ctx, s.wide, out, errBusy); err != nil {
 			return err
 		}
 		defer s.wide.Release(1)
