@@ -457,6 +457,7 @@ func TestCrash(t *testing.T) {
 		var writers sync.WaitGroup
 		for range 2 {
 			writers.Go(func() {
+				var own []*keychain.NewKey
 				for !ended.Load() {
 					k, err := g.CreateKey(backgroundContext, "ada", keychain.KeyOptions{})
 					if err != nil {
@@ -466,6 +467,17 @@ func TestCrash(t *testing.T) {
 					mu.Lock()
 					made = append(made, k.Key)
 					mu.Unlock()
+					if own = append(own, k); len(own) <= 100 { // a user can have a thousand at most
+						continue
+					}
+					mu.Lock()
+					made = slices.DeleteFunc(made, func(key string) bool { return key == own[0].Key })
+					mu.Unlock()
+					if err := g.RevokeKey(backgroundContext, "ada", own[0].ID); err != nil {
+						t.Errorf("revoking a key during the crash: %v", err)
+						return
+					}
+					own = own[1:]
 				}
 			})
 		}

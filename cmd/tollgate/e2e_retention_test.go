@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -45,6 +47,18 @@ func TestRequestLogIsCut(t *testing.T) {
 	g.healthy()
 	left("1", "150")
 	g.awaitLog(`"deleted old requests from the usage log"`, `"requests":1`)
+
+	// A configuration that is refused deletes nothing.
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	refused := swap(t, g.config, "request_log 200d", "request_log 1h") + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	if _, err := g.admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
+		t.Fatal("a port that is in use was no obstacle")
+	}
+
 	g.load(swap(t, g.config, "request_log 200d", "request_log 90d"))
 	left("1")
 	report, err := g.Usage(t.Context(), "ada", keychain.UsageQuery{From: time.Now().AddDate(0, 0, -301)})

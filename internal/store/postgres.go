@@ -242,6 +242,7 @@ func (p *postgres) judge(err error) verdict {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case lostRace(err),
+			pg.Code == "25006", // read-only: it is a standby now
 			pg.Code == "53100", // disk full
 			pg.Code == "53200": // out of memory, or of room for locks
 			return verdictContended

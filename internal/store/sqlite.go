@@ -107,6 +107,7 @@ type sqlite struct {
 	pools   atomic.Pointer[sqlitePools] // nil: not open
 	retired []*sqlitePools              // of files that are gone; the keeper's
 	before  bool                        // there was a database; the keeper's
+	log     os.FileInfo                 // its write-ahead log when it was looked at last; the keeper's
 }
 
 // sqlitePools are the connections to one file.
@@ -153,7 +154,10 @@ func (s *sqlite) busyTimeout() string {
 
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	if _, err := os.Stat(s.options.Path); s.before && err != nil {
-		return fmt.Errorf("the database file is gone, put it back, or start again with an empty one: %w", err)
+		return fmt.Errorf("the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w", err)
+	}
+	if err := s.foreignLog(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(s.options.Path), 0o700); err != nil {
 		return fmt.Errorf("making the database folder: %w", err)
@@ -193,6 +197,29 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 		}
 	}
 	return nil
+}
+
+// walFile is the write-ahead log beside the file; nil: there is none.
+func (s *sqlite) walFile() os.FileInfo {
+	log, err := os.Stat(s.options.Path + "-wal")
+	if err != nil {
+		return nil
+	}
+	return log
+}
+
+// foreignLog is an error while another file has taken the database's place beside
+// its write-ahead log: SQLite would merge that into it, page by page.
+func (s *sqlite) foreignLog() error {
+	pools, log := s.pools.Load(), s.walFile()
+	if pools == nil || s.log == nil || log == nil || !os.SameFile(log, s.log) {
+		return nil
+	}
+	if file, err := os.Stat(s.options.Path); err != nil || os.SameFile(file, pools.file) {
+		return nil
+	}
+	return fmt.Errorf("the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
+		"or stop the server before files are replaced", s.options.Path)
 }
 
 // touch makes the file, readable by its owner only, unless it exists. SQLite
@@ -241,7 +268,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
 	s.pools.Store(&sqlitePools{file, reading, newWriter(writing, s.options.BusyTimeout, s.logger)})
-	s.before = true
+	s.before, s.log = true, s.walFile()
 	return nil
 }
 
@@ -254,6 +281,7 @@ func (s *sqlite) probe(ctx context.Context) error {
 		s.retire(pools)
 		return fmt.Errorf("%w: %s", errMoved, s.options.Path)
 	}
+	s.log = s.walFile()
 	_, err := readable(ctx, pools.reading)
 	return err
 }

@@ -238,3 +238,51 @@ func TestSQLiteFileRemoved(t *testing.T) {
 		t.Errorf("behind the close of the first: %v", err)
 	}
 }
+
+// A backup that is put in place of the file must not get the pages that are still in
+// the log of that one.
+func TestSQLiteFileReplaced(t *testing.T) {
+	t.Parallel()
+	p := sqliteAt(t)
+	logger, seen := logs()
+	db, err := p.open(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Fatal(err)
+	}
+	backup := p.location + ".backup"
+	if err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		_, err := r.ExecContext(ctx, "VACUUM INTO ?", backup)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeItem(t.Context(), db, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(backup, p.location); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log of the file before is missed", func() bool { return said(seen, "database unavailable") >= 2 })
+	wantError(t, db.Ready(), ErrUnavailable)
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Rename(p.location+suffix, p.location+suffix+".old"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !has(t, db, 1) || has(t, db, 2) {
+		t.Errorf("the backup has %t, what came behind it %t", has(t, db, 1), has(t, db, 2))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -287,7 +287,6 @@ func (a *App) Start() error {
 		return fmt.Errorf("gateway: %w", err)
 	}
 	a.gateway.Store(gateway)
-	gateway.retention.Keep(a.requestsKept())
 	if err := a.register(); err != nil {
 		return err
 	}
@@ -298,6 +297,7 @@ func (a *App) Start() error {
 	}
 	go a.source.Run(a.ctx)
 	go a.watchKeyring(a.ctx, gateway)
+	go a.cutRequests(a.ctx, gateway)
 	if a.FirstRun != nil {
 		go a.firstRun(a.ctx, gateway)
 	}

@@ -75,7 +75,7 @@ func (a *App) cutShort() {
 		time.Sleep(cutStep)
 	}
 	if n := a.inflight.Load(); n > 0 {
-		a.logger.Error("requests did not end with the process; what they used is not in the usage log", zap.Int64("requests", n))
+		a.logger.Error("requests did not end with the process; the usage of model requests among them is not in the log", zap.Int64("requests", n))
 	}
 	time.Sleep(afterCut)
 }

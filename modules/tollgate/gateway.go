@@ -94,9 +94,9 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 // close writes the usage that is left and ends the connections. It is bounded:
 // an exit must not hang on a database that is down.
 func (g *Gateway) close() error {
+	g.retention.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	g.retention.Close()
 	err := g.Usage.Close(ctx)
 	g.Keychain.Close()
 	g.Providers.CloseIdleConnections()

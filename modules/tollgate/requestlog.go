@@ -1,6 +1,7 @@
 package tollgate
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -24,4 +25,17 @@ func (a *App) requestsKept() time.Duration {
 		return keychain.RequestsKept
 	}
 	return *a.kept
+}
+
+// cutAfter is how long a configuration has to last before it deletes anything.
+const cutAfter = 3 * time.Second
+
+// cutRequests has the log cut as this configuration says. A reload may still be
+// refused, by another app that does not start: what it would have deleted is not its.
+func (a *App) cutRequests(ctx context.Context, g *Gateway) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(cutAfter):
+		g.retention.Keep(a.requestsKept())
+	}
 }

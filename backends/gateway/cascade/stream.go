@@ -30,6 +30,10 @@ const (
 // maxUncommitted bounds what is held back before the commit point.
 const maxUncommitted = 1 << 20
 
+// maxUnheard bounds what is read and gives the client nothing: a few bytes of gzip
+// make millions of comments. One event may be of any size that is read.
+const maxUnheard = wire.MaxEvent + 4<<20
+
 var errNoContent = errors.New("the upstream sent much and no content")
 
 // relay passes a stream on, event by event.
@@ -46,6 +50,7 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 			}
 			continue
 		}
+		had := len(s.pending)
 		progress, err := s.take(event, err)
 		if err != nil {
 			return s.failed(ctx, resp, err)
@@ -56,6 +61,9 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 			}
 			first.Stop()
 			s.commit()
+		}
+		if len(s.pending) > had {
+			s.unheard = 0
 		}
 		if progress.Done {
 			return s.done()
@@ -110,6 +118,7 @@ type relay struct {
 	committed bool
 	sign      []byte // of life, for the time behind the commit point
 	pending   []byte // events for the client
+	unheard   int    // bytes read since the last event for the client, or content
 
 	mu          sync.Mutex // over the writer and what follows; the watch writes too
 	dirty       bool
@@ -134,7 +143,11 @@ func (s *relay) Read(p []byte) (int, error) {
 	if s.committed && s.unsent() {
 		return 0, wire.ErrWait
 	}
+	if s.unheard > maxUnheard {
+		return 0, errNoContent
+	}
 	n, err := s.body.Read(p)
+	s.unheard += n
 	if s.committed && n > 0 {
 		s.mu.Lock()
 		s.lastByte = time.Now()

@@ -90,6 +90,33 @@ func TestPackedStreamBreaks(t *testing.T) {
 	}
 }
 
+// TestPackedNoise: little gzip makes much that is nothing for the client.
+func TestPackedNoise(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+	comments, blanks := strings.Repeat(":\n", maxUnheard), strings.Repeat("\n", 2*maxUnheard)
+	for _, noise := range []string{comments, blanks} {
+		r.alpha.does(packs(stream(noise, role, text("late"), finish, doneLine)))
+		r.beta.does(answers("from beta"))
+		e := r.askStream("keychain-low")
+		e.wants(t, "beta/b-low", "from beta")
+		if len(e.Failed) != 1 || e.Failed[0].Code != "broken_answer" {
+			t.Errorf("failed %s", e.failedList())
+		}
+		r = newRig(t, setup{keys: []string{"alpha", "beta"}})
+		r.alpha.does(packs(stream(role, text("one"), noise, text("late"), finish, doneLine)))
+		e = r.askStream("keychain-low")
+		if e.Code != "upstream_stream_error" || !strings.Contains(e.body, `"one"`) || strings.Contains(e.body, "late") {
+			t.Errorf("%+v:\n%s", e.Result, e.body)
+		}
+		r = newRig(t, setup{keys: []string{"alpha", "beta"}})
+	}
+	some := comments[:maxUnheard/2]
+	r.alpha.does(packs(stream(some, role, text("one"), some, text("two"), some, text("three"), finish, doneLine)))
+	e := r.askStream("keychain-low")
+	e.wants(t, "alpha/a-low", "three")
+}
+
 // TestPackedStreamIsNotHeldBack: what the upstream has flushed reaches the client
 // before more is sent.
 func TestPackedStreamIsNotHeldBack(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *Retention) Keep(requests time.Duration) {
 	}
 }
 
-// Close stops it, between two transactions or in one, which is undone then.
+// Close stops it behind the transaction that is under way.
 func (r *Retention) Close() {
 	r.cancel()
 	<-r.ended

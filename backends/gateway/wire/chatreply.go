@@ -52,6 +52,10 @@ const (
 	maxID      = 256
 )
 
+// maxEntries bounds the entries of tool_calls in one body: each is looked for among
+// all calls.
+const maxEntries = 4 * maxTools
+
 // choiceSet holds the indexes of choices.
 type choiceSet [maxChoices / 64]uint64
 
@@ -70,6 +74,7 @@ type seen struct {
 	proof      bool // content that proves the candidate works (specification 13.2)
 	empty      bool // no member at all
 	choices    int
+	tools      int    // entries of tool_calls
 	usage      span   // the usage member with the comma before it, when it is an object
 	usageValue int    // where its value begins
 	failure    []byte // the object with a non-null "error" member: the body or a choice

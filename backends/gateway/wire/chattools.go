@@ -30,10 +30,14 @@ type toolEntry struct {
 	function                           int // where the members of function begin
 	indexed, typed                     bool
 	object                             bool // arguments are an object, not a string
+	odd                                bool // arguments are of a kind that is left as it is
 	members                            int
 }
 
 func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
+	if got.tools++; got.tools > maxEntries {
+		return ErrBroken
+	}
 	if s.Kind() != Object {
 		return s.Skip()
 	}
@@ -90,6 +94,9 @@ func (f *chatForm) scanArguments(e *toolEntry, tool *choiceTool) {
 	at, stream := e.argumentsAt, f.delta == "delta"
 	switch {
 	case at.empty():
+		if !stream && !e.odd && len(e.name) > 0 { // clients parse it
+			f.insertSorted(e.function, e.function, `"arguments":"{}",`)
+		}
 	case e.object:
 		text := e.arguments
 		if stream && len(bytes.TrimSpace(text[1:len(text)-1])) == 0 {
@@ -177,7 +184,9 @@ func (f *chatForm) scanEntry(s *Scanner, e *toolEntry) error {
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "function" && kind == Object:
-			e.function = from + 1
+			if len(e.name) == 0 { // one behind it may have no members
+				e.function = from + 1
+			}
 			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
 		default:
 			err = s.Skip()
@@ -199,6 +208,7 @@ func (f *chatForm) scanFunction(s *Scanner, key []byte, e *toolEntry) error {
 	}
 	if kind != String {
 		err := s.Skip()
+		e.odd = e.odd || arguments && kind != Null
 		if arguments && kind == Null {
 			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
 		}

@@ -303,6 +303,18 @@ func TestChatStreamHostileIDs(t *testing.T) {
 	}
 }
 
+// TestEntriesAreBounded: each is looked for among all calls.
+func TestEntriesAreBounded(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: ErrBroken} {
+		entries := strings.Repeat(`,{"index":0}`, n)[1:]
+		_, _, err := NewChatStream("m", false).Event(nil, []byte(`{"choices":[{"delta":{"tool_calls":[`+entries+`]}}]}`))
+		if !errors.Is(err, want) {
+			t.Errorf("%d entries: %v", n, err)
+		}
+	}
+}
+
 func TestReadChatReplyGolden(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t, "reply") {

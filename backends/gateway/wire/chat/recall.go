@@ -43,7 +43,7 @@ func (m *remembrance) note(d *hub.Delta) {
 			m.text = append(m.text, d.Text...)
 		}
 	case hub.DeltaState:
-		if m.size += len(d.State.Data); d.State.Data == "" || m.size > maxState {
+		if m.size += len(d.State.Data) + hub.RecallItem; d.State.Data == "" || m.size > maxState {
 			return
 		}
 		state := d.State

@@ -14,6 +14,10 @@ const (
 	recallTime    = time.Hour
 )
 
+// RecallItem is what a piece of reasoning counts besides its bytes: many small ones
+// hold memory too.
+const RecallItem = 128
+
 // Recall keeps the reasoning before a tool call for clients of chat completions, which
 // have no place for it or lose it: the model goes on from it when the result comes.
 // The least recently used is forgotten first.
@@ -43,7 +47,7 @@ func NewRecall(now func() time.Time) *Recall {
 
 // Keep keeps the reasoning before a call of a user.
 func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
-	size := len(user) + len(call)
+	size := len(user) + len(call) + len(reasoning)*RecallItem
 	for i := range reasoning {
 		size += len(reasoning[i].Text)
 		if s := reasoning[i].State; s != nil {

@@ -32,6 +32,10 @@ func TestRecall(t *testing.T) {
 	if found("ann", "large") != "" {
 		t.Error("an entry has no bound")
 	}
+	m.Keep("ann", "many", make([]Reasoning, recallEntry/RecallItem))
+	if m.Find("ann", "many") != nil {
+		t.Error("many pieces count nothing")
+	}
 	now = now.Add(recallTime + time.Second)
 	if found("ann", "x") != "" || m.order.Len() != 0 || len(m.known) != 0 || m.bytes != 0 {
 		t.Errorf("%d entries of %d bytes are left behind their time", m.order.Len(), m.bytes)

@@ -1,0 +1,25 @@
+package chat
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// TestRemembranceCountsPieces: many small ones hold memory too.
+func TestRemembranceCountsPieces(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{100: 100, maxState / hub.RecallItem: 0} {
+		kept := 0
+		m := remembrance{remember: func(_ string, reasoning []hub.Reasoning) { kept = len(reasoning) }}
+		for range n {
+			m.note(&hub.Delta{Kind: hub.DeltaState, State: hub.State{Data: "x"}})
+		}
+		if len(m.list) >= maxState/hub.RecallItem {
+			t.Errorf("%d are held", len(m.list))
+		}
+		if m.note(&hub.Delta{Kind: hub.DeltaCall, ID: "a"}); kept != want {
+			t.Errorf("%d of %d pieces are kept", kept, n)
+		}
+	}
+}
