@@ -373,6 +373,26 @@ func (p partition) drop(ctx context.Context, conn *sql.Conn, table string) error
 			return err
 		}
 	}
-	_, err := conn.ExecContext(ctx, "DROP TABLE IF EXISTS "+p.name)
-	return err
+	return p.dropDetached(ctx, conn)
+}
+
+// dropDetached drops the table, unless somebody has attached one of its name since.
+func (p partition) dropDetached(ctx context.Context, conn *sql.Conn) error {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing behind a commit
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", partitionLock); err != nil {
+		return err
+	}
+	var attached bool
+	err = tx.QueryRowContext(ctx, "SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)", p.name).Scan(&attached)
+	if err != nil || attached {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+p.name); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

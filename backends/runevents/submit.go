@@ -191,7 +191,7 @@ func busy(w http.ResponseWriter) {
 func write(w http.ResponseWriter, status int, format string, args ...any) {
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, format, args...)
+	_, _ = fmt.Fprintf(w, format, args...) //nolint:gosec // JSON, and every text in it is quoted
 }
 
 // uuid is a random UUID.

@@ -327,7 +327,12 @@ func TestStall(t *testing.T) {
 	reader, writer := io.Pipe()
 	defer writer.Close()
 	go func() { _, _ = writer.Write(least()[:100]) }()
-	answer, err := server.Client().Post(server.URL+leastURL, "application/json", reader)
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+leastURL, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Header.Set("Content-Type", "application/json")
+	answer, err := server.Client().Do(ask)
 	if err != nil {
 		t.Fatal(err)
 	}
