@@ -1,5 +1,5 @@
-# Every task of this repository, one short line or two each. Start with
-# `make deps`, then `make test` or `make run`.
+# Every task of this repository, one short line or two each. Start with `make run`
+# or `make test`.
 
 SHELL   := /bin/bash
 TAGS    := nobadger,nomysql,nopgx
@@ -12,6 +12,10 @@ CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
 FILES   := $(wildcard caddyfiles/*/Caddyfile)
 
 export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
+# The same for every build, so that what the linter and the benchmarks need is
+# compiled once, for the binary; only the race detector has packages of its own.
+export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS)
+export CGO_ENABLED := 0
 
 .PHONY: deps build test lint bench run xcaddy check clean fmt
 .DEFAULT_GOAL := build
@@ -22,19 +26,19 @@ deps: ## what the other targets need: Debian packages, Go modules, the pinned to
 	$(MAKE) $(TOOLS) $(CLIENTS)
 
 build: ## bin/tollgate, one static binary
-	CGO_ENABLED=0 go build -buildvcs=false -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o bin/tollgate ./cmd/tollgate
+	go build -ldflags "$(LDFLAGS)" -o bin/tollgate ./cmd/tollgate
 
-test: lint build ## everything: unit, adapt tables, integration, end to end with bin/tollgate
-	CGO_ENABLED=1 go test -race -tags $(TAGS) -timeout 20m ./...
+test: deps lint build ## everything: unit, adapt tables, integration, end to end with bin/tollgate; go vet is a part of lint
+	CGO_ENABLED=1 go test -race -vet=off -timeout 20m ./...
 
 lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
-	CGO_ENABLED=0 $(LINT) run ./...
-	cd .tools && CGO_ENABLED=0 bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild
+	$(LINT) run ./...
+	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild
 
 bench: build ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
-	CGO_ENABLED=0 go test -tags $(TAGS) -run '^$$' -bench . -benchmem ./...
-	CGO_ENABLED=0 go test -tags $(TAGS) -run TestEnginesAgree ./backends/runevents/query -generated 10000
-	CGO_ENABLED=0 go run -tags $(TAGS) ./cmd/bench
+	go test -run '^$$' -bench . -benchmem ./...
+	go test -run TestEnginesAgree ./backends/runevents/query -generated 10000
+	go run ./cmd/bench
 
 run: build ## the quick start in the foreground; its files are in data/
 	mkdir -p data
@@ -54,7 +58,7 @@ clean: ## removes what build and xcaddy made; data/ and the tools stay
 	rm -rf bin
 
 $(TOOLS): .tools/go.mod .tools/go.sum
-	CGO_ENABLED=0 go -C .tools build -buildvcs=false -o bin/ tool
+	go -C .tools build -o bin/ tool
 	touch $@
 
 $(CLIENTS): cmd/tollgate/testdata/npm/package.json cmd/tollgate/testdata/npm/package-lock.json

@@ -59,10 +59,7 @@ func started(t *testing.T, db *store.DB) *store.DB {
 	if err := db.Register(Schema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
-	if err := db.WaitReady(t.Context()); err != nil { // a busy machine is slow
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 	return db
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // BenchmarkThreadList is a page of 25 threads for a guest, in process.
@@ -23,10 +24,7 @@ func BenchmarkThreadList(b *testing.B) {
 	if err := db.Register(Schema()); err != nil {
 		b.Fatal(err)
 	}
-	db.Start(b.Context())
-	if err := db.WaitReady(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Open(b, db)
 	s := New(db, Options{}, zap.NewNop(), time.Now)
 	defer s.Close()
 	if err := s.Ready(b.Context()); err != nil {

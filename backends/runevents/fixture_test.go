@@ -111,10 +111,7 @@ func (p place) open(tb testing.TB) *store.DB {
 	if err := db.Register(Schema()); err != nil {
 		tb.Fatal(err)
 	}
-	db.Start(tb.Context())
-	if err := db.Ready(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.Open(tb, db)
 	return db
 }
 

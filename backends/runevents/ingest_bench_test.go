@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // BenchmarkIngest stores the runs of many nodes from 64 submitters on SQLite,
@@ -25,7 +26,7 @@ func BenchmarkIngest(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	db.Start(b.Context())
+	testenv.Open(b, db)
 	s, err := New(Options{DB: db, EventTTL: 365 * day, ReportTTL: 365 * day, Now: func() time.Time { return now }})
 	if err != nil {
 		b.Fatal(err)

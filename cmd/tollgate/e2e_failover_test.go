@@ -289,7 +289,7 @@ func TestDisconnect(t *testing.T) {
 				t.Errorf("%s: answered %d", name, a.status)
 			}
 		}
-		wait, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		wait, cancel := context.WithTimeout(t.Context(), waitLimit)
 		err := up.awaitCancelled(wait, before.Cancelled+1)
 		cancel()
 		if err != nil {

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second // until a process serves; machines under load are slow
-	stopLimit  = 30 * time.Second
-	waitLimit  = 20 * time.Second // for what must come by itself
+	startLimit = 2 * time.Minute // until a process serves; machines under load are slow
+	stopLimit  = 2 * time.Minute
+	waitLimit  = 2 * time.Minute // for what must come by itself
 	poll       = 10 * time.Millisecond
 )
 

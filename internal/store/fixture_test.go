@@ -48,10 +48,7 @@ func (p place) start(tb testing.TB) *DB {
 	if err := db.Register(testSchema()); err != nil {
 		tb.Fatal(err)
 	}
-	db.Start(tb.Context())
-	if err := db.Ready(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.Open(tb, db)
 	return db
 }
 
@@ -122,7 +119,7 @@ func wantError(t *testing.T, err, want error) {
 // eventually waits for what other goroutines bring about.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func files(text ...string) fs.FS {
@@ -84,15 +86,12 @@ func TestSchemasAddedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.Close() }()
-		db.Start(t.Context())
-		if err := db.Ready(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Open(t, db)
 		for range 2 {
 			if err := db.Register(testSchema()); err != nil {
 				t.Fatal(err)
 			}
-			db.Start(t.Context())
+			testenv.Open(t, db)
 			if err := writeItem(t.Context(), db, said(seen, "migration applied")); err != nil {
 				// The second round inserts the same number again.
 				if !IsUniqueViolation(err) {
@@ -187,7 +186,7 @@ func TestNewerMigrationsAreAdded(t *testing.T) {
 			if err := db.Register(Schema{"grows", files(append([]string{"00001_t.sql", upT}, more...)...)}); err != nil {
 				t.Fatal(err)
 			}
-			db.Start(t.Context())
+			testenv.Open(t, db)
 			err = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "INSERT INTO t (id, name) VALUES (1, 'x')")
 				return err
@@ -254,10 +253,7 @@ func TestMigrationLock(t *testing.T) {
 				t.Error("migrating without the lock")
 			}
 		}
-		db.Start(t.Context())
-		if err := db.Ready(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Open(t, db)
 		if looks.Load() == 0 {
 			t.Error("nothing was migrated")
 		}

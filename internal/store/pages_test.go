@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // TestPageSize: new files get large pages, and those of an earlier version stay
@@ -37,7 +39,7 @@ func TestPageSize(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			db.Start(t.Context())
+			testenv.Open(t, db)
 			got := map[string]int{}
 			err = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				for _, name := range []string{"page_size", "wal_autocheckpoint", "cache_size", "temp_store"} {

@@ -25,10 +25,7 @@ func TestPostgresRestartUnderLoad(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
-	if err := db.Ready(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 
 	var (
 		wg           sync.WaitGroup

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func TestSQLiteFilesArePrivate(t *testing.T) {
@@ -55,7 +57,7 @@ func TestSQLiteSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		db.Start(t.Context())
+		testenv.Open(t, db)
 		pragma := func(name string) (n int) {
 			t.Helper()
 			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
@@ -136,7 +138,7 @@ func TestSQLiteFull(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	setting := func(pragma string) {
 		t.Helper()
 		// On the writer's connection, which no transaction may have for this.
@@ -202,7 +204,7 @@ func TestSQLiteFileRemoved(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func TestSQLiteFileReplaced(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 var errTest = errors.New("test")
@@ -301,10 +303,7 @@ func TestCloseRefusesThoseThatWait(t *testing.T) {
 		if err := db.Register(testSchema()); err != nil {
 			t.Fatal(err)
 		}
-		db.Start(t.Context())
-		if err := db.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Open(t, db)
 		if p.dialect == Postgres {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)

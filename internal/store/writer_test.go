@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func sqliteAt(tb testing.TB) place {
@@ -171,7 +173,7 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 
 	other := p.start(t)
 	release := hold(t, other)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	startTimeout = 60 * time.Second // until a server answers; machines under load are slow
-	stopTimeout  = 30 * time.Second
+	startTimeout = 2 * time.Minute // until a server answers; machines under load are slow
+	stopTimeout  = 60 * time.Second
 	pollInterval = 20 * time.Millisecond
 )
 

@@ -148,7 +148,7 @@ func TestServersEndWithTheProcess(t *testing.T) {
 	if len(fields) != 4 {
 		t.Fatalf("the child said %q", line)
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for i := 0; i < len(fields); i += 2 {
 		for !gone(t.Context(), fields[i], fields[i+1]) {
 			if time.Now().After(deadline) {

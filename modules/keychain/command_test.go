@@ -477,7 +477,7 @@ func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	if err := db.Register(keychain.Schema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	master, err := keyring.ParseMasterKey(masterKey)
 	if err != nil {
 		t.Fatal(err)

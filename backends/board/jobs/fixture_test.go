@@ -56,10 +56,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 	if err := db.Register(board.Schema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
-	if err := db.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 	s := &site{t: t, db: db}
 	s.service = s.node()
 	file, err := os.Open("../testdata/fixture.json")

@@ -55,10 +55,7 @@ func started(t *testing.T, db *store.DB, err error) *store.DB {
 	if err := db.Register(board.Schema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
-	if err := db.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 	return db
 }
 

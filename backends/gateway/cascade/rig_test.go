@@ -69,6 +69,9 @@ func runAll(m *testing.M) int {
 		panic(err)
 	}
 	db.Start(context.Background())
+	if err := db.WaitReady(context.Background()); err != nil {
+		panic(err)
+	}
 	var ticks atomic.Int64 // keys are ordered by the time they were made
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }
 	if people, err = keychain.New(db, plainRing{}, zap.NewNop(), now); err != nil {

@@ -339,7 +339,7 @@ func (f *front) result(t *testing.T) *ended {
 	select {
 	case e := <-f.results:
 		return e
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the request did not end")
 		return nil
 	}
@@ -634,7 +634,7 @@ func TestRequestMemory(t *testing.T) {
 			}
 			select {
 			case <-given:
-			case <-time.After(10 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Error("the memory was never given back")
 			}
 		})

@@ -316,7 +316,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 	if err := db.Register(Schema()); err != nil {
 		b.Fatal(err)
 	}
-	db.Start(b.Context())
+	testenv.Open(b, db)
 	n := newNode(b, db)
 	key := n.user(b, "alice").Key
 	if _, err := n.Authenticate(b.Context(), key); err != nil {

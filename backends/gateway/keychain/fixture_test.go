@@ -91,10 +91,7 @@ func testRing(tb testing.TB) keyring.Keyring {
 func (p place) start(tb testing.TB) *node {
 	tb.Helper()
 	db := p.open(tb)
-	db.Start(tb.Context())
-	if err := db.Ready(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.Open(tb, db)
 	return newNode(tb, db)
 }
 
@@ -250,7 +247,7 @@ func order(r *Routing, t catalog.Tier) string {
 // eventually waits for what other goroutines bring about.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); {
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}

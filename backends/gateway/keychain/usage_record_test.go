@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 var fullRecord = Record{
@@ -209,10 +210,7 @@ func (p place) register(t *testing.T, schema store.Schema) *store.DB {
 	if err := db.Register(schema); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
-	if err := db.Ready(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 	return db
 }
 

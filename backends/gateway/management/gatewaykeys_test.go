@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // newRouter serves the routes with a database of their own and the user ada.
@@ -29,7 +30,7 @@ func newRouter(t *testing.T) *rest.Router {
 	if err := db.Register(keychain.Schema()); err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)

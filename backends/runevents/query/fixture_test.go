@@ -85,10 +85,7 @@ func open(tb testing.TB, dialect store.Dialect, change ...func(*query.Options)) 
 	if err := db.Register(runevents.Schema()); err != nil {
 		tb.Fatal(err)
 	}
-	db.Start(tb.Context())
-	if err := db.WaitReady(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.Open(tb, db)
 	clock := func() time.Time { return now }
 	s, err := runevents.New(runevents.Options{DB: db, EventTTL: 10 * year, ReportTTL: 10 * year, Now: clock})
 	if err != nil {

@@ -131,7 +131,7 @@ func TestPatternsAsPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.Start(t.Context())
+	testenv.Open(t, db)
 	ask := func(text, pattern string) (matched bool, err error) {
 		err = db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
 			return r.QueryRowContext(ctx, `SELECT $1::text COLLATE "und-x-icu" ~ $2::text`, text, pattern).Scan(&matched)

@@ -117,10 +117,7 @@ func TestOpen(t *testing.T) {
 	if db.Dialect() != store.Postgres {
 		t.Errorf("dialect is %v", db.Dialect())
 	}
-	db.Start(t.Context())
-	if err := db.Ready(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 }
 
 func TestKey(t *testing.T) {

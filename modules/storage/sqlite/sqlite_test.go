@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func TestUnmarshalCaddyfile(t *testing.T) {
@@ -125,10 +126,7 @@ func TestOpen(t *testing.T) {
 	if db.Dialect() != store.SQLite {
 		t.Errorf("dialect is %v", db.Dialect())
 	}
-	db.Start(t.Context())
-	if err := db.Ready(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Open(t, db)
 	if _, err := os.Stat(filepath.Join(s.Dir(), "x.db")); err != nil {
 		t.Fatal(err)
 	}
