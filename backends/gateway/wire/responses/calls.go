@@ -175,6 +175,9 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		s = incomplete
 	}
 	if c.input != nil {
+		if r.status == "completed" && !c.sound() {
+			c.mend() // of what is not with the client yet; what cannot be mended goes as it is
+		}
 		from := len(c.text)
 		c.text = c.input.finish(c.text)
 		dst = w.inputDelta(dst, c, from)
@@ -204,8 +207,8 @@ func (c *call) sound() bool {
 }
 
 // mend closes what a whole answer left open in its arguments, and reports whether they
-// are what the tool takes (specification 5). In a stream they are with the client
-// already.
+// are what the tool takes (specification 5). In a stream those of a function are with
+// the client already, and the input of a custom tool as far as it was understood.
 func (c *call) mend() bool {
 	if c.sound() {
 		return true
