@@ -122,12 +122,19 @@ func TestCredentials(t *testing.T) {
 		"both: authorization wins":     {http.Header{"Authorization": {"Bearer " + a}, "X-Api-Key": {b}}, "alice"},
 		"both, the other way":          {http.Header{"Authorization": {"Bearer " + b}, "X-Api-Key": {a}}, "bob"},
 		"bad bearer, good x-api-key":   {http.Header{"Authorization": {"Bearer ak-no"}, "X-Api-Key": {a}}, ""},
-		"basic and x-api-key":          {http.Header{"Authorization": {"Basic dTpw"}, "X-Api-Key": {a}}, "alice"},
-		"empty bearer and x-api-key":   {http.Header{"Authorization": {"Bearer "}, "X-Api-Key": {a}}, "alice"},
-		"scheme alone and x-api-key":   {http.Header{"Authorization": {"Bearer"}, "X-Api-Key": {a}}, "alice"},
-		"two authorizations":           {http.Header{"Authorization": {"Bearer " + a, "Bearer " + b}}, "alice"},
+		"basic and x-api-key":          {http.Header{"Authorization": {"Basic dTpw"}, "X-Api-Key": {a}}, ""},
+		"empty bearer and x-api-key":   {http.Header{"Authorization": {"Bearer "}, "X-Api-Key": {a}}, ""},
+		"scheme alone and x-api-key":   {http.Header{"Authorization": {"Bearer"}, "X-Api-Key": {a}}, ""},
+		"key alone and x-api-key":      {http.Header{"Authorization": {b}, "X-Api-Key": {a}}, ""},
+		"nothing in authorization":     {http.Header{"Authorization": {" "}, "X-Api-Key": {a}}, "alice"},
+		"two authorizations":           {http.Header{"Authorization": {"Bearer " + a, "Bearer " + b}}, ""},
+		"one authorization twice":      {http.Header{"Authorization": {"Bearer " + a, "Bearer " + a}}, ""},
+		"two, the second is empty":     {http.Header{"Authorization": {"Bearer " + a, ""}}, ""},
+		"two, and x-api-key":           {http.Header{"Authorization": {"Bearer " + a, "Basic dTpw"}, "X-Api-Key": {a}}, ""},
 		"two, the first is bad":        {http.Header{"Authorization": {"Bearer ak-no", "Bearer " + a}}, ""},
-		"two x-api-keys":               {http.Header{"X-Api-Key": {b, a}}, "bob"},
+		"two x-api-keys":               {http.Header{"X-Api-Key": {b, a}}, ""},
+		"one x-api-key twice":          {http.Header{"X-Api-Key": {a, a}}, ""},
+		"two x-api-keys and a bearer":  {http.Header{"Authorization": {"Bearer " + a}, "X-Api-Key": {a, b}}, ""},
 		"nothing":                      {http.Header{}, ""},
 		"empty":                        {http.Header{"Authorization": {""}, "X-Api-Key": {""}}, ""},
 		"key without scheme":           {http.Header{"Authorization": {a}}, ""},
@@ -358,7 +365,13 @@ func FuzzCredential(f *testing.F) {
 	f.Add("bearer  ak-x ", "")
 	f.Add("Basic dTpw", " ak-y")
 	f.Fuzz(func(t *testing.T, authorization, apiKey string) {
-		got := credential(http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}})
+		got, err := credential(http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(authorization) != "" && got != "" && !strings.Contains(authorization, got) {
+			t.Errorf("%q of %q, beside %q", got, apiKey, authorization)
+		}
 		if got != strings.TrimSpace(got) || got != "" && !strings.Contains(authorization, got) && got != strings.TrimSpace(apiKey) {
 			t.Errorf("%q of %q and %q", got, authorization, apiKey)
 		}

@@ -25,8 +25,10 @@ const identityVar = "tollgate.gateway_key"
 
 // GatewayKey checks the gateway keys (ak-…) that the keychain issues. A key is
 // sent as `Authorization: Bearer ak-…` or as `x-api-key: ak-…`; when both are
-// sent and differ, Authorization counts. A key that was revoked is refused at
-// once on the node where that was done, within 5 seconds on others.
+// sent, Authorization decides, whatever its scheme. A header that is sent twice is
+// refused: which of the two counts, another server may see otherwise. A key that
+// was revoked is refused at once on the node where that was done, within 5 seconds
+// on others.
 //
 // Caddy's logs redact Authorization but not X-Api-Key. The global option
 //
@@ -79,8 +81,11 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 
 // identify finds whose key was sent and notes it for the handlers behind.
 func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
-	key := credential(r.Header)
+	key, err := credential(r.Header)
 	hide(r.Header)
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
@@ -135,26 +140,32 @@ func hide(h http.Header) {
 		return
 	}
 	delete(h, "X-Api-Key")
-	if len(h["Authorization"]) == 0 {
+	if len(h["Authorization"]) == 0 || strings.TrimSpace(h["Authorization"][0]) == "" {
 		h["Authorization"] = []string{"Bearer " + values[0]}
 	}
 }
 
-// credential is the key of a request; empty: none. A scheme other than Bearer
-// is not ours, so it does not hide an x-api-key.
-func credential(h http.Header) string {
+// credential is the key of a request; empty: none. An Authorization with anything in
+// it decides: one of another scheme, or without a key, hides an x-api-key.
+func credential(h http.Header) (string, error) {
+	for _, name := range [...]string{"Authorization", "X-Api-Key"} {
+		if len(h[name]) > 1 {
+			return "", apierror.New(http.StatusUnauthorized, "invalid_api_key", "more than one %s header was sent: send one", name)
+		}
+	}
 	if values := h["Authorization"]; len(values) > 0 {
-		scheme, rest, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
-		if strings.EqualFold(scheme, "Bearer") {
-			if key := strings.TrimSpace(rest); key != "" {
-				return key
+		if value := strings.TrimSpace(values[0]); value != "" {
+			scheme, key, _ := strings.Cut(value, " ")
+			if !strings.EqualFold(scheme, "Bearer") {
+				return "", nil
 			}
+			return strings.TrimSpace(key), nil
 		}
 	}
 	if values := h["X-Api-Key"]; len(values) > 0 {
-		return strings.TrimSpace(values[0])
+		return strings.TrimSpace(values[0]), nil
 	}
-	return ""
+	return "", nil
 }
 
 // UnmarshalCaddyfile sets up the provider; it has no options.
