@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,6 +272,22 @@ func TestGateway(t *testing.T) {
 		a := do(t, c, http.MethodPost, g.base+"/v1/chat/completions", key, prompt("keychain-high", false), "Origin", "https://app.test")
 		if exposed := a.header.Get("Access-Control-Expose-Headers"); a.status != 200 || !strings.Contains(exposed, "x-gateway-provider") {
 			t.Errorf("status %d, exposed %q", a.status, exposed)
+		}
+		a = do(t, c, http.MethodPost, g.base+"/v1/messages", key, `{"max_tokens":10,`+prompt("keychain-high", false)[1:], "Origin", "https://app.test")
+		exposed := strings.Split(a.header.Get("Access-Control-Expose-Headers"), ", ")
+		for _, name := range []string{"requests-limit", "requests-remaining", "requests-reset"} {
+			if name = "anthropic-ratelimit-" + name; !slices.Contains(exposed, name) {
+				t.Errorf("%s is not exposed: %q", name, exposed)
+			}
+		}
+		for name := range a.header {
+			name = strings.ToLower(name)
+			if ours := strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "anthropic-") || name == "request-id"; ours && !slices.Contains(exposed, name) {
+				t.Errorf("%s was sent, and is not exposed: %q", name, exposed)
+			}
+		}
+		if a.status != 200 {
+			t.Errorf("status %d", a.status)
 		}
 		if e := get(t, c, g.base+"/v1/models", "", "Origin", "https://app.test"); e.header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Error("a browser cannot read an error")
