@@ -11,13 +11,15 @@ LINT    := .tools/bin/golangci-lint
 CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
 FILES   := $(wildcard caddyfiles/*/Caddyfile)
 
+FUZZTIME ?= 1m
+
 export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
 # The same for every build, so that what the linter and the benchmarks need is
 # compiled once, for the binary; only the race detector has packages of its own.
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS)
 export CGO_ENABLED := 0
 
-.PHONY: deps build test lint bench run xcaddy check clean fmt
+.PHONY: deps build test lint bench fuzz run xcaddy check clean fmt
 .DEFAULT_GOAL := build
 
 deps: ## what the other targets need: Debian packages, Go modules, the pinned tools, clients of Node.js
@@ -39,6 +41,13 @@ bench: build ## micro benchmarks, 10,000 queries on both engines, then ratios ag
 	go test -run '^$$' -bench . -benchmem ./...
 	go test -run TestEnginesAgree ./backends/runevents/query -generated 10000
 	go run ./cmd/bench
+
+fuzz: ## every fuzz test for a minute, one after the other; FUZZTIME=10m for longer
+	set -eo pipefail; tests=$$(go test -list '^Fuzz' ./...); \
+	awk '/^Fuzz/ { found[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, found[i]; n = 0 }' <<< "$$tests" | \
+	while read -r package name; do \
+		echo "$$package $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null; \
+	done
 
 run: build ## the quick start in the foreground; its files are in data/
 	mkdir -p data
