@@ -55,6 +55,8 @@ type field struct {
 	keyEnd int // offset behind its closing quote
 	value  int // offset of the value
 	end    int // offset behind the value
+	// foreign: no upstream gets it, see Foreign.
+	foreign bool
 }
 
 // ChatRequest is a chat-completions request (API reference "Create chat
@@ -97,8 +99,8 @@ func invalid(param, format string, args ...any) error {
 
 // ParseChat reads body in one validating pass. Its errors are *apierror.Error
 // with status 400 and the path of the field at fault. Members it does not know
-// are kept for the upstream to judge; a name given twice is refused, since two
-// readers could take different ones.
+// are kept for the upstream to judge, unless they are Foreign; a name given twice
+// is refused, since two readers could take different ones.
 func ParseChat(body []byte) (*ChatRequest, error) {
 	r := &ChatRequest{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
@@ -143,6 +145,7 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 		case "response_format":
 			err = r.responseFormat(&s, kind)
 		default:
+			f.foreign = Foreign(APIChat, key)
 			err = s.Skip()
 		}
 		f.end = s.Offset()
@@ -264,10 +267,13 @@ func (r *ChatRequest) streamOptions(s *Scanner, kind Kind) error {
 	}
 	return s.Object(func(key []byte) error {
 		r.options = true
-		if string(key) != "include_usage" {
+		const member, param = "include_usage", "stream_options.include_usage"
+		if Lookalike(key, member) {
+			return invalid(param, "the field %q is spelled %q", param, key)
+		}
+		if string(key) != member {
 			return s.Skip()
 		}
-		const param = "stream_options.include_usage"
 		if !r.usage.empty() {
 			return invalid(param, "the field %q is given twice", param)
 		}

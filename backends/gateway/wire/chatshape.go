@@ -36,7 +36,7 @@ func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
 		f := &r.fields[i]
 		name := string(f.name)
 		rename := shape.Rename[name]
-		drop := slices.Contains(shape.Drop, name)
+		drop := f.foreign || slices.Contains(shape.Drop, name)
 		switch name {
 		case "max_tokens", "max_completion_tokens":
 			// Two limits under one name would be a duplicate: the one that counts
@@ -134,7 +134,7 @@ func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
 	}
 	for i := range r.fields {
 		own := string(r.fields[i].name)
-		if slices.Contains(shape.Drop, own) {
+		if r.fields[i].foreign || slices.Contains(shape.Drop, own) {
 			continue
 		}
 		sent := own

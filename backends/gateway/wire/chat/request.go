@@ -12,7 +12,7 @@ import (
 
 // Read reads a chat-completions request. It is for candidates that need more
 // than wire.ChatRequest.Shape does. What it does not know of the top level stays
-// in Params for the upstream to judge.
+// in Params for the upstream to judge, unless it is wire.Foreign.
 func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -71,6 +71,10 @@ func (r *request) read(root gjson.Result) error {
 		case "stop":
 			err = r.stop(value)
 		default:
+			if wire.Foreign(wire.APIChat, []byte(key)) {
+				r.Drop(wire.Mask(key, 100))
+				return nil
+			}
 			err = r.param(key, value)
 		}
 		return err

@@ -52,7 +52,7 @@ func (e *editor) top() error {
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: e.drops(name)}
+		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIMessages, key) || e.drops(name)}
 		var err error
 		param, inner := editInner(name)
 		switch {

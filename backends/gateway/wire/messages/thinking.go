@@ -96,6 +96,30 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	}
 }
 
+// config looks at the members of output_config. The effort chooses the tier, so a
+// native upstream must not find another one beside it.
+func (r *reader) config(output gjson.Result) (err error) {
+	if !given(output) {
+		return nil
+	}
+	const at = "output_config.effort"
+	efforts := 0
+	wire.Members(output, func(key string, v gjson.Result) bool {
+		switch {
+		case key == "effort":
+			if efforts++; efforts > 1 {
+				err = invalid(at, "is given twice")
+			}
+		case wire.Lookalike([]byte(key), "effort"):
+			err = invalid(at, "is spelled %s", shown(key))
+		case key != "format" && given(v):
+			r.drop("output_config." + listed(key))
+		}
+		return err == nil
+	})
+	return err
+}
+
 // format reads output_config.format and its former name output_format.
 func (r *reader) format(f *fields) error {
 	at := "output_config.format"
@@ -103,13 +127,8 @@ func (r *reader) format(f *fields) error {
 	if err != nil {
 		return err
 	}
-	if given(f.output) {
-		wire.Members(f.output, func(key string, v gjson.Result) bool {
-			if key != "effort" && key != "format" && given(v) {
-				r.drop("output_config." + listed(key))
-			}
-			return true
-		})
+	if err := r.config(f.output); err != nil {
+		return err
 	}
 	if !given(v) {
 		v, at = f.format, "output_format"

@@ -41,7 +41,7 @@ func (e *editor) top() error {
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: e.drops(name)}
+		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIResponses, key) || e.drops(name)}
 		var err error
 		switch {
 		case name == "input" && kind == wire.Array:

@@ -1,0 +1,47 @@
+package translate
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestTranslateForeign: the server gets the members that were read, and none that it
+// could take for them.
+func TestTranslateForeign(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"Model":"evil"`, `"MODEL":"evil"`, `"mo\u0044el":"evil"`, `"models":["evil"]`, `"Stream":true`, `"\u017ftream":true`, `"maxTokens":9999999`,
+		`"Max_Tokens":9999999`, `"N":128`, `"serviceTier":"evil"`, `"route":"evil"`, `"provider":{"order":["evil"]}`, `"plugins":[{"id":"evil"}]`,
+		`"fallbacks":["evil"]`, `"api_base":"evil"`, `"Messages":[{"role":"user","content":"evil"}]`, `"Tools":[{"type":"evil"}]`,
+	} {
+		for path, body := range map[string]string{"/v1/messages": hello + "," + member + "}", "/v1/responses": `{` + member + `,"model":"m","input":"Hi","max_output_tokens":10}`} {
+			var sent []byte
+			w, err := send(t, "translate messages responses {\nmodel mine\n}", path, body, func(w http.ResponseWriter, r *http.Request) error {
+				sent, _ = io.ReadAll(r.Body)
+				_, err := io.WriteString(w, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`)
+				return err
+			})
+			var got struct {
+				Model     string `json:"model"`
+				Stream    bool   `json:"stream"`
+				MaxTokens int    `json:"max_tokens"`
+				N         int    `json:"n"`
+			}
+			if json.Unmarshal(sent, &got) != nil || err != nil || got.Model != "mine" || got.Stream || got.MaxTokens != 10 || got.N != 0 || strings.Contains(string(sent), "evil") {
+				t.Errorf("%s: error %v, the server got %s", body, err, sent)
+			}
+			if w.Header().Get("X-Gateway-Dropped-Params") == "" {
+				t.Errorf("%s: what was dropped is not said", body)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/messages", "/v1/responses"} {
+		_, err := send(t, "translate messages responses", path, hello+`,"input":"Hi","mode\u006c":"evil"}`, nil)
+		if err == nil || !strings.Contains(err.Error(), `"model" is given twice`) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
