@@ -39,16 +39,12 @@ func repaired(text []byte) []byte {
 // their object is complete.
 type Arguments struct {
 	open            []byte // the closing brackets that are missing
-	kind            byte   // the first character that is no space; 0: none came
 	began, inString bool
 	escaped, deep   bool
 }
 
 // Complete reports whether a JSON value with brackets has ended.
 func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.deep }
-
-// Object reports whether an object has begun, and nothing else before it.
-func (a *Arguments) Object() bool { return a.kind == '{' }
 
 // Closing is what closes the strings and brackets that are open; empty: nothing is,
 // or it would be of no use.
@@ -74,9 +70,6 @@ func (a *Arguments) Pass(piece []byte) {
 }
 
 func (a *Arguments) step(c byte) {
-	if a.kind == 0 && c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-		a.kind = c
-	}
 	switch {
 	case a.deep:
 	case a.escaped:

@@ -12,11 +12,12 @@ import (
 )
 
 // checkStream reads a stream as a strict client of a format does. sound: the upstream
-// sent sense, so calls of an answer that is complete have arguments that are objects.
+// sent sense, so calls of an answer that is complete have arguments that are objects; to
+// clients of the messages format they are always.
 func checkStream(f hub.Format, stream []byte, sound bool) error {
 	switch f {
 	case hub.Messages:
-		return checkMessages(stream, sound)
+		return checkMessages(stream)
 	case hub.Responses:
 		return checkResponses(stream, sound)
 	case hub.Chat:
@@ -89,7 +90,7 @@ type messagesEvent struct {
 }
 
 // checkMessages holds the invariants of specification 6.1.
-func checkMessages(stream []byte, sound bool) error {
+func checkMessages(stream []byte) error {
 	events, err := sentEvents(stream, true)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func checkMessages(stream []byte, sound bool) error {
 			case open.Type == "tool_use" && open.collected == "":
 				return wrong("the input is empty")
 			}
-			if sound && open.Type == "tool_use" && i+2 < len(events) && !isObject(open.collected) && !cutOff(events) {
+			if open.Type == "tool_use" && i+2 < len(events) && !isObject(open.collected) && !cutOff(events) {
 				return wrong("the input is not an object: " + open.collected)
 			}
 			open = nil

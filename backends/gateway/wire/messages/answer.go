@@ -27,23 +27,97 @@ type answerBlock struct {
 	// call, id and name of a tool block.
 	call     int
 	id, name string
-	// arguments follows those of a tool block; broken: they are complete and no object.
-	arguments hub.Arguments
-	broken    bool
+	// Of a tool block text is the arguments, those that are sent too: sent of its bytes are
+	// with the client, and wrote tells whether any is.
+	sent  int
+	wrote bool
+	// syntax tells how far they are an object. The piece in which it ends or breaks begins
+	// at held, of its characters sound are good; nothing from there on is sent before the
+	// block is closed, since more may come.
+	syntax      hub.Syntax
+	isHeld      bool
+	held, sound int
+	// brackets tells when arguments that broke are complete all the same.
+	brackets hub.Arguments
 }
 
 // finished reports whether nothing can come that belongs to the block and could
 // not go into one of its own.
-func (b *answerBlock) finished() bool { return b.kind != toolBlock || b.arguments.Complete() }
+func (b *answerBlock) finished() bool {
+	return b.kind != toolBlock || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
+}
 
-// doubtful reports whether arguments are not known to be an object: they are held back,
-// since behind the first piece there is no way to make them one.
-func (b *answerBlock) doubtful() bool {
-	if len(b.text) > maxDoubtful {
-		return false
+// argue adds a piece of arguments; plain is the same unescaped.
+func (b *answerBlock) argue(text, plain []byte) {
+	from, was := len(b.text), b.syntax.Broken()
+	if b.isHeld && from > maxHeld {
+		return // it is no object, or there is nothing in it
 	}
-	b.broken = b.broken || b.arguments.Complete() && !hub.IsObject(wire.AppendUnquoted(nil, b.text))
-	return b.broken || !b.arguments.Object()
+	b.text = append(b.text, text...)
+	if !was {
+		sound := b.syntax.Pass(plain)
+		if !b.isHeld && (b.syntax.Ended() || b.syntax.Broken()) {
+			b.isHeld, b.held, b.sound = true, from, sound
+		}
+	}
+	switch {
+	case was:
+		b.brackets.Pass(plain)
+	case b.syntax.Broken():
+		b.brackets.Pass(wire.AppendUnquoted(nil, b.text))
+	}
+}
+
+// sendable are the arguments that may go to the client now: none before the object has
+// begun.
+func (b *answerBlock) sendable() []byte {
+	to := len(b.text)
+	if b.isHeld {
+		to = b.held
+	}
+	if !b.syntax.Begun() && to < maxDoubtful || to < b.sent {
+		return nil
+	}
+	return b.text[b.sent:to]
+}
+
+// send moves what is sendable to dst. Of much that is sent already nothing is kept.
+func (b *answerBlock) send(dst []byte) []byte {
+	piece := b.sendable()
+	dst = append(dst, piece...)
+	b.sent += len(piece)
+	b.wrote = b.wrote || len(piece) > 0
+	if b.sent > maxKept && b.sent == len(b.text) {
+		b.text, b.sent = reuse(b.text), 0
+	}
+	return dst
+}
+
+// rest is what makes the arguments an object, behind those that are sent, or nothing of
+// an answer that was cut off. What is none of it is in the member _raw, with what the
+// model wrote before as far as it is kept.
+func (b *answerBlock) rest(cut bool) []byte {
+	if b.syntax.Ended() {
+		return b.text[b.sent:]
+	}
+	if !b.wrote {
+		input, ok := b.input(cut)
+		if !ok {
+			input = append(append([]byte(`{"_raw":"`), b.text...), `"}`...)
+		}
+		return wire.AppendEscaped(nil, input)
+	}
+	if cut {
+		return nil
+	}
+	var dst []byte
+	if b.isHeld {
+		dst = wire.AppendUnquoted(nil, b.text[b.held:])[:b.sound]
+	} else if closing, ok := b.syntax.Close(nil); ok {
+		return wire.AppendEscaped(nil, closing)
+	}
+	dst = append(append(append(b.syntax.Extend(dst), `"_raw":"`...), b.text...), `"}`...)
+	return wire.AppendEscaped(nil, dst)
 }
 
 // input is the object that arguments stand for which are all there (specification 5).
@@ -80,8 +154,10 @@ const (
 	// maxHeld is what waits behind an unfinished call, in bytes, until the call is
 	// given up: nothing that an upstream sends may fill the memory.
 	maxHeld = 8 << 20
-	// maxDoubtful is what is held back of arguments, in bytes.
+	// maxDoubtful is what is held back of spaces before arguments, in bytes.
 	maxDoubtful = 64 << 10
+	// maxKept is what is kept of arguments that are sent, in bytes.
+	maxKept = 64 << 10
 	// maxRefusal bounds the explanation of a refusal, in bytes.
 	maxRefusal = 16 << 10
 	// noToken is the signature of thinking for which there is no token. It must not
@@ -112,9 +188,8 @@ func (a *answer) take(d *hub.Delta) {
 	case hub.DeltaArguments:
 		for i := range a.blocks {
 			if b := &a.blocks[i]; b.kind == toolBlock && b.call == d.Call {
-				b.text = append(b.text, d.Text...)
 				a.scratch = wire.AppendUnquoted(reuse(a.scratch), d.Text)
-				b.arguments.Pass(a.scratch)
+				b.argue(d.Text, a.scratch)
 			}
 		}
 	case hub.DeltaEnd:

@@ -21,8 +21,6 @@ type writer struct {
 	answer
 	index                        int // of the open block, or of the next one
 	started, open, pinged, ended bool
-	// wrote: the open block has a delta.
-	wrote bool
 	// cut: see cutOff.
 	cut bool
 }
@@ -91,25 +89,28 @@ func (w *writer) advance(dst []byte) []byte {
 	if !w.open {
 		dst = w.begin(dst, b)
 	}
-	if len(b.text) == 0 || b.kind == toolBlock && !w.wrote && b.doubtful() {
+	switch {
+	case b.kind == toolBlock && len(b.sendable()) > 0:
+		dst = b.send(w.delta(dst, inputDelta))
+		return append(dst, `"}`+frameEnd...)
+	case b.kind == toolBlock:
 		return dst
-	}
-	switch b.kind {
-	case textBlock:
+	case len(b.text) == 0:
+		return dst
+	case b.kind == textBlock:
 		dst = w.delta(dst, `"text_delta","text":"`)
-	case thinkingBlock:
-		dst = w.delta(dst, `"thinking_delta","thinking":"`)
 	default:
-		dst = w.delta(dst, `"input_json_delta","partial_json":"`)
+		dst = w.delta(dst, `"thinking_delta","thinking":"`)
 	}
 	dst = append(append(dst, b.text...), `"}`+frameEnd...)
 	b.text = reuse(b.text)
 	return dst
 }
 
+const inputDelta = `"input_json_delta","partial_json":"`
+
 // delta appends a delta up to its text.
 func (w *writer) delta(dst []byte, member string) []byte {
-	w.wrote = true
 	dst = append(dst, blockDelta...)
 	dst = strconv.AppendInt(dst, int64(w.index), 10)
 	dst = append(dst, `,"delta":{"type":`...)
@@ -117,7 +118,7 @@ func (w *writer) delta(dst []byte, member string) []byte {
 }
 
 func (w *writer) begin(dst []byte, b *answerBlock) []byte {
-	w.open, w.wrote = true, false
+	w.open = true
 	dst = append(dst, blockStart...)
 	dst = strconv.AppendInt(dst, int64(w.index), 10)
 	dst = append(dst, `,"content_block":{"type":`...)
@@ -156,17 +157,9 @@ func (w *writer) close(dst []byte) []byte {
 		dst = wire.AppendQuoted(dst, w.signature(b))
 		dst = append(dst, '}')
 		dst = append(dst, frameEnd...)
-	case b.kind == toolBlock && !w.wrote:
-		input, ok := b.input(w.cut)
-		if !ok {
-			input = append(append([]byte(`{"_raw":"`), b.text...), `"}`...)
-		}
-		dst = w.delta(dst, `"input_json_delta","partial_json":"`)
-		dst = append(wire.AppendEscaped(dst, input), `"}`+frameEnd...)
-	case b.kind == toolBlock && w.ended && !w.cut:
-		if closing := b.arguments.Closing(); len(closing) > 0 {
-			dst = w.delta(dst, `"input_json_delta","partial_json":"`)
-			dst = append(wire.AppendEscaped(dst, closing), `"}`+frameEnd...)
+	case b.kind == toolBlock:
+		if rest := b.rest(w.cut); len(rest) > 0 {
+			dst = append(append(w.delta(dst, inputDelta), rest...), `"}`+frameEnd...)
 		}
 	}
 	dst = append(dst, blockStop...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -523,7 +524,21 @@ func TestArguments(t *testing.T) {
 		{"cut off", []string{`{"a":[1,`, `{"b":"x`}, hub.FinishLength, `{"a":[1,{"b":"x`},
 		{"a text cut off", []string{"l"}, hub.FinishLength, "{}"},
 		{"at once, and broken", []string{`{"a":1,}`}, hub.FinishCalls, `{"_raw":"{\"a\":1,}"}`},
-		{"too long to hold", []string{"x" + strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, "x" + strings.Repeat(" ", maxDoubtful) + "y"},
+		{"a long text", []string{"x" + strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, `{"_raw":"x` + strings.Repeat(" ", maxDoubtful) + `y"}`},
+		{"too many spaces to hold", []string{strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, strings.Repeat(" ", maxDoubtful) + `{"_raw":"` + strings.Repeat(" ", maxDoubtful) + `y"}`},
+		// What is with the client already stays, and the whole is beside it.
+		{"a word", []string{`{"a":1,"b":`, `nope}`}, hub.FinishCalls, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b\":nope}"}`},
+		{"a word, in pieces", []string{`{`, `"b":[`, `no`, `pe`, `]}`}, hub.FinishStop, `{"b":[null],"_raw":"{\"b\":[nope]}"}`},
+		{"no quotes", []string{`{`, `b:1}`}, hub.FinishStop, `{"_raw":"{b:1}"}`},
+		{"a line end", []string{`{"a":"x`, "\ny\"}"}, hub.FinishStop, `{"a":"x","_raw":"{\"a\":\"x\ny\"}"}`},
+		{"a comma too many", []string{`{"a":{"b":1`, `,},"c":2}`}, hub.FinishStop, `{"a":{"b":1,"":null},"_raw":"{\"a\":{\"b\":1,},\"c\":2}"}`},
+		{"another object behind", []string{`{"a":1`, `}`, `{"b":2}`}, hub.FinishStop, `{"a":1,"_raw":"{\"a\":1}{\"b\":2}"}`},
+		{"an empty one before", []string{`{`, `} `, `{"b":2}`}, hub.FinishStop, `{"_raw":"{} {\"b\":2}"}`},
+		{"left open behind a colon", []string{`{"a":1,`, `"b":`}, hub.FinishStop, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b\":"}`},
+		{"left open in a key", []string{`{"a":1,`, `"b`}, hub.FinishStop, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b"}`},
+		{"left open in an escape", []string{`{"a":"`, `\u00`}, hub.FinishStop, `{"a":"\u0000","_raw":"{\"a\":\"\\u00"}`},
+		{"a word, and cut off", []string{`{"a":`, `nope`}, hub.FinishLength, `{"a":`},
+		{"ended, and cut off", []string{`{"a":`, `1}`}, hub.FinishLength, `{"a":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -559,6 +574,38 @@ func TestArguments(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzArguments: whatever a model writes for arguments, in whatever pieces, the client of
+// a stream gets an object.
+func FuzzArguments(f *testing.F) {
+	f.Add(`{"a":[1,{"b":"x"}]}`, uint8(3), false)
+	f.Add(`{"a":{"b":1,},"c":2}`, uint8(5), true)
+	f.Add("{\"a\":\"x\ny", uint8(1), false)
+	f.Add(`{} {"b":2}`, uint8(2), true)
+	f.Fuzz(func(t *testing.T, arguments string, size uint8, more bool) {
+		if len(arguments) > 1<<16 || !utf8.ValidString(arguments) {
+			return
+		}
+		w := NewWriter(testRequest(), testReply())
+		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
+		for rest := []rune(arguments); len(rest) > 0; {
+			n := min(int(size)+1, len(rest))
+			stream = w.Stream(stream, []hub.Delta{argued(0, string(rest[:n]))})
+			rest = rest[n:]
+		}
+		if more {
+			stream = w.Stream(stream, []hub.Delta{called(1, "call_b", "f"), argued(1, "{}")})
+		}
+		m := checkStream(t, w.Stream(stream, []hub.Delta{ended(hub.FinishCalls)}))
+		input := m.blocks[0].text
+		if !hub.IsObject([]byte(input)) {
+			t.Fatalf("%q becomes %q", arguments, input)
+		}
+		if hub.IsObject([]byte(arguments)) && strings.TrimSpace(input) != strings.TrimSpace(arguments) {
+			t.Fatalf("%q becomes %q, and was right", arguments, input)
+		}
+	})
 }
 
 // TestEstimate: a usage that the upstream did not tell is estimated, also when nobody

@@ -1,0 +1,330 @@
+package hub
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// Syntax follows a text that shall be one JSON object and comes in pieces, to know
+// how far it is one (RFC 8259).
+type Syntax struct {
+	open    []byte // the closing brackets that are missing
+	state   syntaxState
+	key     bool   // the string is a key
+	digits  int    // that an escape lacks
+	literal string // what is missing of true, false or null
+	members bool   // the object has one, or the beginning of one
+	broken  bool
+}
+
+type syntaxState uint8
+
+// Where a text may stand.
+const (
+	syntaxBefore syntaxState = iota // of the object
+	syntaxKeyOrEnd
+	syntaxKey
+	syntaxColon
+	syntaxValueOrEnd
+	syntaxValue
+	syntaxComma // or the end of the object or array
+	syntaxString
+	syntaxEscape
+	syntaxHex
+	syntaxLiteral
+	syntaxMinus // the parts of a number
+	syntaxZero
+	syntaxInteger
+	syntaxPoint
+	syntaxFraction
+	syntaxExponent
+	syntaxSign
+	syntaxPower
+	syntaxEnd // behind the object
+)
+
+// Begun reports whether the object has begun.
+func (s *Syntax) Begun() bool { return s.state != syntaxBefore }
+
+// Ended reports whether the object has ended, with nothing behind it.
+func (s *Syntax) Ended() bool { return s.state == syntaxEnd && !s.broken }
+
+// Broken reports whether the text cannot become an object any more.
+func (s *Syntax) Broken() bool { return s.broken }
+
+// Pass takes the next piece and returns how many of its bytes are sound and stand
+// before the end of the object; the piece in which the object ends, or breaks, is the
+// last one for which that says something.
+func (s *Syntax) Pass(piece []byte) (sound int) {
+	sound = len(piece)
+	for i, c := range piece {
+		switch {
+		case s.broken:
+			return 0
+		case s.state == syntaxString && c != '"' && c != '\\' && c >= ' ':
+			continue
+		}
+		ended := s.state == syntaxEnd
+		if !s.step(c) {
+			s.broken = true
+			return min(sound, i)
+		}
+		if !ended && s.state == syntaxEnd {
+			sound = i
+		}
+	}
+	return sound
+}
+
+// step takes one byte; false: it cannot stand here.
+func (s *Syntax) step(c byte) bool {
+	switch s.state {
+	case syntaxString:
+		return s.inString(c)
+	case syntaxEscape:
+		s.state = syntaxString
+		if c == 'u' {
+			s.state, s.digits = syntaxHex, 4
+			return true
+		}
+		if strings.IndexByte(`"\/bfnrt`, c) < 0 {
+			s.state = syntaxEscape
+			return false
+		}
+		return true
+	case syntaxHex:
+		if strings.IndexByte("0123456789abcdefABCDEF", c) < 0 {
+			return false
+		}
+		if s.digits--; s.digits == 0 {
+			s.state = syntaxString
+		}
+		return true
+	case syntaxLiteral:
+		if c != s.literal[0] {
+			return false
+		}
+		if s.literal = s.literal[1:]; s.literal == "" {
+			s.state = syntaxComma
+		}
+		return true
+	}
+	if next, ok := s.state.number(c); ok {
+		s.state = next
+		return true
+	}
+	if s.state.whole() {
+		s.state = syntaxComma
+	}
+	switch c {
+	case ' ', '\t', '\r', '\n':
+		return s.state < syntaxMinus || s.state == syntaxEnd
+	}
+	return s.between(c)
+}
+
+func (s *Syntax) inString(c byte) bool {
+	switch {
+	case c == '\\':
+		s.state = syntaxEscape
+	case c == '"' && s.key:
+		s.state, s.key = syntaxColon, false
+	case c == '"':
+		s.state = syntaxComma
+	default:
+		return false // a control character
+	}
+	return true
+}
+
+// between takes what stands between strings, numbers and literals, or begins one.
+func (s *Syntax) between(c byte) bool {
+	switch s.state {
+	case syntaxBefore:
+		return c == '{' && s.enter('}', syntaxKeyOrEnd)
+	case syntaxKeyOrEnd, syntaxKey:
+		if c == '}' && s.state == syntaxKeyOrEnd {
+			return s.leave(c)
+		}
+		if c != '"' {
+			return false
+		}
+		s.state, s.key, s.members = syntaxString, true, true
+		return true
+	case syntaxColon:
+		s.state = syntaxValue
+		if c != ':' {
+			s.state = syntaxColon
+		}
+		return c == ':'
+	case syntaxValueOrEnd:
+		if c == ']' {
+			return s.leave(c)
+		}
+		return s.value(c)
+	case syntaxValue:
+		return s.value(c)
+	case syntaxComma:
+		if c != ',' {
+			return s.leave(c)
+		}
+		if s.state = syntaxValue; s.open[len(s.open)-1] == '}' {
+			s.state = syntaxKey
+		}
+		return true
+	}
+	return false
+}
+
+// value takes the first byte of a value.
+func (s *Syntax) value(c byte) bool {
+	switch {
+	case c == '{':
+		return s.enter('}', syntaxKeyOrEnd)
+	case c == '[':
+		return s.enter(']', syntaxValueOrEnd)
+	case c == '"':
+		s.state = syntaxString
+	case c == '-':
+		s.state = syntaxMinus
+	case c == '0':
+		s.state = syntaxZero
+	case '1' <= c && c <= '9':
+		s.state = syntaxInteger
+	case c == 't':
+		s.state, s.literal = syntaxLiteral, "rue"
+	case c == 'f':
+		s.state, s.literal = syntaxLiteral, "alse"
+	case c == 'n':
+		s.state, s.literal = syntaxLiteral, "ull"
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Syntax) enter(closing byte, next syntaxState) bool {
+	if len(s.open) == wire.MaxDepth {
+		return false
+	}
+	s.open = append(s.open, closing)
+	s.state = next
+	return true
+}
+
+func (s *Syntax) leave(closing byte) bool {
+	n := len(s.open) - 1
+	if s.open[n] != closing {
+		return false
+	}
+	s.open = s.open[:n]
+	if s.state = syntaxComma; n == 0 {
+		s.state = syntaxEnd
+	}
+	return true
+}
+
+// number is the state behind a byte of a number; ok is false when it is none.
+func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
+	digit := '0' <= c && c <= '9'
+	switch s {
+	case syntaxMinus:
+		if c == '0' {
+			return syntaxZero, true
+		}
+		return syntaxInteger, digit
+	case syntaxZero, syntaxInteger:
+		switch {
+		case c == '.':
+			return syntaxPoint, true
+		case c == 'e', c == 'E':
+			return syntaxExponent, true
+		}
+		return syntaxInteger, digit && s == syntaxInteger
+	case syntaxPoint:
+		return syntaxFraction, digit
+	case syntaxFraction:
+		if c == 'e' || c == 'E' {
+			return syntaxExponent, true
+		}
+		return syntaxFraction, digit
+	case syntaxExponent:
+		if c == '+' || c == '-' {
+			return syntaxSign, true
+		}
+		return syntaxPower, digit
+	case syntaxSign, syntaxPower:
+		return syntaxPower, digit
+	}
+	return s, false
+}
+
+// whole reports whether a number may end here.
+func (s syntaxState) whole() bool {
+	return s == syntaxZero || s == syntaxInteger || s == syntaxFraction || s == syntaxPower
+}
+
+// Close appends what closes the strings and brackets that are open; ok is false when
+// that makes no object of the text.
+func (s *Syntax) Close(dst []byte) (_ []byte, ok bool) {
+	switch {
+	case s.broken, len(s.open) == 0:
+		return dst, false
+	case s.state == syntaxString && !s.key:
+		dst = append(dst, '"')
+	case s.state != syntaxComma && s.state != syntaxKeyOrEnd && s.state != syntaxValueOrEnd && !s.state.whole():
+		return dst, false
+	}
+	return s.appendClosing(dst, 0), true
+}
+
+// appendClosing appends the closing brackets but for the first few.
+func (s *Syntax) appendClosing(dst []byte, from int) []byte {
+	for _, bracket := range slices.Backward(s.open[min(from, len(s.open)):]) {
+		dst = append(dst, bracket)
+	}
+	return dst
+}
+
+// Extend appends to the sound part of a text what has to stand before one more member
+// of the object and the object's end: what is begun is finished somehow, and what is
+// open within the object is closed.
+func (s *Syntax) Extend(dst []byte) []byte {
+	comma := s.members
+	state := s.state
+	switch state {
+	case syntaxEscape:
+		dst, state = append(dst, '\\'), syntaxString
+	case syntaxHex:
+		dst, state = append(dst, "0000"[:s.digits]...), syntaxString
+	}
+	switch state {
+	case syntaxBefore:
+		return append(dst, '{')
+	case syntaxString:
+		if dst = append(dst, '"'); s.key {
+			dst = append(dst, ":null"...)
+		}
+	case syntaxColon:
+		dst = append(dst, ":null"...)
+	case syntaxValue:
+		dst = append(dst, "null"...)
+	case syntaxKey:
+		if len(s.open) > 1 {
+			dst = append(dst, `"":null`...)
+		} else {
+			comma = false
+		}
+	case syntaxLiteral:
+		dst = append(dst, s.literal...)
+	case syntaxMinus, syntaxPoint, syntaxExponent, syntaxSign:
+		dst = append(dst, '0')
+	}
+	dst = s.appendClosing(dst, 1)
+	if comma {
+		dst = append(dst, ',')
+	}
+	return dst
+}
