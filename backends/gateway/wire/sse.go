@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"unicode/utf8"
 )
 
 // MaxEvent is the size of the largest server-sent event, in bytes, that is
@@ -35,7 +36,7 @@ var (
 type Event struct {
 	// Name is the event field; empty: "message".
 	Name []byte
-	// Data is the data lines joined by \n.
+	// Data is the data lines joined by \n. It is valid UTF-8, as the name is.
 	Data []byte
 	// Comment is true for a comment line, which some providers send as a sign
 	// of life; Data is empty then.
@@ -164,7 +165,7 @@ func (e *EventReader) plain() (data []byte, ok bool) {
 	}
 	e.start += to + 2
 	e.scan = e.start
-	return window[len(field):to], true
+	return ValidUTF8(window[len(field):to]), true
 }
 
 func (e *EventReader) event(name, data span) Event {
@@ -172,7 +173,18 @@ func (e *EventReader) event(name, data span) Event {
 	if len(e.joined) > 0 {
 		event.Data = e.joined
 	}
+	event.Name, event.Data = ValidUTF8(event.Name), ValidUTF8(event.Data)
 	return event
+}
+
+// ValidUTF8 puts U+FFFD in the place of bytes of an upstream that are no UTF-8, as a
+// reader of server-sent events does (WHATWG HTML, section 9.2): strict clients refuse
+// them. A text that is valid, as nearly all are, is returned as it is.
+func ValidUTF8(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
 type span struct{ from, to int }

@@ -47,6 +47,7 @@ var sseCases = []struct {
 	{"nothing", "", nil},
 	{"blank lines only", "\n\n\r\n\r\r", nil},
 	{"one", "data: x\n\n", []string{"=x"}},
+	{"no UTF-8", "event: a\xff\ndata: x\xe2\x82\n\ndata: \xc3\n\ndata: \xc3\ndata: ü\n\n", []string{"a\ufffd=x\ufffd", "=\ufffd", "=\ufffd\nü"}},
 	{"no space", "data:x\n\n", []string{"=x"}},
 	{"one space is stripped", "data:  x \n\n", []string{"= x "}},
 	{"named", "event: ping\ndata: {}\n\n", []string{"ping={}"}},
@@ -289,7 +290,7 @@ func plainEvents(text string) []string {
 		switch {
 		case line == "":
 			if have {
-				got = append(got, name+"="+strings.Join(data, "\n"))
+				got = append(got, strings.ToValidUTF8(name, "\ufffd")+"="+strings.ToValidUTF8(strings.Join(data, "\n"), "\ufffd"))
 			}
 			name, data, have = "", data[:0], false
 		case field == "" && i < len(lines):

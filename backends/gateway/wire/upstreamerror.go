@@ -47,6 +47,7 @@ func Mask(text string, n int) string {
 // page) gives the status only.
 func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	e := &UpstreamError{Status: status}
+	body = ValidUTF8(body)
 	s := NewScanner(body)
 	if s.Skip() != nil || s.End() != nil { // gjson needs valid input of bounded depth
 		e.Message = fmt.Sprintf("the upstream answered with status %d and no readable error", status)
