@@ -45,7 +45,7 @@ func TestFailover(t *testing.T) {
 		"broken json":     {model: script("body", `{"id":"x","choices":[{`, "header", "Content-Type:application/json"), status: 200, code: "*", whole: true},
 		"broken chunk":    {model: script("body", "data: {\"choices\":[{\n\n", "header", "Content-Type:text/event-stream"), status: 200, code: "broken_answer"},
 		"empty body":      {model: script("body", "", "header", "Content-Type:text/event-stream"), status: 200, code: "*"},
-		"no stream":       {model: script("body", `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, "header", "Content-Type:application/json"), status: 200, code: "not_a_stream", lost: 1, source: "estimated"},
+		"usage alone":     {model: script("body", "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\n", "header", "Content-Type:text/event-stream"), status: 200, code: "*", lost: 1, source: "estimated"},
 		"no finish":       {model: script("fault", "no_finish", "fault", "no_done", "text", ""), status: 200, code: "*", source: "estimated"},
 	} {
 		for _, stream := range []bool{true, false} {

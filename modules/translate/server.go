@@ -72,15 +72,17 @@ func (t *translation) write(made *conversion) error {
 	return nil
 }
 
-// pass carries the server's answer to the client.
-func (t *translation) pass(ask *hub.Request) hub.Pass {
+// pass carries the server's answer to the client; whole: it is none of events.
+func (t *translation) pass(ask *hub.Request, whole bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
-	from := chat.NewReader("", false)
+	from, to := chat.NewReader("", false), messages.NewWriter
 	if ask.Format == hub.Responses {
-		return hub.Translate(from, responses.NewWriter(ask, reply))
-	}
-	if ask.Stream {
+		to = responses.NewWriter
+	} else if ask.Stream {
 		reply.InputTokens = hub.CountTokens(ask)
 	}
-	return hub.Translate(from, messages.NewWriter(ask, reply))
+	if ask.Stream && whole {
+		return hub.Streamed(from, to(ask, reply), to(ask, reply))
+	}
+	return hub.Translate(from, to(ask, reply))
 }

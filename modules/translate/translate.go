@@ -42,6 +42,9 @@ func init() {
 // Fields of the request that the server does not get are named in the header
 // x-gateway-dropped-params of the answer. Requests to other paths pass untouched.
 //
+// A server that answers a request for a stream with a whole answer is no trouble: the
+// client gets the events of it. Bytes that are no UTF-8 become U+FFFD.
+//
 // A server may answer before it has read the request: its refusal is told in the
 // client's format at once, an answer waits until the request is converted. What
 // another handler answers without a look at the body passes untouched.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -187,6 +188,52 @@ func TestTranslateErrors(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// TestTranslateWholeForAStream: a server that knows no streams serves the clients of
+// streams all the same, and bytes that are no UTF-8 reach none.
+func TestTranslateWholeForAStream(t *testing.T) {
+	t.Parallel()
+	for path, test := range map[string]struct{ body, end string }{
+		"/v1/messages":  {hello + `,"stream":true}`, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"},
+		"/v1/responses": {`{"model":"m","input":"Hi","stream":true}`, "}}\n\n"},
+	} {
+		for _, kind := range []string{"application/json", "text/event-stream"} {
+			w, err := send(t, "translate messages responses", path, test.body, func(w http.ResponseWriter, r *http.Request) error {
+				_, _ = io.ReadAll(r.Body)
+				w.Header().Set("Content-Type", kind)
+				answer := "{\"choices\":[{\"message\":{\"content\":\"H\xffllo\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}"
+				if kind != "application/json" {
+					answer = "data: " + strings.Replace(answer, "message", "delta", 1) + "\n\ndata: [DONE]\n\n"
+				}
+				_, err := io.WriteString(w, answer)
+				return err
+			})
+			if err != nil || w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/event-stream; charset=utf-8" || w.Header().Get("Content-Length") != "" {
+				t.Errorf("%s, %s: error %v, status %d, headers %v", path, kind, err, w.Code, w.Header())
+			}
+			if text := w.Body.String(); !strings.HasPrefix(text, "event: ") || !strings.HasSuffix(text, test.end) || !strings.Contains(text, "H\ufffdllo") || !utf8.ValidString(text) || !strings.Contains(text, `"output_tokens":2`) {
+				t.Errorf("%s, %s:\n%q", path, kind, text)
+			}
+		}
+		// Whole: what is refused so is refused in a stream of it.
+		_, err := send(t, "translate messages responses", path, test.body, func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			_, err := io.WriteString(w, `{"choices":[{"message":{"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":nope"}}]},"finish_reason":"tool_calls"}]}`)
+			return err
+		})
+		if e, ok := apierror.From(err); !ok || e.Status != http.StatusBadGateway || !strings.Contains(e.Message, "arguments") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	w, err := send(t, "translate messages", "/v1/messages", hello+"}", func(w http.ResponseWriter, r *http.Request) error {
+		_, _ = io.ReadAll(r.Body)
+		_, err := io.WriteString(w, "{\"choices\":[{\"message\":{\"content\":\"H\xffllo\"},\"finish_reason\":\"stop\"}]}")
+		return err
+	})
+	if err != nil || !strings.Contains(w.Body.String(), "H\ufffdllo") {
+		t.Errorf("error %v: %q", err, w.Body)
 	}
 }
 

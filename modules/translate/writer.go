@@ -90,7 +90,7 @@ func (w *writer) WriteHeader(status int) {
 	if made.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
 		w.mode = streamed
 	}
-	w.pass = w.t.pass(made.request)
+	w.pass = w.t.pass(made.request, w.mode == whole)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
@@ -170,10 +170,7 @@ func (w *writer) send() error {
 	}
 	if !w.begun {
 		w.begun = true
-		header := w.Header()
-		header.Set("Content-Type", "text/event-stream; charset=utf-8")
-		header.Set("Cache-Control", "no-cache, no-transform")
-		header.Set("X-Accel-Buffering", "no")
+		streamHeader(w.Header())
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
 	if _, err := w.ResponseWriter.Write(w.out); err != nil {
@@ -188,6 +185,13 @@ func (w *writer) send() error {
 		w.watch.Reset(keepAliveEvery)
 	}
 	return err
+}
+
+// streamHeader is the head of a stream (specification 2.7).
+func streamHeader(header http.Header) {
+	header.Set("Content-Type", "text/event-stream; charset=utf-8")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no")
 }
 
 // onSilence gives the client a sign of life.
@@ -277,12 +281,16 @@ func (w *writer) finish(err error) error {
 		}
 		return w.send()
 	case w.mode == whole:
-		answer, broken := w.pass.Whole(nil, w.kept)
+		answer, broken := w.pass.Whole(nil, wire.ValidUTF8(w.kept))
 		if broken != nil {
 			return statusError(upstream(broken))
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		if made := w.t.convert(); made.request.Stream {
+			streamHeader(w.Header())
+		} else {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		}
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 		_, err = w.ResponseWriter.Write(answer)
 	}

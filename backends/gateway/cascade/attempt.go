@@ -302,13 +302,20 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.
 	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, most))
 }
 
-// whole passes an answer on that is not streamed.
+// whole passes an answer on that is not streamed: to the client of a stream as one.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
+	pass := x.pass
+	var unstreamed error
+	if r.stream {
+		if pass, unstreamed = r.streamed(c, x); unstreamed != nil {
+			pass = x.pass // to know what was used
+		}
+	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	body, err := readAll((*in)[:0], resp)
 	var answer []byte
 	if err == nil {
-		answer, err = x.pass.Whole((*out)[:0], body)
+		answer, err = pass.Whole((*out)[:0], wire.ValidUTF8(body))
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
@@ -316,18 +323,24 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		}
 		f := r.broken(ctx, err)
 		f.status = resp.StatusCode
-		r.lose(c, x.pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
+		r.lose(c, pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
 		return f
 	}
-	if r.stream {
-		r.lose(c, x.pass, true)
-		return &failure{class: transient, status: resp.StatusCode, code: "not_a_stream", message: "the upstream answered a streaming request without a stream", reason: ReasonErrors}
+	if unstreamed != nil {
+		r.lose(c, pass, true)
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "not_a_stream", reason: ReasonErrors,
+			message: "the upstream answered a streaming request without a stream, and it cannot be made one: " + unstreamed.Error(),
+		}
 	}
-	r.result.Usage, r.result.textBytes = x.pass.Usage(), x.pass.TextBytes()
+	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
 	r.commit(c)
-	header := r.w.Header()
-	header["Content-Type"] = contentType
-	header["Content-Length"] = []string{strconv.Itoa(len(answer))}
+	if header := r.w.Header(); r.stream {
+		streamHeader(header)
+	} else {
+		header["Content-Type"] = contentType
+		header["Content-Length"] = []string{strconv.Itoa(len(answer))}
+	}
 	r.w.WriteHeader(http.StatusOK)
 	if _, err := r.w.Write(answer); err != nil {
 		r.result.Code = "client_closed_request"

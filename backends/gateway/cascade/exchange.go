@@ -2,6 +2,7 @@ package cascade
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -52,12 +53,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x := &exchange{format: format}
 	target := &hub.Target{Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
 	reply := r.reply(c)
-	emulates := r.emulates(c)
-	own := h.Format == format && format != hub.Chat && !emulates
-	writer := newWriter(h, reply)
-	if emulates && h.Output != nil {
-		writer = hub.Checked(writer, h.Output)
-	}
+	own := h.Format == format && format != hub.Chat && !r.emulates(c)
 	var written hub.Written
 	switch {
 	case own && format == hub.Messages:
@@ -68,16 +64,16 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.pass = responses.NewPass(h, reply)
 	case format == hub.Messages:
 		written, err = messages.Write(h, target)
-		x.pass = hub.Translate(messages.NewReader(), writer)
 	case format == hub.Responses:
 		written, err = responses.Write(h, target)
-		x.pass = hub.Translate(responses.NewReader(), writer)
 	default:
 		written, err = chat.Write(h, target)
-		x.pass = hub.Translate(chat.NewReader(stateForm(c.Provider), c.Provider.Shape.ThinkTags), writer)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !own {
+		x.pass = hub.Translate(newReader(format, c.Provider), r.writer(c, h, reply))
 	}
 	x.url = c.Provider.ChatURL()
 	if h.Needs&wire.NeedPrefill != 0 {
@@ -98,6 +94,20 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, nativePath(format, param)).Exists() }
 	return x, nil
+}
+
+// streamed is the way of a whole answer to the client of a stream, of which an upstream
+// takes no notice. An error means that it cannot be one.
+func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
+	if r.needs&wire.NeedChoices != 0 {
+		return nil, errors.New("only the first of its choices could be streamed")
+	}
+	h, err := r.hub()
+	if err != nil {
+		return nil, err
+	}
+	reply := r.reply(c)
+	return hub.Streamed(newReader(x.format, c.Provider), r.writer(c, h, reply), r.writer(c, h, reply)), nil
 }
 
 // nativePath is where a format has a parameter of chat completions.
@@ -231,6 +241,27 @@ func (r *Request) open(token string) (hub.State, bool) {
 		return hub.State{}, false
 	}
 	return r.Sealer.Open(r.User, token)
+}
+
+// newReader reads the answer of a provider that is asked in a format.
+func newReader(format hub.Format, p *catalog.Provider) hub.Reader {
+	switch format {
+	case hub.Messages:
+		return messages.NewReader()
+	case hub.Responses:
+		return responses.NewReader()
+	case hub.Chat:
+	}
+	return chat.NewReader(stateForm(p), p.Shape.ThinkTags)
+}
+
+// writer writes the answer of a candidate in the client's format.
+func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {
+	w := newWriter(h, reply)
+	if h.Output != nil && r.emulates(c) {
+		return hub.Checked(w, h.Output)
+	}
+	return w
 }
 
 // newWriter writes in the client's format.

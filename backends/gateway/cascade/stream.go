@@ -161,16 +161,20 @@ func (s *relay) commit() {
 	s.committed = true
 	s.sign = s.pass.KeepAlive(nil)
 	s.run.commit(s.candidate)
-	header := s.run.w.Header()
-	header["Content-Type"] = eventStream
-	header["Cache-Control"] = noCache
-	header["X-Accel-Buffering"] = noBuffering
+	streamHeader(s.run.w.Header())
 	s.run.w.WriteHeader(http.StatusOK)
 	now := time.Now()
 	s.mu.Lock()
 	s.lastByte, s.lastContent, s.lastWrite = now, now, now
 	s.watch = time.AfterFunc(min(keepAliveEvery, s.idle), s.onSilence)
 	s.mu.Unlock()
+}
+
+// streamHeader is the head of a stream (specification 2.7).
+func streamHeader(header http.Header) {
+	header["Content-Type"] = eventStream
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
 }
 
 var (

@@ -119,7 +119,7 @@ func TestStreamFailsOverBeforeProof(t *testing.T) {
 		"much and no content": {sse(many), "broken_answer"},
 		"an event too large":  {endlessEvent, "broken_answer"},
 		"JSON, an error":      {reply(200, `{"error":{"message":"m","code":"json_error"}}`), "json_error"},
-		"JSON, an answer":     {reply(200, completion("whole")), "not_a_stream"},
+		"JSON, no finish":     {reply(200, `{"choices":[{"message":{"content":"whole"`), "broken_answer"},
 		"JSON, no choices":    {reply(200, `{"choices":[]}`), "empty_answer"},
 		"a web page":          {reply(200, "<html>", "Content-Type", "text/html"), "html_answer"},
 		"a web page as text":  {reply(200, "<html>\n<body>data: </body></html>\n", "Content-Type", "text/plain"), "incomplete_answer"},

@@ -128,7 +128,7 @@ func TestLostUsage(t *testing.T) {
 		"schema":          {hub.Responses, false, false, schema, reply(200, completion("no JSON")), "schema_mismatch", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
 		"schema, untold":  {hub.Responses, false, false, schema, reply(200, `{"choices":[{"message":{"content":"`+long+`"},"finish_reason":"stop"}]}`), "schema_mismatch", wire.Usage{Prompt: 34, Completion: 100}, true},
 		"arguments":       {hub.Messages, false, false, "", reply(200, calls), "invalid_tool_arguments", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
-		"not a stream":    {hub.Chat, true, false, "", reply(200, completion("hi")), "not_a_stream", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
+		"not a stream":    {hub.Chat, true, false, `"n":2`, reply(200, completion("hi")), "not_a_stream", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
 		"before its text": {hub.Chat, true, true, "", then(stream(bigStart), drop), "connection_error", wire.Usage{Prompt: 97_000, Completion: 1, CacheRead: 7000}, true},
 		"nothing known":   {hub.Chat, true, false, "", then(stream(role), drop), "connection_error", wire.Usage{}, false},
 	} {

@@ -5,6 +5,30 @@ import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 // Translate carries answers from one format to another.
 func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }
 
+// Streamed carries a whole answer to a client that asked for a stream: its Whole appends
+// the events of the client's format. check is one more writer of the same answer: what
+// it refuses of a whole answer is refused, since nothing is with the client yet.
+func Streamed(from Reader, to, check Writer) Pass {
+	return &streamed{translation{from: from, to: to}, check}
+}
+
+type streamed struct {
+	translation
+	check Writer
+}
+
+func (s *streamed) Whole(dst, body []byte) ([]byte, error) {
+	deltas, err := s.from.Whole(body)
+	if err != nil {
+		return nil, err
+	}
+	s.count(deltas)
+	if _, err := s.check.Whole(deltas); err != nil {
+		return nil, err
+	}
+	return s.to.Stream(dst, deltas), nil
+}
+
 type translation struct {
 	from  Reader
 	to    Writer
