@@ -52,8 +52,18 @@ func (t *translation) write(made *conversion) error {
 	if err != nil {
 		return err
 	}
+	written, err := t.handler.write(ask)
+	if err != nil {
+		return err
+	}
+	made.request, made.body, made.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
+	return nil
+}
+
+// write writes a request for the server.
+func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 	model := catalog.Model{
-		Provider: server.Code, ID: t.handler.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true, Reasoning: t.handler.Reasoning,
+		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true, Reasoning: h.Reasoning,
 		Modalities: []string{catalog.ModalityText, catalog.ModalityImage, catalog.ModalityFile, catalog.ModalityAudio},
 	}
 	if model.Reasoning {
@@ -62,14 +72,9 @@ func (t *translation) write(made *conversion) error {
 	if model.ID == "" {
 		model.ID = ask.Model
 	}
-	written, err := chat.Write(ask, &hub.Target{
+	return chat.Write(ask, &hub.Target{
 		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField, StreamUsage: server.Shape.StreamUsage,
 	})
-	if err != nil {
-		return err
-	}
-	made.request, made.body, made.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
-	return nil
 }
 
 // pass carries the server's answer to the client; whole: it is none of events.

@@ -162,6 +162,9 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer lease.Give()
 	ask, err := messages.ReadCount(text, hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open})
+	if err == nil {
+		_, err = h.write(ask) // what cannot be asked is not counted either
+	}
 	if err != nil {
 		return statusError(err)
 	}

@@ -191,6 +191,27 @@ func TestTranslateErrors(t *testing.T) {
 	}
 }
 
+// TestTranslateCountRefuses: what is refused of a message is not counted either.
+func TestTranslateCountRefuses(t *testing.T) {
+	t.Parallel()
+	for _, messages := range []string{
+		`[]`, `[{"role":"user","content":""}]`, `[{"role":"user","content":[{"type":"text","text":""}]}]`, `[{"role":"nobody","content":"x"}]`,
+		`[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}]}]`,
+		`[{"role":"user","content":"x"}],"mcp_servers":[{"name":"x"}]`, `[{"role":"user","content":"x"}],"max_tokens":0`, `[{"role":"user","content":"x"}],"model":"again"`,
+	} {
+		body := `{"model":"m","messages":` + messages + `}`
+		full := body
+		if !strings.Contains(body, "max_tokens") {
+			full = strings.Replace(body, "{", `{"max_tokens":10,`, 1)
+		}
+		_, refused := send(t, "translate messages", "/v1/messages", full, nil)
+		w, err := send(t, "translate messages", "/v1/messages/count_tokens", body, nil)
+		if err == nil || refused == nil || errors.Unwrap(err).Error() != errors.Unwrap(refused).Error() {
+			t.Errorf("%s: error %v, messages %v, body %s", body, err, refused, w.Body)
+		}
+	}
+}
+
 // TestTranslateWholeForAStream: a server that knows no streams serves the clients of
 // streams all the same, and bytes that are no UTF-8 reach none.
 func TestTranslateWholeForAStream(t *testing.T) {

@@ -17,33 +17,51 @@ const countTime = 2 * time.Second
 
 // CountTokens counts the tokens of a messages request (specification 15.1): the
 // first candidate does when it speaks the messages format and nothing keeps it
-// from it, else they are estimated. Errors are those of Answer's plan.
+// from it, else they are estimated. A request that Answer would refuse without asking
+// an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
 	r := e.run(ctx, nil, req)
+	if err := e.Mark.refuse(req.Via); err != nil {
+		return 0, err
+	}
 	plan, err := r.plan()
 	if err != nil {
 		return 0, err
 	}
-	if tokens, ok := r.count(plan[0]); ok {
-		return tokens, nil
+	for i, c := range plan {
+		x, err := r.exchange(c, r.shape(c, ""))
+		if err != nil {
+			r.unfit(c, err)
+			continue
+		}
+		if i == 0 {
+			if tokens, ok := r.count(c, x); ok {
+				return tokens, nil
+			}
+		}
+		return hub.CountTokens(req.Hub), nil
 	}
-	return hub.CountTokens(req.Hub), nil
+	return 0, r.failure()
+}
+
+// unfit notes a candidate for which the request cannot be written.
+func (r *run) unfit(c *keychain.Candidate, err error) {
+	f := unfit(err)
+	r.note(c, keychain.Key{}, f, 0)
+	if f.class == client {
+		r.refusals = append(r.refusals, f)
+	}
 }
 
 // count asks a candidate; its failures are no concern of the next requests.
-func (r *run) count(c *keychain.Candidate) (tokens int64, ok bool) {
-	s := r.shape(c, "")
-	if c.Custom || r.wire(c, s) != hub.Messages || len(c.Keys) == 0 {
+func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) {
+	if c.Custom || x.format != hub.Messages || len(c.Keys) == 0 {
 		return 0, false
 	}
 	key := c.Keys[0]
 	if until, _ := r.Memory.Health.blocked(providerScope(c), key.ID, c.Model.ID); !until.IsZero() {
-		return 0, false
-	}
-	x, err := r.exchange(c, s)
-	if err != nil {
 		return 0, false
 	}
 	x.url += "/count_tokens"

@@ -1,0 +1,59 @@
+package cascade
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// TestCountRefuses: what is refused of a message is not counted either.
+func TestCountRefuses(t *testing.T) {
+	t.Parallel()
+	const models = `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":1000,"modalities":["text","image","file"]},` +
+		`{"provider":"beta","id":"b-low","tiers":["low"],"context_window":1000,"modalities":["text","image","file"]}`
+	content := func(content string) string { return `"messages":[{"role":"user","content":` + content + `}]` }
+	for name, c := range map[string]struct {
+		model, more string
+		via         []string
+		code        string // empty: it is counted
+	}{
+		"good":            {"keychain-low", say, nil, ""},
+		"unknown model":   {"nobody", say, nil, "model_not_found"},
+		"no such ability": {"keychain-low", say + `,"tools":[{"name":"f","input_schema":{}}]`, nil, "no_models_available"},
+		"prefill":         {"keychain-low", `"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, nil, "no_models_available"},
+		"too long":        {"keychain-low", content(`"` + strings.Repeat("long ", 4000) + `"`), nil, "context_length_exceeded"},
+		"a remote file":   {"keychain-low", content(`[{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}]`), nil, "no_models_available"},
+		"in a circle":     {"keychain-low", say, []string{"1.1 tollgate-3132333435363738"}, "loop_detected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ask := func() (*rig, *Request) {
+				r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: models})
+				r.alpha.always, r.beta.always = reply(200, completion("hi")), reply(200, completion("hi"))
+				r.engine.Mark = NewMark([]byte("12345678"))
+				req := r.of(hub.Messages, question(hub.Messages, c.model, false, c.more))
+				req.Via = c.via
+				return r, req
+			}
+			r, req := ask()
+			e := r.answered(req)
+			r, req = ask()
+			n, err := r.engine.CountTokens(t.Context(), req)
+			if c.code == "" {
+				if err != nil || n == 0 || e.err != nil {
+					t.Errorf("%d tokens, error %v; messages: %v", n, err, e.err)
+				}
+				return
+			}
+			got, ok := apierror.From(err)
+			if !ok || e.err == nil || got.Code != c.code || got.Code != e.err.Code || got.Status != e.err.Status || got.Message != e.err.Message {
+				t.Errorf("counted %d, error %v; messages: %v", n, err, e.err)
+			}
+			if calls := append(r.alpha.got(), r.beta.got()...); len(calls) > 0 {
+				t.Errorf("an upstream was asked: %v", calls)
+			}
+		})
+	}
+}
