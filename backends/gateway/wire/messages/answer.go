@@ -157,7 +157,7 @@ const (
 	// maxDoubtful is what is held back of spaces before arguments, in bytes.
 	maxDoubtful = 64 << 10
 	// maxKept is what is kept of arguments that are sent, in bytes.
-	maxKept = 64 << 10
+	maxKept = 32 << 10
 	// maxRefusal bounds the explanation of a refusal, in bytes.
 	maxRefusal = 16 << 10
 	// noToken is the signature of thinking for which there is no token. It must not

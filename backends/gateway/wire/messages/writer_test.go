@@ -525,7 +525,6 @@ func TestArguments(t *testing.T) {
 		{"a text cut off", []string{"l"}, hub.FinishLength, "{}"},
 		{"at once, and broken", []string{`{"a":1,}`}, hub.FinishCalls, `{"_raw":"{\"a\":1,}"}`},
 		{"a long text", []string{"x" + strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, `{"_raw":"x` + strings.Repeat(" ", maxDoubtful) + `y"}`},
-		{"too many spaces to hold", []string{strings.Repeat(" ", maxDoubtful), "y"}, hub.FinishCalls, strings.Repeat(" ", maxDoubtful) + `{"_raw":"` + strings.Repeat(" ", maxDoubtful) + `y"}`},
 		// What is with the client already stays, and the whole is beside it.
 		{"a word", []string{`{"a":1,"b":`, `nope}`}, hub.FinishCalls, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b\":nope}"}`},
 		{"a word, in pieces", []string{`{`, `"b":[`, `no`, `pe`, `]}`}, hub.FinishStop, `{"b":[null],"_raw":"{\"b\":[nope]}"}`},
@@ -573,6 +572,26 @@ func TestArguments(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLongArguments: of much that is sent nothing is kept, so _raw begins behind it.
+func TestLongArguments(t *testing.T) {
+	t.Parallel()
+	x, spaces := strings.Repeat("x", maxKept), strings.Repeat(" ", maxDoubtful)
+	for want, pieces := range map[string][]string{
+		`{"a":"` + x + `y", "_raw":"y\", nope}"}`: {`{"a":"`, x, `y`, `", nope}`},
+		spaces + `{"_raw":"y"}`:                   {spaces, "y"},
+	} {
+		w := NewWriter(testRequest(), testReply())
+		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
+		for _, piece := range pieces {
+			stream = w.Stream(stream, []hub.Delta{argued(0, piece)})
+		}
+		m := checkStream(t, w.Stream(stream, []hub.Delta{ended(hub.FinishCalls)}))
+		if got := m.blocks[0].text; got != want {
+			t.Errorf("got %s", strings.NewReplacer(x, "…", spaces, "_").Replace(got))
+		}
 	}
 }
 
