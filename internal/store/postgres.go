@@ -38,10 +38,12 @@ const (
 	// bytes "tollgate".
 	migrateLockID int64 = 0x746f6c6c67617465
 
-	writeAttempts  = 8
 	sharedAttempts = 2 // after these a write runs without others of this process
 	retryPause     = 5 * time.Millisecond
 	retryPauseMax  = 200 * time.Millisecond
+	// writePatience is how long a write that loses its races is tried again where
+	// its context has no deadline.
+	writePatience = 30 * time.Second
 )
 
 // NewPostgres returns a DB on a PostgreSQL server. It parses the DSN only; the
@@ -76,6 +78,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		config:   config,
 		maxConns: o.MaxConns,
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
+		patience: writePatience,
 		logger:   logger,
 	}, logger), nil
 }
@@ -87,7 +90,8 @@ type postgres struct {
 	logger   *zap.Logger
 	pool     *sql.DB
 	// slots lets a write that lost its races run alone: it takes them all.
-	slots *semaphore.Weighted
+	slots    *semaphore.Weighted
+	patience time.Duration
 }
 
 func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
@@ -174,10 +178,15 @@ func (p *postgres) readers() *sql.DB { return p.pool }
 // write runs fn in a transaction of the level serializable, for which the
 // server makes the same promise that SQLite's single writer keeps: check, then
 // change is safe. The price is that a transaction may lose a race and has to
-// be repeated. One that lost twice runs without others of this process beside
-// it, so that what many requests change at once still makes progress. A context
-// may ask for a lower level: see ReadCommitted.
+// be repeated: until the deadline of ctx, with growing pauses of random length.
+// One that lost twice runs without others of this process beside it, so that
+// what many requests change at once still makes progress. A context may ask for
+// a lower level: see ReadCommitted.
 func (p *postgres) write(ctx context.Context, fn writeFunc) error {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(p.patience)
+	}
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
 		weight := int64(1)
@@ -186,8 +195,8 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		}
 		err := p.transact(ctx, weight, fn)
 		switch {
-		case err == nil || attempt == writeAttempts:
-			return err
+		case err == nil:
+			return nil
 		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
 			// Nothing was asked of the server yet: a connection cut while idle.
 			p.dropIdle()
@@ -195,7 +204,11 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		case !lostRace(err):
 			return err
 		}
-		timer := time.NewTimer(rand.N(pause)) //nolint:gosec // spreads retries, keeps no secret
+		wait := rand.N(pause) //nolint:gosec // spreads retries, keeps no secret
+		if time.Until(deadline) <= wait {
+			return err // says more than that the time is over
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -251,5 +252,74 @@ func TestPostgresDeadlockIsRetried(t *testing.T) {
 	}
 	if n := number(t, db, "SELECT count(*) FROM items WHERE name LIKE '%xx'"); n != 2 {
 		t.Errorf("%d rows were changed twice, want 2", n)
+	}
+}
+
+// loser returns a write that another one overtakes in its first losses
+// transactions, and how often its function was called.
+func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, calls *atomic.Int64) {
+	calls = new(atomic.Int64)
+	return func(ctx context.Context) error {
+		return db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			var n int
+			if err := tx.QueryRowContext(ctx, "SELECT n FROM counters").Scan(&n); err != nil {
+				return err
+			}
+			if calls.Add(1) <= losses {
+				err := other.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+					_, err := r.ExecContext(ctx, "UPDATE counters SET n = n + 1")
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = $1", n+1)
+			return err
+		})
+	}, calls
+}
+
+// However often a write loses its race, it is tried again while there is time.
+func TestPostgresLostRacesAreRetried(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	const losses = 15
+	write, calls := loser(p.start(t), p.start(t), losses)
+	if err := write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := calls.Load(); n != losses+1 {
+		t.Errorf("the function was called %d times, want %d", n, losses+1)
+	}
+}
+
+// A write that loses all its races gives up at its deadline, or after a while
+// where it has none, and says that the database is too contended.
+func TestPostgresLostRacesEnd(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	db, other := p.start(t), p.start(t)
+	const bound = time.Second
+	db.engine.(*postgres).patience = bound
+	for name, limited := range map[string]func() (context.Context, context.CancelFunc){
+		"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), bound) },
+		"patience": func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := limited()
+			defer cancel()
+			write, calls := loser(db, other, math.MaxInt64)
+			err := write(ctx)
+			if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ctx.Err()) || err == nil {
+				t.Errorf("error is %v, want %v", err, ErrUnavailable)
+			}
+			if calls.Load() < 2 {
+				t.Error("it was not tried again")
+			}
+			if err := db.Ready(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
