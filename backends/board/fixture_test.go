@@ -104,7 +104,10 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	if err := s.service.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.tokens = made
+	s.tokens = make(map[string]string)
+	for _, token := range made {
+		s.tokens[token.Name] = token.Token
+	}
 	s.api = s.service.API()
 	if db.Dialect() == store.Postgres {
 		return s // answers do not depend on the engine, and holding them to the document takes long

@@ -19,14 +19,14 @@ const (
 
 // Seed loads a fixture, see Fixture, for demos and to move a forum here. It
 // reads as a stream: a fixture may be larger than memory. progress is called
-// now and then with what is done of a part, posts being one; what Seed returns
-// are the tokens made, by name.
+// now and then with what is done of a part, posts being one. What Seed returns
+// are the tokens made, in their order: with an error, those made before it.
 //
 // What is there already (a user, a group, a forum of the same name) is kept,
 // so that names may refer to it. How much of a fixture was loaded is noted with
 // what was loaded, under the digest of its first megabyte: a fixture that was
 // interrupted goes on, and one that was loaded is not loaded again.
-func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part string, done int)) (tokens map[string]string, err error) {
+func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part string, done int)) (tokens []MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part s
 	digest := sha256.Sum256(head)
 	sd := &seeder{
 		service: s, ctx: ctx, progress: progress, fixture: hex.EncodeToString(digest[:16]), done: make(map[string]int),
-		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64), tokens: make(map[string]string),
+		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64), tokens: []MadeToken{},
 	}
 	if err := sd.resume(); err != nil {
 		return nil, err
@@ -51,10 +51,10 @@ func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part s
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
-			return nil, wrap("the fixture", err)
+			return sd.tokens, wrap("the fixture", err)
 		}
 		if err := sd.part(d, token.(string)); err != nil {
-			return nil, fmt.Errorf("%s: %w", token, err)
+			return sd.tokens, fmt.Errorf("%s: %w", token, err)
 		}
 	}
 	return sd.tokens, expect(d, '}')
@@ -169,6 +169,13 @@ type SeedToken struct {
 	Days   int      `json:"days"`   // 0: for ever
 }
 
+// MadeToken is a token that was made. Members may have tokens of the same name.
+type MadeToken struct {
+	User  string `json:"user"`
+	Name  string `json:"name"`
+	Token string `json:"token"`
+}
+
 // seeder loads one fixture.
 type seeder struct {
 	service  *Service
@@ -179,7 +186,8 @@ type seeder struct {
 	users    map[string]author
 	forums   map[string]int64
 	prefixes map[string]int64
-	tokens   map[string]string
+	made     []MadeToken // in the transaction that runs
+	tokens   []MadeToken // for good
 }
 
 type author struct {
@@ -262,6 +270,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c conn, el
 		}
 		before := seen - len(batch)
 		err := sd.service.write(sd.ctx, func(c conn) error {
+			sd.made = nil
 			for i, element := range batch {
 				if err := add(c, element); err != nil {
 					return fmt.Errorf("element %d: %w", before+i+1, err)
@@ -275,6 +284,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c conn, el
 		if err != nil {
 			return err
 		}
+		sd.tokens = append(sd.tokens, sd.made...)
 		sd.progress(name, seen)
 	}
 	return expect(d, ']')

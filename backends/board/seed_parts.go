@@ -180,6 +180,6 @@ func (sd *seeder) token(c conn, t SeedToken) error {
 		}
 	}
 	text, err := sd.service.issue(c, TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
-	sd.tokens[t.Name] = text
+	sd.made = append(sd.made, MadeToken{t.User, t.Name, text})
 	return err
 }

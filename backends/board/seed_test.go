@@ -2,6 +2,7 @@ package board
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,37 @@ func TestSeedRefusals(t *testing.T) {
 		_, err := s.service.Seed(t.Context(), failing{}, func(string, int) {})
 		if !errors.Is(err, errFailing) {
 			t.Error(err)
+		}
+	})
+}
+
+// TestSeedTokens: every token that is made is told of, those of one name too, and
+// those that were made before a mistake.
+func TestSeedTokens(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		names := func(text string) (list []string, err error) {
+			made, err := s.service.Seed(t.Context(), strings.NewReader(text), func(string, int) {})
+			for _, token := range made {
+				a, err := s.service.Authenticate(t.Context(), token.Token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.User.Name != token.User || a.Token.Name != token.Name {
+					t.Errorf("%+v is the token %s of %s", token, a.Token.Name, a.User.Name)
+				}
+				list = append(list, token.User+" "+token.Name)
+			}
+			return list, err
+		}
+		got, err := names(`{"tokens": [{"user": "bob", "name": "ci"}, {"user": "alice", "name": "ci"}, {"user": "alice", "name": "ci"}]}`)
+		if want := []string{"bob ci", "alice ci", "alice ci"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("made %q: %v, want %q", got, err, want)
+		}
+		got, err = names(`{"tokens": [{"user": "bob", "name": "kept"}], "prefixes": [{"label": "x", "forums": ["nowhere"]}]}`)
+		if want := []string{"bob kept"}; err == nil || !slices.Equal(got, want) {
+			t.Errorf("made %q: %v, want %q and an error", got, err, want)
 		}
 	})
 }

@@ -76,11 +76,7 @@ func TestBoardJobs(t *testing.T) {
 	if err := os.WriteFile(b.path("people.json"), []byte(boardJobsPeople), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var made struct{ Tokens map[string]string }
-	if err := json.Unmarshal([]byte(b.tool("board", "seed", "--fixture", "people.json", "--json")), &made); err != nil {
-		t.Fatal(err)
-	}
-	b.tokens["mia"] = made.Tokens["mia"]
+	b.seed("people.json")
 
 	type delivery struct {
 		header http.Header

@@ -31,13 +31,22 @@ func newBoard(t *testing.T, replace ...string) *boardNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made struct{ Tokens map[string]string }
-	if err := json.Unmarshal([]byte(b.tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
-		t.Fatal(err)
-	}
-	b.tokens = made.Tokens
+	b.tokens = make(map[string]string)
+	b.seed(fixture)
 	b.start()
 	return b
+}
+
+// seed loads a fixture, and keeps its tokens by their names.
+func (b *boardNode) seed(fixture string) {
+	b.t.Helper()
+	var made struct{ Tokens []struct{ Name, Token string } }
+	if err := json.Unmarshal([]byte(b.tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, token := range made.Tokens {
+		b.tokens[token.Name] = token.Token
+	}
 }
 
 func (b *boardNode) do(as, method, path, body string) *answer {

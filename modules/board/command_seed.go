@@ -2,11 +2,10 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,6 +33,8 @@ are in docs/board-fixture.md.
      [{"author": "alice", "message": "First!", "at": "2026-01-01T00:00:00Z"}]}],
    "tokens": [{"user": "alice", "name": "demo", "scopes": ["posts:read"], "days": 90}]}
 
+The tokens are printed a line each: the member, the name, the token.
+
 The fixture is read as a stream: it may be of any size. "-" is the standard
 input. Interrupted, the same command goes on where it stopped; what was loaded
 is not loaded again. No mail, notification or webhook is sent.
@@ -56,14 +57,18 @@ is not loaded again. No mail, notification or webhook is sent.
 		bar := &seedBar{out: cmd.ErrOrStderr(), terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
 		tokens, err := service.Seed(ctx, bar.reads(file), bar.tell)
 		bar.end()
-		if err != nil {
+		if err != nil && len(tokens) == 0 {
 			return err
 		}
-		var text []string
-		for _, name := range slices.Sorted(maps.Keys(tokens)) {
-			text = append(text, name+"\t"+tokens[name])
+		lines := make([]string, 0, len(tokens))
+		for _, t := range tokens {
+			lines = append(lines, t.User+"\t"+t.Name+"\t"+t.Token)
 		}
-		return o.answer(cmd, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(text, "\n"), "The fixture is loaded.")
+		note := "The fixture is loaded."
+		if err != nil {
+			note = "The fixture is loaded in part. Its tokens so far are shown this once."
+		}
+		return errors.Join(err, o.answer(cmd, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(lines, "\n"), note))
 	})
 	return cmd
 }

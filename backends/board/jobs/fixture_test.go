@@ -64,8 +64,13 @@ func newSite(t *testing.T, db *store.DB) *site {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if s.tokens, err = s.service.Seed(t.Context(), file, func(string, int) {}); err != nil {
+	made, err := s.service.Seed(t.Context(), file, func(string, int) {})
+	if err != nil {
 		t.Fatal(err)
+	}
+	s.tokens = make(map[string]string)
+	for _, token := range made {
+		s.tokens[token.Name] = token.Token
 	}
 	if err := s.service.Ready(t.Context()); err != nil {
 		t.Fatal(err)
