@@ -56,8 +56,8 @@ func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err
 	}
 	err = s.survey(ctx, a, func(c conn) error {
 		rows := make(map[int64]ForumRow)
-		err := c.all("SELECT "+forumColumns+" FROM board_forums f", nil, func(r row) error {
-			f, err := scanForum(r)
+		err := c.all(countedForums(c.db.Dialect()), nil, func(r row) error {
+			f, err := scanCounted(r)
 			rows[f.id] = f.row()
 			return err
 		})

@@ -61,7 +61,7 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 	err = s.read(ctx, func(c conn) error {
 		now := s.micros()
 		last := make(map[int64]*thread)
-		err := c.all("SELECT "+threadColumns+" FROM board_forums f JOIN board_threads t ON t.id = f.last_thread_id WHERE t.visibility = 0", nil, func(r row) error {
+		err := c.all(newestThreads(c.db.Dialect()), nil, func(r row) error {
 			t, err := scanThread(r)
 			last[t.forum] = t
 			return err

@@ -302,11 +302,11 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`,
 		"last post of threads": `SELECT count(*) FROM board_threads t WHERE t.visibility = 0 AND t.last_post_id <>
 			(SELECT max(p.id) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0)`,
-		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE f.thread_count <>
+		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + forumThreads + ` <>
 			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
-		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE f.post_count <>
+		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + forumPosts + ` <>
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
-		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(f.last_post_at, 0) <>
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + lastOfForum(s.service.db.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"numbers in threads": `SELECT count(*) FROM board_threads t WHERE t.next_number - 1 <> (SELECT count(DISTINCT number) FROM board_posts p WHERE p.thread_id = t.id)
 			OR t.next_number - 1 <> (SELECT max(number) FROM board_posts p WHERE p.thread_id = t.id)`,

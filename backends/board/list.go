@@ -252,8 +252,8 @@ func (s *Service) Forums(ctx context.Context, a *Actor) ([]ForumInfo, error) {
 	}
 	rows := make(map[int64]*forum)
 	err = s.read(ctx, func(c conn) error {
-		return c.all("SELECT "+forumColumns+" FROM board_forums f", nil, func(r row) error {
-			f, err := scanForum(r)
+		return c.all(countedForums(c.db.Dialect()), nil, func(r row) error {
+			f, err := scanCounted(r)
 			rows[f.id] = f
 			return err
 		})

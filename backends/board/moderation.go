@@ -25,15 +25,13 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 		return err
 	}
 	p.visibility = to
+	var threads, posts int64 // more in the forum
 	if p.number == 1 {
 		if _, err := c.exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
 			return err
 		}
-		moved := int64(boolean(to == visible) - boolean(t.visibility == visible))
-		_, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", moved, moved*(1+t.replies), t.forum)
-		if err != nil {
-			return err
-		}
+		threads = int64(boolean(to == visible) - boolean(t.visibility == visible))
+		posts = threads * (1 + t.replies)
 		t.visibility = to
 	} else {
 		t.replies += shown
@@ -41,15 +39,13 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 			return err
 		}
 		if t.visibility == visible {
-			if _, err := c.exec("UPDATE board_forums SET post_count = post_count + ? WHERE id = ?", shown, t.forum); err != nil {
-				return err
-			}
+			posts = shown
 		}
 	}
 	if err := lastOfThread(c, t); err != nil {
 		return err
 	}
-	if err := lastOfForum(c, t.forum); err != nil {
+	if err := count(c, t.forum, t.id, threads, posts); err != nil {
 		return err
 	}
 	return s.emitSettled(c, t, p, from, reason)
@@ -68,18 +64,6 @@ func lastOfThread(c conn, t *thread) error {
 		return err
 	}
 	_, err = c.exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.id)
-	return err
-}
-
-// lastOfForum finds the last activity of a forum anew.
-func lastOfForum(c conn, forum int64) error {
-	var thread, post, at int64
-	err := c.row("SELECT id, last_post_id, last_post_at FROM board_threads WHERE forum_id = ? AND visibility = 0 ORDER BY last_post_at DESC, id DESC LIMIT 1", forum).
-		Scan(&thread, &post, &at)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	_, err = c.exec("UPDATE board_forums SET last_thread_id = ?, last_post_id = ?, last_post_at = ? WHERE id = ?", null(thread), null(post), null(at), forum)
 	return err
 }
 
@@ -451,15 +435,17 @@ func move(c conn, t *thread, to int64) error {
 		}
 	}
 	if t.visibility == visible {
-		for id, sign := range map[int64]int64{from: -1, to: 1} {
-			if _, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", sign, sign*(1+t.replies), id); err != nil {
+		// In order, so that two moves do not lock each other out.
+		for _, id := range []int64{min(from, to), max(from, to)} {
+			sign := int64(1)
+			if id == from {
+				sign = -1
+			}
+			if err := count(c, id, t.id, sign, sign*(1+t.replies)); err != nil {
 				return err
 			}
 		}
 	}
 	t.forum = to
-	if err := lastOfForum(c, from); err != nil {
-		return err
-	}
-	return lastOfForum(c, to)
+	return nil
 }

@@ -28,7 +28,8 @@ func TestPlans(t *testing.T) {
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
 			"followers":                "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?",
 			"the last post of threads": "SELECT p.id FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1",
-			"the last thread":          "SELECT id FROM board_threads WHERE forum_id = ? AND visibility = 0 ORDER BY last_post_at DESC, id DESC LIMIT 1",
+			"the last of a forum":      "SELECT " + lastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
+			"the counts of a forum":    "SELECT " + forumThreads + ", " + forumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
 		})

@@ -102,7 +102,7 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err := s.used(c, a, "thread.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
-		return Posted{t.id, p, t.slug, t.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
+		return Posted{t.id, p, t.slug, t.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
@@ -140,7 +140,7 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 		if err := s.used(c, a, "reply.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
-		return Posted{Thread: t.id, Post: p, Visibility: w.visibility}, s.follow(c, a, t.id, p, request.Subscribe)
+		return Posted{Thread: t.id, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
@@ -337,7 +337,7 @@ func bodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// insert adds a post to its thread, and everything that counts it.
+// insert adds a post to its thread, and everything that counts it but the forum.
 func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err error) {
 	err = c.row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
 		t.id, t.forum, null(a.id()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
@@ -366,13 +366,6 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	}
 	if err != nil {
 		return 0, err
-	}
-	if shown == 1 && t.visibility == visible {
-		_, err = c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + 1, last_post_id = ?, last_thread_id = ?, last_post_at = ? WHERE id = ?",
-			boolean(starts), id, t.id, max(w.now, t.lastAt), t.forum)
-		if err != nil {
-			return 0, err
-		}
 	}
 	if shown == 1 {
 		if err := s.notify(c, a, t, id, starts); err != nil {
@@ -404,34 +397,50 @@ func index(c conn, id int64, starts bool, title, message string) error {
 	return err
 }
 
-// follow subscribes the author, and marks the author's own post as read.
-func (s *Service) follow(c conn, a *Actor, thread, post int64, subscribe bool) error {
+// conclude ends the transaction of a post: it subscribes the author, marks the
+// author's own post as read, and last counts the post in the forum.
+func (s *Service) conclude(c conn, a *Actor, t *thread, post int64, w writing, subscribe bool) error {
 	if subscribe {
-		if err := s.subscribe(c, a, thread, "instant"); err != nil {
+		if err := s.subscribe(c, a, t.id, "instant"); err != nil {
 			return err
 		}
 	}
-	return s.markRead(c, a, thread, post)
+	if err := s.markRead(c, a, t.id, post); err != nil || w.visibility != visible || t.visibility != visible {
+		return err
+	}
+	return count(c, t.forum, t.id, int64(boolean(t.next == 1)), 1)
 }
 
 // once runs a write that a client may send again under the same key.
+//
+// Its transaction is read committed: it holds the key, then the thread, then the
+// author before it decides by what they are, so no race that counts is lost
+// unnoticed, and none is lost for what happens in other threads.
 func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c conn) (Posted, error)) (done Posted, err error) {
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c conn) error {
 		if key.Key == "" {
 			done, err = fn(c)
 			return err
 		}
 		now := s.micros()
-		var hash, body string
-		err := c.row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ? AND created_at > ?",
-			a.id(), key.Key, now-idempotencyTTL.Microseconds()).Scan(&hash, &body)
-		switch {
-		case err == nil && hash != key.Hash:
-			return invalid("Idempotency-Key", "idempotency_mismatch", "this Idempotency-Key was used for another request")
-		case err == nil:
-			return json.Unmarshal([]byte(body), &done)
-		case !errors.Is(err, sql.ErrNoRows):
+		if _, err := c.exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
 			return err
+		}
+		// Whoever sends the same key meanwhile waits here for how this one ends.
+		first, err := c.exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
+			a.id(), key.Key, key.Hash, now)
+		if err != nil {
+			return err
+		}
+		if first == 0 {
+			var hash, body string
+			if err := c.row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ?", a.id(), key.Key).Scan(&hash, &body); err != nil {
+				return err
+			}
+			if hash != key.Hash {
+				return invalid("Idempotency-Key", "idempotency_mismatch", "this Idempotency-Key was used for another request")
+			}
+			return json.Unmarshal([]byte(body), &done)
 		}
 		if done, err = fn(c); err != nil {
 			return err
@@ -440,10 +449,7 @@ func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c conn) 
 		if err != nil {
 			return err
 		}
-		if _, err := c.exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
-			return err
-		}
-		_, err = c.exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, ?, ?)", a.id(), key.Key, key.Hash, string(text), now)
+		_, err = c.exec("UPDATE board_idempotency SET body = ? WHERE user_id = ? AND key = ?", string(text), a.id(), key.Key)
 		return err
 	})
 	return done, err

@@ -260,7 +260,7 @@ type seedCounts struct {
 	users  map[int64]userCount
 }
 
-type forumCount struct{ threads, posts, last, lastThread, lastAt int64 }
+type forumCount struct{ threads, posts int64 }
 
 type userCount struct{ posts, lastAt int64 }
 
@@ -278,9 +278,6 @@ func (s seedCounts) forum(t *thread) {
 	n := s.forums[t.forum]
 	n.threads++
 	n.posts += 1 + t.replies
-	if t.lastAt >= n.lastAt {
-		n.last, n.lastThread, n.lastAt = t.last, t.id, t.lastAt
-	}
 	s.forums[t.forum] = n
 }
 
@@ -289,10 +286,6 @@ func (s seedCounts) write(c conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]
 		if _, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
-			return err
-		}
-		_, err := c.exec("UPDATE board_forums SET last_post_id = ?, last_thread_id = ?, last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) <= ?", n.last, n.lastThread, n.lastAt, id, n.lastAt)
-		if err != nil {
 			return err
 		}
 	}

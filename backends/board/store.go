@@ -74,7 +74,7 @@ func (c conn) all(query string, args []any, scan func(r row) error) error {
 // one writer and needs nothing.
 func (c conn) lock() string {
 	if c.db.Dialect() == store.Postgres {
-		return " FOR UPDATE"
+		return " FOR NO KEY UPDATE" // rows that refer to it may still be added
 	}
 	return ""
 }

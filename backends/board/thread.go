@@ -57,17 +57,19 @@ type forum struct {
 	floodSeconds    sql.NullInt64
 	minWords        int64
 	maxWords        int64
-	threads, posts  int64
-	lastAt          int64
+
+	// Of those that were read as countedForums.
+	threads, posts int64
+	lastAt         int64
 }
 
 const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
-	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000), f.thread_count, f.post_count, COALESCE(f.last_post_at, 0)"
+	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000)"
 
 func scanForum(r row) (*forum, error) {
 	f := new(forum)
 	return f, r.Scan(&f.id, &f.parent, &f.depth, &f.position, &f.kind, &f.title, &f.slug, &f.description, &f.link, &f.open, &f.allowThreads, &f.allowReplies,
-		&f.moderateThreads, &f.moderatePosts, &f.requiresPrefix, &f.floodSeconds, &f.minWords, &f.maxWords, &f.threads, &f.posts, &f.lastAt)
+		&f.moderateThreads, &f.moderatePosts, &f.requiresPrefix, &f.floodSeconds, &f.minWords, &f.maxWords)
 }
 
 // post is a row of board_posts.

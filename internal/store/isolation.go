@@ -15,6 +15,20 @@ func ReadCommitted(ctx context.Context) context.Context {
 	return context.WithValue(ctx, committedKey{}, true)
 }
 
+type earlyKey struct{}
+
+// ReleaseEarly has [DB.Write] let go of its locks on PostgreSQL when the change is
+// committed, and wait after that until it is durable. Others see the change while
+// it is not, and may build on it: theirs is durable no sooner. It is for rows that
+// many change one after another, each of whom would wait for the disk else. On
+// SQLite those who wait share a commit either way.
+func ReleaseEarly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, earlyKey{}, true)
+}
+
+// releasesEarly reports whether the context of a write asks for that.
+func releasesEarly(ctx context.Context) bool { return ctx.Value(earlyKey{}) != nil }
+
 // isolation is the level that the context of a write asks for.
 func isolation(ctx context.Context) sql.IsolationLevel {
 	if ctx.Value(committedKey{}) != nil {

@@ -235,11 +235,29 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return &beginError{err}
 	}
 	defer func() { _ = tx.Rollback() }() // after an error and in a panic; nothing after Commit
+	early := releasesEarly(ctx)
+	if early {
+		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+			return err
+		}
+	}
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("committing: %w", err)
+	}
+	if early {
+		return p.flush(ctx)
+	}
+	return nil
+}
+
+// flush returns when all that was committed before is durable: the log is written
+// in order, and this writes to it and waits as the server is told to.
+func (p *postgres) flush(ctx context.Context) error {
+	if _, err := p.pool.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'tollgate', '')"); err != nil {
+		return fmt.Errorf("flushing: %w", err)
 	}
 	return nil
 }

@@ -323,3 +323,54 @@ func TestPostgresLostRacesEnd(t *testing.T) {
 		})
 	}
 }
+
+// A write that releases early is seen, and its rows are free, before it is
+// durable; it returns when it is.
+func TestPostgresReleaseEarly(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
+	configure := func(standbys string) {
+		t.Helper()
+		err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+			if _, err := r.ExecContext(ctx, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'"); err != nil {
+				return err
+			}
+			_, err := r.ExecContext(ctx, "SELECT pg_reload_conf()")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the server has the setting", func() bool {
+			return number(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = '"+standbys+"'") == 1
+		})
+	}
+	const writers = 3
+	ended := make(chan error, writers)
+	write := func(ctx context.Context) {
+		ended <- db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 1")
+			return err
+		})
+	}
+	configure("nobody") // what is committed is not durable until nobody has it
+	for range writers {
+		go write(ReleaseEarly(ReadCommitted(t.Context())))
+	}
+	eventually(t, "all writes are seen", func() bool { return number(t, db, "SELECT n FROM counters") == writers })
+	eventually(t, "all writes wait for the log", func() bool {
+		return number(t, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == writers
+	})
+	select {
+	case err := <-ended:
+		t.Errorf("a write returned before it was durable: %v", err)
+	default:
+	}
+	configure("")
+	for range writers {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}

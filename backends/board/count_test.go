@@ -1,0 +1,100 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestRepliesDoNotWait: a reply that is held up holds up none in another thread
+// of its forum.
+func TestRepliesDoNotWait(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		if db.Dialect() == store.SQLite {
+			return // one writer: all share a commit
+		}
+		s := newSite(t, db, Options{NoFlood: true})
+		forum := path("/forums/%d/threads", s.forum("public"))
+		slow := data[created](s.do("alice", "POST", forum, `{"title":"Slow thread","message":"the first post"}`).want(201)).ID
+		fast := data[created](s.do("bob", "POST", forum, `{"title":"Fast thread","message":"the first post"}`).want(201)).ID
+		held, release := make(chan struct{}), make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() {
+			err := s.service.write(t.Context(), func(c conn) error {
+				// The last row of a reply but for what it counts.
+				_, err := c.exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
+				close(held)
+				<-release
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-held
+		running.Go(func() { s.do("alice", "POST", path("/threads/%d/posts", slow), `{"message":"held up"}`) })
+		for s.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
+			time.Sleep(time.Millisecond) // until it waits
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		bob, err := s.service.Authenticate(ctx, s.tokens["bob"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.service.Reply(ctx, bob, fast, NewReply{Message: "not held up"}, Once{}); errors.Is(err, context.DeadlineExceeded) || err != nil {
+			t.Error(err)
+		}
+		close(release)
+		running.Wait()
+		s.exact()
+	})
+}
+
+// TestOnceInParallel: of requests with one key that come at the same time one is
+// carried out, and all are answered alike.
+func TestOnceInParallel(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread := data[created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Once","message":"the first post"}`).want(201)).ID
+		const clients = 8
+		var got [clients]Posted
+		var running sync.WaitGroup
+		for i := range clients {
+			running.Go(func() {
+				var err error
+				if got[i], err = s.service.Reply(t.Context(), bob, thread, NewReply{Message: "only once"}, Once{"key", "hash"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		for _, posted := range got {
+			if posted != got[0] || posted.Post == 0 {
+				t.Errorf("answers %+v", got)
+				break
+			}
+		}
+		if n := s.number("SELECT reply_count FROM board_threads WHERE id = ?", thread); n != 1 {
+			t.Errorf("%d replies", n)
+		}
+		if _, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "another"}, Once{"key", "other"}); err == nil {
+			t.Error("another request of that key was taken")
+		}
+		s.clock.advance(idempotencyTTL + time.Minute)
+		if again, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "a day later"}, Once{"key", "other"}); err != nil || again == got[0] {
+			t.Errorf("a day later: %+v %v", again, err)
+		}
+		s.exact()
+	})
+}
