@@ -315,7 +315,7 @@ func TestEventsReload(t *testing.T) {
 	n.stop()
 }
 
-// TestEventsAccess: who is let in, by default and by the rules of each right.
+// TestEventsAccess: who is let in, as the file is shipped, by default and by the rules of each right.
 func TestEventsAccess(t *testing.T) {
 	t.Parallel()
 	const (
@@ -338,6 +338,7 @@ func TestEventsAccess(t *testing.T) {
 	check("submit on this machine", 200, http.MethodPost, submission)
 	check("read through a proxy", 403, http.MethodGet, events, forward, "192.0.2.1")
 	check("submit through a proxy", 403, http.MethodPost, submission, forward, "192.0.2.1")
+	check("submit through a proxy that tells its name alone", 403, http.MethodPost, submission, "Via", "1.1 front")
 	check("bad token", 401, http.MethodGet, events, "Authorization", "Bearer x")
 	check("unknown path", 404, http.MethodGet, "/store/query/v5/events")
 
@@ -349,8 +350,13 @@ func TestEventsAccess(t *testing.T) {
 	check("read without a token", 403, http.MethodGet, events)
 	n.load(strings.Replace(n.config, "\t\t# read user", "\t\tread user bert", 1))
 	check("read as another user", 403, http.MethodGet, events, "Authorization", token)
-	n.load(strings.Replace(n.config, "\t\t# submit certname puppet.example.com", "\t\tsubmit certname puppet.example.com\n\t\tread any", 1))
+	unsaid := strings.Replace(n.config, "\t\tsubmit loopback\n", "", 1)
+	n.load(unsaid)
+	check("submit on this machine, of which no line says so", 403, http.MethodPost, submission)
+	check("submit as a user", 200, http.MethodPost, submission, forward, "192.0.2.1", "Authorization", token)
+	n.load(strings.Replace(unsaid, "\t\t# submit certname puppet.example.com", "\t\tsubmit certname puppet.example.com\n\t\tread any", 1))
 	check("submit without a certificate", 403, http.MethodPost, submission)
+	check("submit as a user who is not named", 403, http.MethodPost, submission, "Authorization", token)
 	check("read by anybody", 200, http.MethodGet, events, forward, "192.0.2.1")
 }
 

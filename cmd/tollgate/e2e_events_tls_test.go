@@ -117,7 +117,7 @@ func newSecureEvents(t *testing.T, ca *authority, options ...string) *eventsNode
 		}
 	}
 `,
-		"\t\t# submit certname puppet.example.com\n\t\t# read certname puppet.example.com\n\t\t# read user\n", "\t\t"+strings.Join(options, "\n\t\t")+"\n",
+		"\t\tsubmit loopback\n\t\t# submit certname puppet.example.com\n\t\t# read certname puppet.example.com\n\t\t# read user\n", "\t\t"+strings.Join(options, "\n\t\t")+"\n",
 		"\tskip_install_trust\n", "\tskip_install_trust\n\tauto_https disable_redirects\n",
 	)
 	n := &eventsNode{node: newNode(t, config), base: "https://localhost:" + port, config: config}

@@ -16,8 +16,9 @@ type Access struct {
 	// Any lets everybody in.
 	Any bool `json:"any,omitempty"`
 
-	// Loopback lets clients on this machine in, but not what a proxy forwards, nor
-	// a web page of another site: the request must be for localhost or an IP address.
+	// Loopback lets clients on this machine in, but not a proxy, which a header of its
+	// kind gives away, nor a web page of another site: the request must be for localhost
+	// or an IP address. A proxy that adds no header cannot be told from a client.
 	Loopback bool `json:"loopback,omitempty"`
 
 	// AnyUser lets in whoever an api_auth before this handler has let pass.
@@ -26,16 +27,26 @@ type Access struct {
 	// Users are the ids of such users.
 	Users []string `json:"users,omitempty"`
 
-	// Certnames are the common names of client certificates that the server has
+	// Certificate lets in whoever has a client certificate that the server has
 	// verified (client_auth of the site's tls).
+	Certificate bool `json:"certificate,omitempty"`
+
+	// Certnames are the common names of such certificates.
 	Certnames []string `json:"certnames,omitempty"`
 }
+
+// Who has a right of which no line says so. What was submitted or deactivated cannot be
+// taken back: whoever does it must be known.
+var (
+	readDefault   = Access{Loopback: true}
+	submitDefault = Access{Certificate: true, AnyUser: true}
+)
 
 func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true
 	}
-	if len(a.Certnames) > 0 && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName) {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && (a.Certificate || slices.Contains(a.Certnames, r.TLS.PeerCertificates[0].Subject.CommonName)) {
 		return true
 	}
 	if !a.AnyUser && len(a.Users) == 0 {
@@ -49,9 +60,9 @@ func (a *Access) allows(r *http.Request) bool {
 	return id != "" && (a.AnyUser || slices.Contains(a.Users, id))
 }
 
-// local reports whether the client is on this machine: by the address of the
-// connection, and by that of the client where a trusted proxy told it. A proxy
-// on this machine that is not trusted gives itself away by what it adds.
+// local reports whether the client is on this machine and no proxy: by the address of
+// the connection, by that of the client where a header of a trusted proxy told it, and
+// by what proxies add.
 func local(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -63,7 +74,22 @@ func local(r *http.Request) bool {
 			return false
 		}
 	}
-	return r.Header.Get("Forwarded") == "" && r.Header.Get("X-Forwarded-For") == "" && ownName(r.Host)
+	for name := range r.Header {
+		if ofProxy(name) {
+			return false
+		}
+	}
+	return ownName(r.Host)
+}
+
+// ofProxy reports whether a header, in its canonical form, is one that proxies add. An
+// empty one counts too: the proxy is there all the same.
+func ofProxy(name string) bool {
+	switch name {
+	case "Forwarded", "Via", "X-Real-Ip":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
 // ownName reports whether a host is none that somebody else's DNS could have led

@@ -43,11 +43,15 @@ func TestAccess(t *testing.T) {
 		}
 		return r
 	}
+	own := func(header, value string) *http.Request {
+		return request("127.0.0.1:1", "127.0.0.1", "", header, value)
+	}
 	var (
 		loopback = Access{Loopback: true}
 		users    = Access{AnyUser: true}
 		ada      = Access{Users: []string{"ada"}}
 		puppet   = Access{Certnames: []string{"puppet.example.com"}}
+		verified = Access{Certificate: true}
 	)
 	for name, c := range map[string]struct {
 		access  Access
@@ -68,6 +72,14 @@ func TestAccess(t *testing.T) {
 		"a client that claims to be": {loopback, request("192.0.2.1:1", "127.0.0.1", ""), false},
 		"behind a proxy":             {loopback, request("127.0.0.1:1", "127.0.0.1", "", "X-Forwarded-For", "192.0.2.1"), false},
 		"behind a standard proxy":    {loopback, request("127.0.0.1:1", "127.0.0.1", "", "Forwarded", "for=192.0.2.1"), false},
+		"a proxy that tells nothing": {loopback, own("X-Forwarded-For", ""), false},
+		"a proxy, its scheme":        {loopback, own("X-Forwarded-Proto", "https"), false},
+		"a proxy, its host":          {loopback, own("X-Forwarded-Host", ""), false},
+		"a proxy, its own way":       {loopback, own("X-Real-Ip", "127.0.0.1"), false},
+		"a proxy that is named":      {loopback, own("Via", "1.1 front"), false},
+		"a proxy without a name":     {loopback, own("Via", ""), false},
+		"a standard proxy, empty":    {loopback, own("Forwarded", ""), false},
+		"a header like a proxy's":    {loopback, own("X-Forwarder", "a"), true},
 		"a user":                     {users, request("192.0.2.1:1", "192.0.2.1", "bert"), true},
 		"no user":                    {users, request("127.0.0.1:1", "127.0.0.1", ""), false},
 		"this user":                  {ada, request("192.0.2.1:1", "192.0.2.1", "ada"), true},
@@ -75,6 +87,12 @@ func TestAccess(t *testing.T) {
 		"certificate":                {puppet, certificate("puppet.example.com", true), true},
 		"certificate of another":     {puppet, certificate("web01.example.com", true), false},
 		"certificate not verified":   {puppet, certificate("puppet.example.com", false), false},
+		"any certificate":            {verified, certificate("web01.example.com", true), true},
+		"any that is not verified":   {verified, certificate("web01.example.com", false), false},
+		"none of any":                {verified, request("127.0.0.1:1", "127.0.0.1", "ada"), false},
+		"by default, this machine":   {submitDefault, request("127.0.0.1:1", "127.0.0.1", ""), false},
+		"by default, a user":         {submitDefault, request("192.0.2.1:1", "192.0.2.1", "bert"), true},
+		"by default, a certificate":  {submitDefault, certificate("puppet.example.com", true), true},
 		"no certificate":             {puppet, request("127.0.0.1:1", "127.0.0.1", ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,6 +119,8 @@ func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 		a.Loopback = true
 	case "any":
 		a.Any = true
+	case "certificate":
+		a.Certificate = true
 	case "user":
 		a.AnyUser = a.AnyUser || len(names) == 0
 		a.Users = append(a.Users, names...)
@@ -130,7 +132,7 @@ func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 		a.Certnames = append(a.Certnames, names...)
 		return a, nil
 	default:
-		return nil, d.Errf("%s: there is no rule %q; there are: loopback, any, user, certname", option, rule)
+		return nil, d.Errf("%s: there is no rule %q; there are: loopback, any, user, certificate, certname", option, rule)
 	}
 	if len(names) > 0 {
 		return nil, d.ArgErr()

@@ -45,8 +45,9 @@ func init() {
 // A path outside of the prefix goes to the next handler. A command is answered when it is
 // durable. Reports and events are deleted in the background when they are old.
 //
-// Who may read and who may submit is said apart. A client is let in by any of
-// the rules of its right; without rules it must come from this machine. The last
+// Who may read and who may submit, which includes deactivating nodes, is said apart. A
+// client is let in by any of the rules of its right. Without rules a reader must be on
+// this machine, and who submits must have a certificate or be a user. The last
 // three routes are for everybody: they hold no data, and what the page shows
 // comes from queries.
 //
@@ -55,8 +56,8 @@ func init() {
 //	run_events {
 //		prefix              /store
 //		alias               /pdb...   # none
-//		read                loopback | any | user [<id>...] | certname <name>...
-//		submit              loopback | any | user [<id>...] | certname <name>...
+//		read                loopback | any | user [<id>...] | certificate | certname <name>...
+//		submit              loopback | any | user [<id>...] | certificate | certname <name>...
 //		resource_events_ttl 14d
 //		report_ttl          14d
 //		node_ttl            7d        # off
@@ -89,7 +90,8 @@ type Handler struct {
 	// Read says who may query. Default: this machine.
 	Read *Access `json:"read,omitempty"`
 
-	// Submit says who may send commands. Default: this machine.
+	// Submit says who may send commands. Default: who has a verified client
+	// certificate, and any user.
 	Submit *Access `json:"submit,omitempty"`
 
 	// ResourceEventsTTL is the age at which events are deleted; older ones are
@@ -178,10 +180,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if h.Read == nil {
-		h.Read = &Access{Loopback: true}
+		h.Read = &readDefault
 	}
 	if h.Submit == nil {
-		h.Submit = &Access{Loopback: true}
+		h.Submit = &submitDefault
 	}
 	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries, querySeconds); err != nil {
 		return err
