@@ -26,8 +26,10 @@ type checker struct {
 	clauses, patterns, inner int
 	// unknown gathers what names no field: all of it is told at once.
 	unknown []string
-	// What the clauses of the outermost query say by themselves.
-	namesState, namesType bool
+	// namesState: some clause of the query says which state the nodes are to have.
+	namesState bool
+	// namesType: one of the outermost query says which type the reports are to have.
+	namesType bool
 }
 
 // root checks the clause of an endpoint; nil: none.
@@ -161,9 +163,10 @@ func (c *checker) field(e *entity, v *value) *field {
 
 func (c *checker) comparison(e *entity, clause *value, op string, name, v *value, outermost bool) (expr, error) {
 	if e.node != "" && (name.isList() || name.isText() && name.text == "node_state") {
-		return c.nodeState(clause, op, name, v, outermost)
+		return c.nodeState(clause, op, name, v)
 	}
 	if e.absent() {
+		c.namesState = c.namesState || isState(name)
 		return c.absent(clause, op, name, v)
 	}
 	if name.isList() {
@@ -376,7 +379,7 @@ func (c *checker) null(e *entity, clause, name, v *value) (expr, error) {
 }
 
 // nodeState checks ["=", ["node", "active"], bool] and ["=", "node_state", word].
-func (c *checker) nodeState(clause *value, op string, name, v *value, outermost bool) (expr, error) {
+func (c *checker) nodeState(clause *value, op string, name, v *value) (expr, error) {
 	state := ""
 	switch {
 	case op != "=" && op != "!=":
@@ -385,8 +388,7 @@ func (c *checker) nodeState(clause *value, op string, name, v *value, outermost 
 		if v.isText() {
 			state = strings.ToLower(v.text)
 		}
-	case len(name.items) == 2 && name.items[0].isText() && name.items[0].text == "node" &&
-		name.items[1].isText() && name.items[1].text == "active":
+	case isState(name):
 		if v.kind != kindBool {
 			return nil, c.malformed(clause, "[\"node\" \"active\"] is true or false")
 		}
@@ -405,13 +407,19 @@ func (c *checker) nodeState(clause *value, op string, name, v *value, outermost 
 	default:
 		return nil, refuse("'%s' is not a valid node_state: use 'active', 'inactive' or 'any'", v.plain())
 	}
-	if outermost {
-		c.namesState = true
-	}
+	c.namesState = true
 	if op == "!=" {
 		x = &notExpr{x}
 	}
 	return x, nil
+}
+
+// isState tells whether a name in the place of a field is one of the state of a node.
+func isState(name *value) bool {
+	if name.isText() {
+		return name.text == "node_state"
+	}
+	return len(name.items) == 2 && name.items[0].isText() && name.items[0].text == "node" && name.items[1].isText() && name.items[1].text == "active"
 }
 
 // fields reads a name or a list of names.

@@ -415,9 +415,15 @@ func (c *compiler) format(value string, col column) string {
 		}
 		return name + "(" + value + ", " + c.arg(col.template) + ")"
 	case col.field.kind == typeTime:
-		return "to_char(to_timestamp(" + value + " / 1000.0) AT TIME ZONE 'UTC', " + c.arg(quotedTemplate(col.template)) + "::text)"
+		return "to_char(" + postgresTime(value) + ", " + c.arg(forPostgres(col.template)) + "::text)"
 	}
 	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
+}
+
+// postgresTime is the time of so many milliseconds, to the millisecond also where a
+// double would not do.
+func postgresTime(value string) string {
+	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value + ") % 1000 * interval '1 millisecond'"
 }
 
 // rows writes the SELECT of an answer.

@@ -19,7 +19,9 @@ func truth(b bool) string {
 }
 
 // expr writes a clause, or its negation: "not" is carried down to what is
-// compared, where null is neither the one nor the other.
+// compared. There null is neither the one nor the other, but no regular expression
+// matches it, so that the negation of one does; with distinct_resources, whose
+// language is an older one, the same holds for equality.
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -85,22 +87,32 @@ var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=
 
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
+	nulls := negated && x.op == "=" && s.c.distinct != nil
 	if f.unknowable {
-		return sqlFalse
+		return truth(nulls)
 	}
 	if f.kind == typePath {
 		return s.shared(f, func(col string) string {
-			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated)
-		})
+			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) }, negated, nulls)
+		}, nulls)
 	}
 	op := x.op
 	if negated {
 		op = opposite[op]
 	}
 	if table, key, ok := s.identity(f); ok {
-		return key + " " + op + " COALESCE((SELECT id FROM " + table + " WHERE " + naming(table) + " = " + s.c.literal(x.value) + "), -1)"
+		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+s.c.literal(x.value)+"), -1)", nulls)
 	}
-	return s.column(f.alias, f.column) + " " + op + " " + s.c.literal(x.value)
+	col := s.column(f.alias, f.column)
+	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
+}
+
+// orNull lets a test of a field take its nulls too, where nulls says so.
+func orNull(f *field, col, test string, nulls bool) string {
+	if !nulls || !f.nullable {
+		return test
+	}
+	return "(" + test + " OR " + col + " IS NULL)"
 }
 
 // manyValues is the length from which a list is one parameter.
@@ -111,17 +123,19 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	if len(x.values) == 0 {
 		return truth(negated)
 	}
+	nulls := negated && s.c.distinct != nil
 	if f.unknowable {
-		return sqlFalse
+		return truth(nulls)
 	}
 	word := " IN ("
 	if negated {
 		word = " NOT IN ("
 	}
 	if table, key, ok := s.identity(f); ok {
-		return key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+		return orNull(f, key, key+word+"SELECT id FROM "+table+" WHERE "+naming(table)+" IN ("+s.values(x.values)+"))", nulls)
 	}
-	return s.column(f.alias, f.column) + word + s.values(x.values) + ")"
+	col := s.column(f.alias, f.column)
+	return orNull(f, col, col+word+s.values(x.values)+")", nulls)
 }
 
 // values writes what stands in the parentheses of IN.
@@ -197,28 +211,31 @@ func (s *scope) null(x *nullExpr, negated bool) string {
 }
 
 // shared writes a test of a column of text: once for all rows that share it,
-// or on the rows of a query that is narrow anyway.
-func (s *scope) shared(f *field, test func(column string) string) string {
+// or on the rows of a query that is narrow anyway. nulls tells that the test holds
+// for null, too.
+func (s *scope) shared(f *field, test func(column string) string, nulls bool) string {
 	if f.dictionary != "" {
-		return s.column(f.alias, f.column) + " IN (SELECT id FROM " + f.dictionary + " WHERE " + test("name") + ")"
+		col := s.column(f.alias, f.column)
+		return orNull(f, col, col+" IN (SELECT id FROM "+f.dictionary+" WHERE "+test("name")+")", nulls)
 	}
 	j := s.q.entity.join(f.alias)
 	if j == nil || (s.narrow || s.latest) && j.large {
 		return test(s.column(f.alias, f.column))
 	}
-	return s.column(j.keyAlias, j.key) + " IN (SELECT x.id FROM " + j.table + " x WHERE " + test("x."+f.column) + ")"
+	key := s.column(j.keyAlias, j.key)
+	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", nulls && j.outer)
 }
 
 func (s *scope) match(x *matchExpr, negated bool) string {
 	f := x.field
 	if f.unknowable {
-		return sqlFalse
+		return truth(negated)
 	}
 	test := s.regexp(x.pattern)
 	return s.shared(f, func(col string) string {
 		switch f.kind {
 		case typePath:
-			return s.anyElement(col, func(element string) string { return test(element, false) }, negated)
+			return s.anyElement(col, func(element string) string { return test(element, false) }, negated, negated)
 		case typeHash:
 			return test(s.c.hex(col), negated)
 		case typeJSON:
@@ -226,7 +243,7 @@ func (s *scope) match(x *matchExpr, negated bool) string {
 		default:
 			return test(col, negated)
 		}
-	})
+	}, negated)
 }
 
 // hex writes bytes as text.
@@ -245,19 +262,15 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns the writer of a test.
+// regexp returns the writer of a test. Its negation holds for null.
 func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.source) + "::text"
 		return func(text string, negated bool) string {
-			op := " ~ "
-			if negated {
-				op = " !~ "
-			}
 			if s.c.collation != "" {
 				text += " COLLATE " + s.c.collation
 			}
-			return "(" + text + op + name + ")"
+			return isTrue("("+text+" ~ "+name+")", negated)
 		}
 	}
 	m, _ := p.compile() // the checks refused a pattern that has none
@@ -265,16 +278,19 @@ func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
 	s.c.held = append(s.c.held, id)
 	name := s.c.arg(id)
 	return func(text string, negated bool) string {
-		not := ""
-		if negated {
-			not = "NOT "
-		}
-		return not + "run_match(" + name + ", " + text + ")"
+		return isTrue("run_match("+name+", "+text+")", negated)
 	}
 }
 
+func isTrue(test string, negated bool) string {
+	if negated {
+		return test + " IS NOT TRUE"
+	}
+	return test
+}
+
 // anyElement tests the elements of an array of text.
-func (s *scope) anyElement(col string, test func(element string) string, negated bool) string {
+func (s *scope) anyElement(col string, test func(element string) string, negated, nulls bool) string {
 	from := "json_each(" + col + ")"
 	element := "value"
 	if s.c.postgres() {
@@ -282,7 +298,10 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 		element = `(value COLLATE "C")`
 	}
 	exists := "EXISTS (SELECT 1 FROM " + from + " WHERE " + test(element) + ")"
-	if negated {
+	switch {
+	case negated && nulls:
+		return "NOT " + exists
+	case negated:
 		return "(" + col + " IS NOT NULL AND NOT " + exists + ")"
 	}
 	return "(" + col + " IS NOT NULL AND " + exists + ")"

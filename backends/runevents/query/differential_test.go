@@ -29,7 +29,7 @@ var (
 	}
 	expressions = []string{
 		"^web", "example\\.(com|net)$", "[[:digit:]]{2}", "\\d", "\\w+code", "(?i)NGINX", "ntp|nginx", "^$", ".", "a.b", "(?n)^b", "(?n)a$", "(.)\\1", "\\mntp\\M", "(?=.*e)^s", "(?<!w)eb", "[^a-z]", "\\s",
-		"***=a.b", "\\yb\\y", "é|Ä", "[[:upper:]]", "(a|b)*?c", "x{0,2}y", "[Ä-Ü]", "\\u00fc", "\\S+ \\S+", "^.{5,10}$", "\\Afile", "h\\Z", "[^\\d]", "[\\w.]+@", "()", "|", "\\D\\W",
+		"***=a.b", "\\yb\\y", "é|Ä", "[[:upper:]]", "(a|b)*?c", "x{0,2}y", "[Ä-Ü]", "\\u00fc", "\\S+ \\S+", "^.{5,10}$", "\\Afile", "h\\Z", "[^\\d]", "[\\w.]+@", "()", "|", "\\D\\W", "[^\\x00-\\x7f]", "[[.space.]-[.slash.]]", "x|\\0",
 	}
 	moments = []any{"2026-03-03", "2026-03-03T12:00:00Z", "2026-03-05T00:00:00+02:00", 1772616360000, "2026-W10-3", "2026-03-20T10:01:00.123Z", "2030", "1970"}
 	paths   = []string{"Stage[main]", "Ntp::Service", "Über", "a", "a b", "nothing"}
@@ -123,6 +123,26 @@ func (g generator) reportClause(depth int) any {
 	}
 }
 
+func (g generator) nodeClause(depth int) any {
+	field := pick(g, "certname", "report_environment", "latest_report_hash", "latest_report_status", "cached_catalog_status", "facts_environment", "latest_report_job_id")
+	switch g.IntN(7) {
+	case 0:
+		return []any{"=", field, pick(g, texts...)}
+	case 1:
+		return []any{"not", []any{"~", field, pick(g, expressions...)}}
+	case 2:
+		return []any{"not", []any{"in", field, []any{"array", []any{pick(g, texts...), pick(g, texts...)}}}}
+	case 3:
+		return []any{"=", "node_state", pick(g, "active", "inactive", "any")}
+	case 4:
+		return []any{"null?", field, pick(g, true, false)}
+	case 5:
+		return []any{"subquery", "reports", g.clause("reports", min(depth, 1)-1)}
+	default:
+		return []any{pick(g, "and", "or"), g.nodeClause(depth - 1), []any{"not", g.nodeClause(depth - 1)}}
+	}
+}
+
 func (g generator) inner(depth int) any {
 	q := g.clause("reports", min(depth, 2)-1)
 	switch g.IntN(6) {
@@ -181,7 +201,7 @@ func (g generator) request() (path string, pairs []string) {
 			[]any{"group_by", f},
 		}
 	case 2:
-		template := []any{"function", "to_string", "timestamp", pick(g, "YYYY-MM-DD", "FMDay", "Day, DD Mon", "HH24:MI:SS.MS", "IYYY-\"W\"IW-ID", "HH12 AM", "FMMonth FMDD DDD Q W WW D", "US SSSS YY", "YYYY-MM-DDTHH24:MI:SS", "DTMI", "YYYYTHH24 IDDD")}
+		template := []any{"function", "to_string", "timestamp", pick(g, "YYYY-MM-DD", "FMDay", "Day, DD Mon", "HH24:MI:SS.MS", "IYYY-\"W\"IW-ID", "HH12 AM", "FMMonth FMDD DDD Q W WW D", "US SSSS YY", "YYYY-MM-DDTHH24:MI:SS", "DTMI", "YYYYTHH24 IDDD", "DDth FMMMTH Qth", "Y,YYY CC AD TZ OF", "rm FMRM| J", "FF1 FF4 TMMonth TMDy", "yyyy-mm-dd hh24 é x", `D"a""\"b"DD IYY b.c.`)}
 		q = []any{"extract", []any{[]any{"function", "count"}, template}, clause, []any{"group_by", template}}
 	case 3:
 		q = []any{"extract", []any{"certname", []any{"function", "to_string", "line", pick(g, "0000", "9999", "FM0000", "FM9", "990")}}, clause}
@@ -204,6 +224,8 @@ func (g generator) request() (path string, pairs []string) {
 		}
 	case 8:
 		return "/events", []string{"query", spell(q), "distinct_resources", "true", "distinct_start_time", "2026-03-02", "distinct_end_time", pick(g, "2026-03-05", "2026-04-01", "2026-03-01")}
+	case 9:
+		return "/nodes", []string{"query", spell([]any{"extract", []any{"certname", "latest_report_status"}, g.nodeClause(2)})}
 	}
 	return path, []string{"query", spell(q)}
 }

@@ -25,6 +25,7 @@
 // time limit for each value. What differs from the original:
 //
 //   - The options (?b) and (?e), for other dialects, are refused.
+//   - A number that is no character of Unicode, such as \ud800, matches nothing.
 //   - On SQLite a back reference and the preference of a branch for short or
 //     long matches follow Perl's rules, which can matter for back references
 //     only.
@@ -40,8 +41,11 @@
 // Rows that order_by leaves equal keep the order of storage, so that pages
 // neither repeat nor lose any. old_value and new_value match by the plain text
 // of a string, or the JSON text of another value. The list of a report's events
-// leaves out none. to_string takes those parts of templates that mean the same
-// on both engines, and the T of ISO 8601; other letters have to stand in double
-// quotes. Catalogs, facts and what else is never stored have every field, and
+// leaves out none. to_string takes the templates of PostgreSQL's to_char in UTC,
+// with English names; a T before a pattern such as HH24 is the T of ISO 8601 and
+// not the begin of TH or TM. Numbers take the digits 0 and 9. Where a limit, an
+// offset or an order stands both in a query and beside it, the one beside it
+// counts. With distinct_resources "not" of an "in" with a list takes nulls as it
+// does of an equality. Catalogs, facts and what else is never stored have every field, and
 // answers about them are empty.
 package query

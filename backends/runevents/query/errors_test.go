@@ -86,7 +86,8 @@ func TestRefusals(t *testing.T) {
 		// Regular expressions.
 		{"/events", q(`["~","certname","("]`), "ERROR: invalid regular expression: parentheses () not balanced"},
 		{"/events", q(`["~","certname","((a{30}){30}){10}"]`), "ERROR: invalid regular expression: regular expression is too complex"},
-		{"/events", q(`["extract",[["function","to_string","timestamp","DDTH"]]]`), `the template "DDTH" of to_string is not understood at "H"; put text in double quotes`},
+		{"/events", q(`["extract",[["function","to_string","timestamp","DD\"th"]]]`), `the template "DD\"th" of to_string has an open quote`},
+		{"/events", q(`["extract",[["function","to_string","timestamp","DD\u0000"]]]`), "the template of to_string holds U+0000, which no text has"},
 		{"/events", q(`["~","certname",5]`), "Argument 5 is incompatible with field 'certname': it takes a string"},
 		{"/events", q(`["~","latest_report?","t"]`), "regex not supported on field latest_report?"},
 		{"/events", q(`["~","timestamp","t"]`), "regex not supported on field timestamp"},
@@ -265,7 +266,10 @@ func TestHTTP(t *testing.T) {
 		"unknown posted":  {post("/environments/nowhere/reports", `{}`, "application/json", ""), 404, `{"error":"No information is known about environment nowhere"}`},
 		"root posted":     {post("", `{"query":"events[line]{ certname = 'special.example.com' and line = 1000 }"}`, "application/json", ""), 200, `[{"line":1000}]`},
 		"root list":       {post("", `{"query":["from","events",["extract","line",["=","certname","special.example.com"]],["order_by",["line"]],["limit",1],["offset",2]]}`, "application/json", ""), 200, `[{"line":1000}]`},
-		"root paged":      {request("", "query", `["from","events",["limit",1]]`, "limit", "1"), 400, "paging is given both in the query and beside it"},
+		"root paged":      {request("", "query", `["from","events",["extract","line",["=","certname","special.example.com"]],["order_by",["line"]],["limit",1],["offset",1]]`, "limit", "2"), 200, `[{"line":7},{"line":1000}]`},
+		"root unpaged":    {request("", "query", `["from","events",["extract","line",["=","certname","special.example.com"]],["order_by",["line"]],["limit",1],["offset",2]]`, "offset", "0"), 200, `[{"line":7}]`},
+		"root ordered":    {request("", "query", `["from","events",["extract","line",["=","certname","special.example.com"]],["order_by",["line"]],["limit",1]]`, "order_by", `[{"field":"line","order":"desc"}]`, "offset", "1"), 200, `[{"line":1000}]`},
+		"PQL paged":       {request("", "query", `events[line]{ certname = 'special.example.com' order by line limit 4 }`, "limit", "1"), 200, `[{"line":7}]`},
 	} {
 		if name == "doubles" {
 			c.r = request("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["and",["=","certname","special.example.com"],["=","line",7]]]`)

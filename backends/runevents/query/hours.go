@@ -19,11 +19,7 @@ func hourStart(at string) string {
 func hourly(template string) bool {
 	parts, err := splitTemplate(template)
 	for _, p := range parts {
-		if p.part < 0 {
-			continue
-		}
-		switch timeParts[p.part].name {
-		case "MI", "SSSSS", "SSSS", "SS", "MS", "US":
+		if p.pattern != nil && p.pattern.fine {
 			return false
 		}
 	}

@@ -223,7 +223,8 @@ func (p params) order() ([]orderTerm, error) {
 type page struct {
 	order         []orderTerm
 	limit, offset int64
-	paged, total  bool
+	// skips tells that there is an offset, which may be none.
+	skips, total bool
 }
 
 func (p params) page() (pg page, err error) {
@@ -232,13 +233,12 @@ func (p params) page() (pg page, err error) {
 	}
 	pg.total = p.flag("include_total")
 	if v := p["limit"]; v != nil && v.kind != kindNull {
-		pg.paged = true
 		if pg.limit, err = limitOf(v.plain()); err != nil {
 			return pg, err
 		}
 	}
 	if v := p["offset"]; v != nil && v.kind != kindNull {
-		pg.paged = true
+		pg.skips = true
 		pg.offset, err = offsetOf(v.plain())
 	}
 	return pg, err

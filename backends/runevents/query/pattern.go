@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
 )
@@ -325,8 +326,11 @@ func (t *translator) write(first bool, a, b string) {
 	}
 }
 
+// never matches nothing: it stands for characters that no text has.
+const never = `[^\s\S]`
+
 // char writes one character as itself.
-func (t *translator) char(r rune) { t.out.WriteString(quoteChar(r)) }
+func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), never) }
 
 func quoteChar(r rune) string {
 	const hex = "0123456789abcdef"

@@ -148,6 +148,9 @@ func (t *translator) entry() (rune, error) {
 	return c, nil
 }
 
+// maxChar is the largest character of PostgreSQL. Most numbers up to it stand for none.
+const maxChar = 0x7ffffffe
+
 func (t *translator) digits(base, least, most int) (rune, error) {
 	n, count := 0, 0
 	for ; count < most && t.pos < len(t.in); count++ {
@@ -158,15 +161,15 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 		if d < 0 || d >= base {
 			break
 		}
-		if n = n*base + d; n > utf8.MaxRune {
+		if n = n*base + d; n > maxChar {
 			return 0, errEscape
 		}
 		t.pos++
 	}
-	if count < least || n == 0 || n >= 0xd800 && n < 0xe000 {
+	if count < least {
 		return 0, errEscape
 	}
-	return rune(n), nil
+	return rune(n), nil //nolint:gosec // not above maxChar (G115)
 }
 
 // bracket reads [...].
@@ -178,12 +181,12 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 		return 1, true, nil
 	}
 	t.pos++
-	t.out.WriteByte('[')
-	if t.pos < len(t.in) && t.in[t.pos] == '^' {
+	others := t.pos < len(t.in) && t.in[t.pos] == '^'
+	var members strings.Builder
+	if others {
 		t.pos++
-		t.out.WriteByte('^')
 		if t.dotExcludesNL {
-			t.out.WriteString(`\n`)
+			members.WriteString(`\n`)
 		}
 	}
 	for first := true; ; first = false {
@@ -191,47 +194,73 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 			return 0, false, errBrackets
 		}
 		if t.in[t.pos] == ']' && !first {
-			t.pos++
-			t.out.WriteByte(']')
-			return 1, false, nil
+			break
 		}
-		if err := t.bracketPart(first); err != nil {
+		part, err := t.bracketPart(first)
+		if err != nil {
 			return 0, false, err
 		}
+		members.WriteString(part)
 	}
+	t.pos++
+	switch {
+	case members.Len() > 0:
+		t.write(others, "[^", "[")
+		t.out.WriteString(members.String() + "]")
+	default: // characters that no text has
+		t.write(others, `(?s:.)`, never)
+	}
+	return 1, false, nil
 }
 
-// bracketPart reads a class, a character or a range.
-func (t *translator) bracketPart(first bool) error {
+// bracketPart reads a class, a character or a range, and gives its members.
+func (t *translator) bracketPart(first bool) (members string, err error) {
 	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
-		return errRange
+		return "", errRange
 	}
 	from, class, err := t.bracketItem()
 	if err != nil {
-		return err
+		return "", err
 	}
 	ranged := t.pos+1 < len(t.in) && t.in[t.pos] == '-' && t.in[t.pos+1] != ']'
 	if class != "" {
 		if ranged {
-			return errRange
+			return "", errRange
 		}
-		t.out.WriteString(class)
-		return nil
+		return class, nil
 	}
 	if !ranged {
-		t.char(from)
-		return nil
+		return chars(from, from), nil
 	}
 	t.pos++
 	to, class, err := t.bracketItem()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if class != "" || to < from {
-		return errRange
+		return "", errRange
 	}
-	t.out.WriteString(quoteChar(from) + "-" + quoteChar(to))
-	return nil
+	return chars(from, to), nil
+}
+
+// chars are the members of a range, without the numbers at its ends that are no
+// characters.
+func chars(from, to rune) string {
+	const firstSurrogate, lastSurrogate = 0xd800, 0xdfff
+	if from >= firstSurrogate && from <= lastSurrogate {
+		from = lastSurrogate + 1
+	}
+	if to >= firstSurrogate && to <= lastSurrogate {
+		to = firstSurrogate - 1
+	}
+	to = min(to, utf8.MaxRune)
+	switch {
+	case from > to:
+		return ""
+	case from == to:
+		return quoteChar(from)
+	}
+	return quoteChar(from) + "-" + quoteChar(to)
 }
 
 // bracketItem reads one character, or a class, whose members it returns.
@@ -252,10 +281,10 @@ func (t *translator) bracketItem() (r rune, class string, err error) {
 			}
 			return 0, members, nil
 		}
-		if utf8.RuneCountInString(name) != 1 {
+		r, ok := collating(name)
+		if !ok {
 			return 0, "", errCollating
 		}
-		r, _ := utf8.DecodeRuneInString(name)
 		return r, "", nil
 	case t.in[t.pos] == '\\':
 		if t.pos+1 < len(t.in) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -24,7 +25,8 @@ var patternFaults = map[string]string{
 	`(?P<n>a)`: "invalid embedded option", `(?z)`: "invalid embedded option", `(?i`: "invalid embedded option",
 	`[b-a]`: "invalid character range", `[a-[:alpha:]]`: "invalid character range", `[a-c-e]`: "invalid character range",
 	`a{256}`: "invalid repetition count(s)", `a{2,1}`: "invalid repetition count(s)", `a{1x}`: "invalid repetition count(s)", `a{1,256}`: "invalid repetition count(s)",
-	`[[:nope:]]`: "invalid character class", `[[.nope.]]`: "invalid collating element",
+	`\U7fffffff`: `invalid escape \ sequence`, `\xfffffffff`: `invalid escape \ sequence`, `[[.ch.]]`: "invalid collating element", `[[=nope=]]`: "invalid collating element",
+	`[a-[.NUL.]]`: "invalid character range", `[[:nope:]]`: "invalid character class", `[[.nope.]]`: "invalid collating element",
 	`\1`: "invalid backreference number", `(a)\2`: "invalid backreference number", `(a\1)`: "invalid backreference number",
 }
 
@@ -88,6 +90,24 @@ var patternMatches = []struct {
 	{`^.$`, []string{"𝄞", "ü"}, []string{"ab"}},
 	{`\.\*\+\?\(\)\[\]\{\}\|\^\$\/\-`, []string{".*+?()[]{}|^$/-"}, nil},
 	{`^$`, []string{""}, []string{"a"}},
+	{`[^\x00-\x7f]`, []string{"xé"}, []string{"x"}},
+	{`(?n)^[^\x00-\x09]$`, []string{"a"}, []string{"\t", "\n"}},
+	{`a\0|\x0|\c@|\u0000`, nil, []string{"a", "a0"}},
+	{`^[\0a]\08|b$`, []string{"b"}, []string{"a8"}},
+	{`\ud800`, nil, []string{"\ufffd"}},
+	{`^[\ud800-\udfff]*$`, []string{""}, []string{"a"}},
+	{`^[^\ud800]$`, []string{"a", "\n"}, []string{""}},
+	{`(?p)^[^\ud800]$`, []string{"a"}, []string{"\n"}},
+	{`^[a-\ud800]$`, []string{"é", "b"}, []string{"A", "𝄞"}},
+	{`^[\udfff-\U7ffffffe]$`, []string{"𝄞", "\uffee"}, []string{"a"}},
+	{`^[\U00110000]|\x110000$`, nil, []string{"a"}},
+	{`^[[.space.][.hyphen.]]$`, []string{" ", "-"}, []string{"s"}},
+	{`^[[.NUL.]-[.tilde.]]$`, []string{"a", "~"}, []string{"ä"}},
+	{`^[[=left-brace=]x]$`, []string{"{", "x"}, []string{"l"}},
+	{`^[[.].]]$`, []string{"]"}, []string{"["}},
+	{`^[[.-.]a]$`, []string{"-", "a"}, []string{"b"}},
+	{`^[[.ä.]-ü]$`, []string{"ö"}, []string{"o"}},
+	{`(\x1)?\10`, []string{"\x08"}, []string{"0"}},
 	{`a-z_ #&~"'<>=!%,;:@` + "`", []string{`a-z_ #&~"'<>=!%,;:@` + "`"}, nil},
 }
 
@@ -145,9 +165,78 @@ func TestPatternsAsPostgres(t *testing.T) {
 			}
 		}
 	}
+	for name, r := range collatingNames {
+		if r == 0 { // which no text has
+			continue
+		}
+		if got, err := ask(string(r), "^[[."+name+".]]$"); err != nil || !got {
+			t.Errorf("%s: PostgreSQL says %t, %v", name, got, err)
+		}
+	}
 	for source, want := range patternFaults {
 		if _, err := ask("x", source); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: PostgreSQL says %v, want %s", source, err, want)
+		}
+	}
+}
+
+// TestTemplatesAsPostgres holds to_string against to_char of PostgreSQL, in which the
+// time zone is UTC: templates made of patterns with all that may stand around them.
+func TestTemplatesAsPostgres(t *testing.T) {
+	t.Parallel()
+	db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.Start(t.Context())
+	var moments []int64
+	for _, s := range []string{
+		"2026-03-20T10:01:02.123Z", "1969-12-31T23:59:59.999Z", "2000-02-29T00:00:00.000Z", "0001-01-01T12:00:00.000Z", "2021-01-03T13:13:13.013Z",
+		"1900-11-11T11:11:11.111Z", "0099-12-22T22:22:22.222Z", "9999-12-31T23:00:00.001Z", "2024-12-30T01:02:03.400Z",
+	} {
+		ms, ok := parseTime(s)
+		if !ok {
+			t.Fatal(s)
+		}
+		moments = append(moments, ms)
+	}
+	moments = append(moments, time.Date(0, 5, 1, 1, 1, 1, 0, time.UTC).UnixMilli(), time.Date(-43, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli(), time.Date(-100, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli())
+	templates := []string{
+		`abc`, `mOnth`, `Yyyy DaY`, `x\y \"a a"b\"c"`, `FMFMDD`, `FMTMMonth|`, `TMFMMonth|`, `TMDD THDD`, `DD""TH24`, `é "é" 5%`, `FMa TMa`, `ThDDTh`, `"` + `"`,
+	}
+	for _, p := range timePatterns {
+		for _, format := range []string{"%s|", "FM%s|", "fm%s|", "%sTH|", "FM%sth|", "tm%s|", "%sSP|", "-%s%s"} {
+			templates = append(templates, strings.ReplaceAll(format, "%s", p.name))
+		}
+		if p.named {
+			templates = append(templates, "TM"+p.name+"|")
+		}
+	}
+	for _, template := range templates {
+		err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+			tx, err := r.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			if _, err := tx.ExecContext(ctx, "SET LOCAL timezone = 'UTC'"); err != nil {
+				return err
+			}
+			for _, ms := range moments {
+				var want, got string
+				at := postgresTime("$1::bigint")
+				if err := tx.QueryRowContext(ctx, "SELECT to_char(("+at+") AT TIME ZONE 'UTC', $2), to_char("+at+", $3)", ms, template, forPostgres(template)).Scan(&want, &got); err != nil {
+					return err
+				}
+				if here := formatTime(ms, template); here != want || got != want {
+					t.Errorf("%s of %d: %q, by SQL %q, want %q", template, ms, here, got, want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", template, err)
 		}
 	}
 }
@@ -286,7 +375,7 @@ func compileBoth(t *testing.T, q *query) {
 func FuzzPQL(f *testing.F) {
 	for _, s := range []string{
 		`events[certname, status]{ certname = 'x' }`, `events[count(), to_string(timestamp, "YYYY")]{ group by status }`, `events{ !(a ~ "b" or c in [1,'2']) and reports { x is not null } order by a desc, b limit 5 offset 6 }`,
-		`events { [a,b] in reports[c,d]{ e >= 5.5e3 } }`, `facts[name, count()]{ value ~> ["a", 5] group by name order by name }`, `x{`, `'`, `events{a='\''}`,
+		`events { [a,b] in reports[c,d]{ e >= 5.5e3 } }`, `facts[name, count()]{ value ~> ["a", 5] group by name order by name }`, `inventory[facts."a b".c]{ facts.match("x")[1] = 5 and trusted."a"b"='c' }`, `x{`, `'`, `events{a='\''}`,
 	} {
 		f.Add(s)
 	}

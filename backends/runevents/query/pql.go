@@ -103,8 +103,14 @@ func (p *pqlParser) scan() error {
 			i += n
 		case isNameStart(c):
 			n := 1
-			for i+n < len(p.in) && (isNameStart(p.in[i+n]) || isDigit(rune(p.in[i+n])) || p.in[i+n] == '.' || p.in[i+n] == '?') {
+			for i+n < len(p.in) && (isNameStart(p.in[i+n]) || isDigit(rune(p.in[i+n])) || p.in[i+n] == '?') {
 				n++
+			}
+			if hasPath(p.in[i : i+n]) {
+				length, ok := pqlPath(p.in[i+n:])
+				if n += length; !ok {
+					return p.fail(i+n, "the end of a part of a path")
+				}
 			}
 			p.tokens = append(p.tokens, token{tokenName, p.in[i : i+n], i})
 			i += n

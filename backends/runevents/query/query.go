@@ -170,11 +170,15 @@ func (s *Service) planRows(pl *plan, c *checker, clause *value, pg page) (err er
 		return err
 	}
 	q := pl.query
-	if (pg.paged || pg.order != nil) && (q.limit > 0 || q.offset > 0 || q.order != nil) {
-		return refuse("paging is given both in the query and beside it")
+	// What stands beside the query has the last word.
+	if pg.limit > 0 {
+		q.limit = pg.limit
 	}
-	if pg.paged {
-		q.limit, q.offset = pg.limit, pg.offset
+	if pg.skips {
+		q.offset = pg.offset
+	}
+	if pg.order != nil {
+		q.order = nil
 	}
 	for _, t := range pg.order {
 		if err := q.orderBy(t.field, t.desc); err != nil {

@@ -75,7 +75,15 @@ func TestRules(t *testing.T) {
 			`["~","resource_title","^b$"]`:                                   "b",
 			`["~","message","n\\w+code"]`:                                    "a b",
 			`["~","message",null]`:                                           "",
-			`["not",["~","message","zzz"]]`:                                  "a b,d",
+			`["not",["~","message","zzz"]]`:                                  "a b,b,c,d",
+			`["not",["~","message","quoted"]]`:                               "b,c,d",
+			`["not",["not",["~","message","quoted"]]]`:                       "a b",
+			`["not",["~","property","."]]`:                                   "c,d",
+			`["not",["~","new_value","."]]`:                                  "b,c",
+			`["not",["~","containment_path","^a$"]]`:                         "a b,b,d",
+			`["not",["~","message",null]]`:                                   "a b,b,c,d",
+			`["and",["not",["~","message","."]],["=","status","strange"]]`:   "b",
+			`["not",["or",["~","message","quoted"],["=","property","q"]]]`:   "b",
 			`["~","message","\\bn"]`:                                         "",
 			`["~","message","\\mquoted\\M"]`:                                 "a b",
 			`["in","certname",["array",[]]]`:                                 "",
@@ -161,7 +169,21 @@ func TestTemplates(t *testing.T) {
 			`DD""TSSSSS`:                    "20T36060",
 			"IYYY-IDDD":                     "2026-082",
 			"IDDDD FMIDDD":                  "0826 82",
-			"FMDay, é":                      "",
+			"FMDay, é":                      "Friday, é",
+			"DDTH ddth DTH FMMMth":          "20TH 20th 6TH 3rd",
+			"TZ tz OF FMOF TZH:TZM":         "UTC utc +00 +0 +00:00",
+			"CC CCth AD a.d. BC":            "21 21st AD a.d. AD",
+			"Y,YYY Y,YYYth YYY YY Y":        "2,026 2,026th 026 26 6",
+			"IYYY IYY IY I J":               "2026 026 26 6 2461120",
+			"RM|rm|FMRM":                    "III |iii |III",
+			"FF1 FF2 FF3 FF6 FF7":           "1 12 123 123000 FF7",
+			"hh24:mi:ss.ms A.M. p.m.":       "10:01:00.123 A.M. a.m.",
+			"TMMonth TMday TMDD":            "March friday 20",
+			"Qth of Yyyy":                   "1st +00 6026", // of is a pattern, and so is Y
+			`"a\"\\b" \"MM\ \"`:             `a"\b "03\ "`,
+			"FMx FM":                        "x ",
+			`D""DD`:                         "620",
+			`DD"th`:                         "",
 			`FMDay "é" 5%`:                  "Friday é 5%",
 		} {
 			a := b.get("/events", "query", `["extract",[["function","to_string","timestamp",`+spell(template)+`]],["and",["=","certname","special.example.com"],["=","status","success"]]]`)
@@ -319,6 +341,17 @@ func TestNodes(t *testing.T) {
 			{"/events", `["and",["=",["node","active"],true],["=","certname","special.example.com"]]`, 0},
 			{"", `events { certname = "special.example.com" }`, 0},
 			{"", `events { certname = "special.example.com" and node_state = "any" }`, 4},
+			{"", `events { certname = "special.example.com" and nodes { node_state = "inactive" } }`, 4},
+			{"", `events { certname = "special.example.com" and certname in nodes[certname] { node_state = "any" } }`, 4},
+			{"", `["from","events",["and",["=","certname","special.example.com"],["not",["subquery","facts",["=",["node","active"],true]]]]]`, 4},
+			{"", `["from","events",["and",["=","certname","special.example.com"],["not",["subquery","facts",["=",["fact","active"],true]]]]]`, 0},
+			{"", `["from","events",["and",["=","certname","special.example.com"],["subquery","reports",["not",["=",["node","active"],true]]]]]`, 4},
+			{"/nodes", `["in","certname",["extract","certname",["select_nodes",["=","node_state","inactive"]]]]`, 1},
+			{"/nodes", `["subquery","events",["and",["=","certname","special.example.com"],["=","node_state","any"]]]`, 1},
+			{"/nodes", `["subquery","events",["=","certname","special.example.com"]]`, 0},
+			// Nodes without a report have no environment that a pattern could match.
+			{"/nodes", `["not",["~","facts_environment","."]]`, 34},
+			{"/nodes", `["not",["~","report_environment","^special$"]]`, 34},
 			{"", `["from","events",["=","certname","special.example.com"]]`, 0},
 			{"", `environments { }`, 5},
 			{"/environments", ``, 5},
@@ -348,6 +381,14 @@ func TestDistinctResources(t *testing.T) {
 		wantEqual(t, "the query comes after", ask(failure, "", "2026-03-20", "2026-03-22"), 0)
 		wantEqual(t, "off", ask(all, "false", "2026-03-20", "2026-03-22"), 8)
 		wantEqual(t, "backwards", ask(all, "true", "2026-03-22", "2026-03-20"), 0)
+		wantEqual(t, "not of a null", ask(`["not",["=","property","p"]]`, "true", "2026-03-20", "2026-03-22"), 2)
+		wantEqual(t, "unlike a null", ask(`["!=","property","p"]`, "true", "2026-03-20", "2026-03-22"), 2)
+		wantEqual(t, "not of null", ask(`["not",["=","property",null]]`, "true", "2026-03-20", "2026-03-22"), 2)
+		wantEqual(t, "not in a list", ask(`["not",["in","property",["array",["q","p"]]]]`, "true", "2026-03-20", "2026-03-22"), 2)
+		wantEqual(t, "not of what is never shown", ask(`["not",["=","corrective_change",true]]`, "true", "2026-03-20", "2026-03-22"), 4)
+		wantEqual(t, "not of a number", ask(`["not",["=","line",7]]`, "true", "2026-03-20", "2026-03-22"), 2)
+		wantEqual(t, "not of a path", ask(`["not",["=","containment_path","a b"]]`, "true", "2026-03-20", "2026-03-22"), 3)
+		wantEqual(t, "not of a null, switched off", ask(`["not",["=","property","q"]]`, "false", "2026-03-20", "2026-03-22"), 4)
 		wantEqual(t, "latest before", ask(`["=","latest_report?",false]`, "true", "2026-03-20", "2026-03-22"), 4)
 		a := b.get("/events", "distinct_resources", "true", "distinct_start_time", "2026-03-20", "distinct_end_time", "2026-03-22", "limit", "1", "include_total", "true")
 		wantEqual(t, "total", a.header.Get("X-Records"), "4")

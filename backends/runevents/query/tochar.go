@@ -5,121 +5,132 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// maxTemplate bounds the template of to_string.
+// maxTemplate bounds the template of to_string, in bytes.
 const maxTemplate = 100
-
-// timeParts are the patterns of times that both engines know, long before
-// short. FM before one drops its padding.
-var timeParts = []struct {
-	name  string
-	value func(time.Time) string
-	width int // of a name that is padded with blanks
-}{
-	{"HH24", func(t time.Time) string { return pad(t.Hour(), 2) }, 0},
-	{"HH12", func(t time.Time) string { return pad(hour12(t), 2) }, 0},
-	{"HH", func(t time.Time) string { return pad(hour12(t), 2) }, 0},
-	{"MI", func(t time.Time) string { return pad(t.Minute(), 2) }, 0},
-	{"SSSSS", secondOfDay, 0},
-	{"SSSS", secondOfDay, 0},
-	{"SS", func(t time.Time) string { return pad(t.Second(), 2) }, 0},
-	{"MS", func(t time.Time) string { return pad(t.Nanosecond()/1e6, 3) }, 0},
-	{"US", func(t time.Time) string { return pad(t.Nanosecond()/1e3, 6) }, 0},
-	{"AM", func(t time.Time) string { return t.Format("PM") }, 0},
-	{"PM", func(t time.Time) string { return t.Format("PM") }, 0},
-	{"am", func(t time.Time) string { return t.Format("pm") }, 0},
-	{"pm", func(t time.Time) string { return t.Format("pm") }, 0},
-	{"YYYY", func(t time.Time) string { return pad(t.Year(), 4) }, 0},
-	{"IYYY", func(t time.Time) string { return pad(isoYear(t), 4) }, 0},
-	{"YY", func(t time.Time) string { return pad(t.Year()%100, 2) }, 0},
-	{"MONTH", func(t time.Time) string { return strings.ToUpper(t.Month().String()) }, 9},
-	{"Month", func(t time.Time) string { return t.Month().String() }, 9},
-	{"month", func(t time.Time) string { return strings.ToLower(t.Month().String()) }, 9},
-	{"MON", func(t time.Time) string { return strings.ToUpper(t.Format("Jan")) }, 0},
-	{"Mon", func(t time.Time) string { return t.Format("Jan") }, 0},
-	{"mon", func(t time.Time) string { return strings.ToLower(t.Format("Jan")) }, 0},
-	{"MM", func(t time.Time) string { return pad(int(t.Month()), 2) }, 0},
-	{"DAY", func(t time.Time) string { return strings.ToUpper(t.Weekday().String()) }, 9},
-	{"Day", func(t time.Time) string { return t.Weekday().String() }, 9},
-	{"day", func(t time.Time) string { return strings.ToLower(t.Weekday().String()) }, 9},
-	{"DY", func(t time.Time) string { return strings.ToUpper(t.Format("Mon")) }, 0},
-	{"Dy", func(t time.Time) string { return t.Format("Mon") }, 0},
-	{"dy", func(t time.Time) string { return strings.ToLower(t.Format("Mon")) }, 0},
-	{"DDD", func(t time.Time) string { return pad(t.YearDay(), 3) }, 0},
-	{"DD", func(t time.Time) string { return pad(t.Day(), 2) }, 0},
-	{"IDDD", func(t time.Time) string { _, w := t.ISOWeek(); return pad((w-1)*7+isoDay(t), 3) }, 0},
-	{"ID", func(t time.Time) string { return strconv.Itoa(isoDay(t)) }, 0},
-	{"D", func(t time.Time) string { return strconv.Itoa(int(t.Weekday()) + 1) }, 0},
-	{"IW", func(t time.Time) string { _, w := t.ISOWeek(); return pad(w, 2) }, 0},
-	{"WW", func(t time.Time) string { return pad((t.YearDay()-1)/7+1, 2) }, 0},
-	{"W", func(t time.Time) string { return strconv.Itoa((t.Day()-1)/7 + 1) }, 0},
-	{"Q", func(t time.Time) string { return strconv.Itoa((int(t.Month())-1)/3 + 1) }, 0},
-}
-
-func pad(n, width int) string { return fmt.Sprintf("%0*d", width, n) }
-
-func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
-
-func secondOfDay(t time.Time) string {
-	return strconv.Itoa(t.Hour()*3600 + t.Minute()*60 + t.Second())
-}
-
-func isoDay(t time.Time) int { return (int(t.Weekday())+6)%7 + 1 }
-
-func isoYear(t time.Time) int { y, _ := t.ISOWeek(); return y }
 
 // templatePart is a pattern or text of a template.
 type templatePart struct {
-	text string
-	part int // index into timeParts; -1: text
-	fill bool
+	text    string
+	pattern *timePattern // nil: text
+	// bare is a pattern without its padding, after FM or, of a name, TM.
+	bare bool
+	// ordinal is the ending, TH or th, that a number gets; empty: none.
+	ordinal string
 }
 
-// splitTemplate reads a template of times. Letters outside of quotes have to
-// be patterns, so that both engines mean the same. The T of ISO 8601 is text.
+// splitTemplate reads a template of times as PostgreSQL does: what is no pattern is
+// text, as is what stands in double quotes, where a backslash takes the next
+// character as it is. The T of ISO 8601, before a pattern such as HH24 or MI, is text
+// as well, though PostgreSQL may take it for a part of TH or TM.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
 		if s[i] == '"' {
-			end := strings.IndexByte(s[i+1:], '"')
-			if end < 0 || strings.Contains(s[i+1:i+1+end], `\`) {
+			text, n, ok := quotedText(s[i:])
+			if !ok {
 				return nil, refuse("the template %q of to_string has an open quote", clip(s))
 			}
-			parts = append(parts, templatePart{text: s[i+1 : i+1+end], part: -1})
-			i += end + 2
+			parts = append(parts, templatePart{text: text})
+			i += n
 			continue
 		}
-		fill := true
-		if strings.HasPrefix(s[i:], "FM") {
-			fill = false
-			i += 2
+		bare, n := modifier(s[i:])
+		i += n
+		if p := patternAt(s[i:]); p != nil {
+			i += len(p.name)
+			part := templatePart{pattern: p, bare: bare}
+			part.ordinal, n = ending(s[i:])
+			i += n
+			parts = append(parts, part)
+			continue
 		}
-		part := -1
-		for n, p := range timeParts {
-			if strings.HasPrefix(s[i:], p.name) {
-				part = n
-				break
-			}
-		}
-		switch {
-		case part >= 0:
-			parts = append(parts, templatePart{part: part, fill: fill})
-			i += len(timeParts[part].name)
-		case !fill || isLetter(rune(s[i])) && s[i] != 'T' || s[i] == '\\' || s[i] >= 0x80:
-			return nil, refuse("the template %q of to_string is not understood at %q; put text in double quotes", clip(s), clip(s[min(i, len(s)):]))
-		default:
-			parts = append(parts, templatePart{text: s[i : i+1], part: -1})
+		if strings.HasPrefix(s[i:], `\"`) {
 			i++
 		}
+		_, n = utf8.DecodeRuneInString(s[i:])
+		if n > 0 {
+			parts = append(parts, templatePart{text: s[i : i+n]})
+		}
+		i += n
 	}
 	return parts, nil
 }
 
-// checkTemplate refuses what the engines would not agree about.
+// quotedText reads text in quotes, and of how many bytes it is.
+func quotedText(s string) (text string, n int, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), i + 1, true
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return "", 0, false
+}
+
+// modifier reads what may stand before a pattern, and tells its length.
+func modifier(s string) (bare bool, n int) {
+	if len(s) < 2 {
+		return false, 0
+	}
+	switch s[:2] {
+	case "FM", "fm":
+		return true, 2
+	case "TM", "tm":
+		p := patternAt(s[2:])
+		if p != nil && p.named {
+			return true, 2
+		}
+		if s[0] == 'T' && patternAt(s[1:]) != nil {
+			return false, 0 // the T of ISO 8601
+		}
+		return false, 2
+	}
+	return false, 0
+}
+
+// ending reads what may stand behind a pattern, and tells its length.
+func ending(s string) (ordinal string, n int) {
+	if len(s) < 2 {
+		return "", 0
+	}
+	switch s[:2] {
+	case "TH":
+		if patternAt(s[1:]) != nil {
+			return "", 0 // the T of ISO 8601
+		}
+		return "TH", 2
+	case "th":
+		return "th", 2
+	case "SP": // has no meaning yet
+		return "", 2
+	}
+	return "", 0
+}
+
+// patternAt is the longest pattern that a text begins with; nil: none.
+func patternAt(s string) *timePattern {
+	for i := range timePatterns {
+		if strings.HasPrefix(s, timePatterns[i].name) {
+			return &timePatterns[i]
+		}
+	}
+	return nil
+}
+
+// checkTemplate refuses what is no template.
 func checkTemplate(s string, kind fieldType) error {
 	if s == "" || len(s) > maxTemplate {
 		return refuse("the template of to_string has from 1 to %d characters", maxTemplate)
+	}
+	if strings.ContainsRune(s, 0) {
+		return refuse("the template of to_string holds U+0000, which no text has")
 	}
 	switch kind {
 	case typeTime:
@@ -135,10 +146,9 @@ func checkTemplate(s string, kind fieldType) error {
 	return nil
 }
 
-// quotedTemplate is a template of times with all its text in quotes, as
-// PostgreSQL needs it: it takes a T with an H behind it for the ending of an
-// ordinal number.
-func quotedTemplate(template string) string {
+// forPostgres is a template of times without anything that PostgreSQL could read in
+// another way: all its text is in quotes, and what is the same for every time is text.
+func forPostgres(template string) string {
 	parts, err := splitTemplate(template)
 	if err != nil {
 		return "" // refused before
@@ -146,13 +156,16 @@ func quotedTemplate(template string) string {
 	var b strings.Builder
 	for _, p := range parts {
 		switch {
-		case p.part < 0:
-			b.WriteString(`"` + p.text + `"`)
+		case p.pattern == nil:
+			b.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p.text) + `"`)
 			continue
-		case !p.fill:
+		case p.pattern.sql == "":
+			b.WriteString(`"` + p.write(time.Time{}) + `"`)
+			continue
+		case p.bare:
 			b.WriteString("FM")
 		}
-		b.WriteString(timeParts[p.part].name)
+		b.WriteString(p.pattern.sql + p.ordinal + `""`) // so that no two patterns become one
 	}
 	return b.String()
 }
@@ -166,23 +179,57 @@ func formatTime(ms int64, template string) string {
 	t := time.UnixMilli(ms).UTC()
 	var b strings.Builder
 	for _, p := range parts {
-		if p.part < 0 {
+		if p.pattern == nil {
 			b.WriteString(p.text)
-			continue
+		} else {
+			b.WriteString(p.write(t))
 		}
-		def := timeParts[p.part]
-		v := def.value(t)
-		switch {
-		case p.fill:
-			v += strings.Repeat(" ", max(0, def.width-len(v)))
-		case def.name != "MS" && def.name != "US":
-			if v = strings.TrimLeft(v, "0"); v == "" {
-				v = "0"
-			}
-		}
-		b.WriteString(v)
 	}
 	return b.String()
+}
+
+// write is what a pattern makes of a time.
+func (p templatePart) write(t time.Time) string {
+	def := p.pattern
+	var v string
+	switch {
+	case def.number != nil:
+		n, digits := def.number(t), def.digits
+		if p.bare && !def.fixed {
+			digits = 0
+		}
+		if n < 0 {
+			digits++
+		}
+		v = fmt.Sprintf("%0*d", digits, n)
+	default:
+		v = def.text(t, p.bare)
+		if !p.bare {
+			v += strings.Repeat(" ", max(0, def.blanks-len(v)))
+		}
+	}
+	if p.ordinal == "" || def.number == nil && !def.ordinal {
+		return v
+	}
+	if p.ordinal == "TH" {
+		return v + strings.ToUpper(ordinal(v))
+	}
+	return v + ordinal(v)
+}
+
+// ordinal is the ending of a number.
+func ordinal(digits string) string {
+	if n := len(digits); n < 2 || digits[n-2] != '1' {
+		switch digits[n-1] {
+		case '1':
+			return "st"
+		case '2':
+			return "nd"
+		case '3':
+			return "rd"
+		}
+	}
+	return "th"
 }
 
 // formatNumber is to_char of PostgreSQL for integers.

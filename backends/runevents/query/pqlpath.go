@@ -1,0 +1,65 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// hasPath tells whether the name of a field is one of those that a path may follow.
+func hasPath(name string) bool {
+	return slices.Contains([]string{"facts", "trusted", "parameters"}, name)
+}
+
+// pqlPath is the length of the path that follows a name: a dot and a part, once or
+// more. ok is false where a part has no end.
+//
+//	.kernel  .mountpoints."/var/log".size  .interfaces[0]  .match("eth\d+").ip
+func pqlPath(in string) (n int, ok bool) {
+	for strings.HasPrefix(in[n:], ".") {
+		length, ok := pqlPathPart(in[n+1:])
+		if !ok {
+			return n + 1, false
+		}
+		if length == 0 {
+			break
+		}
+		n += 1 + length
+	}
+	return n, true
+}
+
+func pqlPathPart(in string) (n int, ok bool) {
+	switch {
+	case strings.HasPrefix(in, `"`):
+		// A quote inside is no end: something of the path or of the query follows that.
+		for n = 1; n < len(in); n++ {
+			if in[n] == '"' && (n+1 == len(in) || strings.IndexByte(". \t\r\n,[]!<=>~(){}", in[n+1]) >= 0) {
+				return n + 1, true
+			}
+		}
+		return 0, false
+	case strings.HasPrefix(in, "match("):
+		end := ")"
+		if strings.HasPrefix(in, `match("`) {
+			end = `")`
+		}
+		if n = strings.Index(in, end); n < 0 {
+			return 0, false
+		}
+		return n + len(end), true
+	}
+	for n < len(in) && strings.IndexByte(". \t\r\n\",[]!<=>~(){}", in[n]) < 0 {
+		n++
+	}
+	if n == 0 || n == len(in) || in[n] != '[' {
+		return n, true
+	}
+	end := n + 1
+	for end < len(in) && isDigit(rune(in[end])) {
+		end++
+	}
+	if end > n+1 && end < len(in) && in[end] == ']' {
+		return end + 1, true
+	}
+	return n, true
+}

@@ -1,0 +1,186 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// timePattern is a pattern of the templates of times.
+type timePattern struct {
+	name string
+	// sql is what PostgreSQL is given for it; empty: the same for every time.
+	sql string
+	// number is what it gives, filled up with zeros to so many digits, and with FM
+	// only where the width is fixed.
+	number func(time.Time) int
+	digits int
+	fixed  bool
+	// text is what others give, filled up with blanks unless it is bare.
+	text    func(t time.Time, bare bool) string
+	blanks  int
+	ordinal bool // the text is a number all the same
+	named   bool // of a day or month
+	fine    bool // differs within an hour
+}
+
+// timePatterns are the patterns of PostgreSQL, the longest first.
+var timePatterns = func() []timePattern {
+	var list []timePattern
+	add := func(p timePattern, names ...string) {
+		for _, n := range names {
+			p.name = n
+			list = append(list, p)
+		}
+	}
+	// number is known in capitals and in small letters.
+	number := func(p timePattern, names ...string) {
+		for _, n := range names {
+			p.sql = n
+			add(p, n, strings.ToLower(n))
+		}
+	}
+	number(timePattern{number: time.Time.Hour, digits: 2}, "HH24")
+	number(timePattern{number: hour12, digits: 2}, "HH12", "HH")
+	number(timePattern{number: time.Time.Minute, digits: 2, fine: true}, "MI")
+	number(timePattern{number: time.Time.Second, digits: 2, fine: true}, "SS")
+	number(timePattern{number: secondOfDay, fine: true}, "SSSSS", "SSSS")
+	number(timePattern{number: fraction(3), digits: 3, fixed: true, fine: true}, "MS")
+	number(timePattern{number: fraction(6), digits: 6, fixed: true, fine: true}, "US")
+	for n := 1; n <= 6; n++ {
+		number(timePattern{number: fraction(n), digits: n, fixed: true, fine: true}, fmt.Sprintf("FF%d", n))
+	}
+	number(timePattern{text: thousands, ordinal: true}, "Y,YYY")
+	for n, year := range []func(time.Time) int{year, isoYear} {
+		prefix := []string{"Y", "I"}[n]
+		number(timePattern{number: year, digits: 4}, prefix+"YYY")
+		for digits, modulus := 1, 10; digits <= 3; digits, modulus = digits+1, modulus*10 {
+			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits}, prefix+strings.Repeat("Y", digits-1))
+		}
+	}
+	number(timePattern{number: century, digits: 2}, "CC")
+	number(timePattern{number: quarter}, "Q")
+	number(timePattern{number: func(t time.Time) int { return int(t.Month()) }, digits: 2}, "MM")
+	number(timePattern{number: time.Time.YearDay, digits: 3}, "DDD")
+	number(timePattern{number: func(t time.Time) int { return (isoWeek(t)-1)*7 + isoDay(t) }, digits: 3}, "IDDD")
+	number(timePattern{number: time.Time.Day, digits: 2}, "DD")
+	number(timePattern{number: func(t time.Time) int { return int(t.Weekday()) + 1 }}, "D")
+	number(timePattern{number: isoDay}, "ID")
+	number(timePattern{number: isoWeek, digits: 2}, "IW")
+	number(timePattern{number: func(t time.Time) int { return (t.YearDay()-1)/7 + 1 }, digits: 2}, "WW")
+	number(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
+	number(timePattern{number: julian}, "J")
+
+	// Names say by their letters how they are written.
+	for _, style := range []func(string) string{strings.ToUpper, capital, strings.ToLower} {
+		for _, p := range []timePattern{
+			{name: "month", text: layout("January"), blanks: 9},
+			{name: "mon", text: layout("Jan")},
+			{name: "day", text: layout("Monday"), blanks: 9},
+			{name: "dy", text: layout("Mon")},
+		} {
+			plain := p.text
+			p.named, p.text = true, func(t time.Time, bare bool) string { return style(plain(t, bare)) }
+			p.sql = style(p.name)
+			add(p, p.sql)
+		}
+	}
+	for _, style := range []func(string) string{strings.ToUpper, strings.ToLower} {
+		for _, p := range []struct {
+			of    func(time.Time) bool
+			names [2]string
+		}{
+			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"AM", "PM"}},
+			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"A.M.", "P.M."}},
+			{func(t time.Time) bool { return t.Year() <= 0 }, [2]string{"AD", "BC"}},
+			{func(t time.Time) bool { return t.Year() <= 0 }, [2]string{"A.D.", "B.C."}},
+		} {
+			for _, n := range p.names {
+				add(timePattern{sql: style(n), text: func(t time.Time, _ bool) string {
+					if p.of(t) {
+						return style(p.names[1])
+					}
+					return style(p.names[0])
+				}}, style(n))
+			}
+		}
+		add(timePattern{sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) }, blanks: 4}, style("RM"))
+		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
+		add(timePattern{text: always("+00", "+0")}, style("OF"))
+		add(timePattern{text: always("+00", "+00")}, style("TZH"))
+		add(timePattern{text: always("00", "00")}, style("TZM"))
+		add(timePattern{text: always("", "")}, style("FX"))
+	}
+	slices.SortStableFunc(list, func(a, b timePattern) int { return cmp.Compare(len(b.name), len(a.name)) })
+	return list
+}()
+
+var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
+
+// always gives the same whatever the time is.
+func always(padded, bare string) func(time.Time, bool) string {
+	return func(_ time.Time, b bool) string {
+		if b {
+			return bare
+		}
+		return padded
+	}
+}
+
+func layout(of string) func(time.Time, bool) string {
+	return func(t time.Time, _ bool) string { return t.Format(of) }
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }
+
+func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
+
+func secondOfDay(t time.Time) int { return t.Hour()*3600 + t.Minute()*60 + t.Second() }
+
+// fraction are so many digits of the fraction of a second.
+func fraction(digits int) func(time.Time) int {
+	unit := 1_000_000_000
+	for range digits {
+		unit /= 10
+	}
+	return func(t time.Time) int { return t.Nanosecond() / unit }
+}
+
+// year counts the years before the first one backwards.
+func year(t time.Time) int { return historical(t.Year()) }
+
+func historical(year int) int {
+	if year <= 0 {
+		return 1 - year
+	}
+	return year
+}
+
+func thousands(t time.Time, _ bool) string {
+	y := year(t)
+	return fmt.Sprintf("%d,%03d", y/1000, y%1000)
+}
+
+func century(t time.Time) int {
+	if y := t.Year(); y <= 0 {
+		return y/100 - 1
+	}
+	return (t.Year()-1)/100 + 1
+}
+
+func quarter(t time.Time) int { return (int(t.Month())-1)/3 + 1 }
+
+func isoDay(t time.Time) int { return (int(t.Weekday())+6)%7 + 1 }
+
+func isoWeek(t time.Time) int { _, w := t.ISOWeek(); return w }
+
+func isoYear(t time.Time) int { y, _ := t.ISOWeek(); return historical(y) }
+
+// julian is the Julian day, as it is counted from midnight.
+func julian(t time.Time) int {
+	const ofEpoch, day = 2440588, 24 * 60 * 60
+	seconds := t.Unix()
+	return int((seconds-((seconds%day)+day)%day)/day) + ofEpoch
+}
