@@ -91,8 +91,10 @@ func (r *Route) documented() (list []rest.Route) {
 func (r *Route) queryParams() []rest.Param {
 	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
 	switch r.Entity {
-	case "logs", "metrics", "node":
+	case "logs", "metrics", "node", "environment", "producer", "catalog":
 		return []rest.Param{pretty}
+	case "fact-names":
+		return slices.Concat(pageParams, []rest.Param{pretty})
 	case "aggregate-event-counts":
 		return slices.Concat([]rest.Param{queryParam}, countParams, distinctParams, []rest.Param{pretty})
 	case "event-counts":

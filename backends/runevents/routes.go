@@ -2,6 +2,7 @@ package runevents
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +40,10 @@ type Route struct {
 
 // Routes is the table of routes.
 func Routes() []Route {
+	return slices.Concat(ownRoutes(), absentRoutes())
+}
+
+func ownRoutes() []Route {
 	return []Route{
 		{
 			Methods: postMethods, Path: "/cmd/v1", Right: Submit, Cost: 1, serve: (*endpoint).submit, answer: "Acknowledgement",
@@ -61,8 +66,11 @@ func Routes() []Route {
 		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*endpoint).ask, answer: "Nodes", summary: "Query nodes"},
 		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
 		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*endpoint).ask, answer: "Environments", summary: "Query environments"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment", serve: (*endpoint).ask, answer: "Environment", summary: "Show an environment"},
 		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
 		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*endpoint).ask, answer: "Producer", summary: "Show such a server"},
 		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*endpoint).version, answer: "Version", summary: "Show the version of the interface"},
 		{Methods: getMethods, Path: "/status/v1/simple", Right: Public, serve: (*endpoint).status, summary: "Tell whether the service works"},
 		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*endpoint).document, answer: "Document", summary: "Show this document"},
@@ -70,6 +78,46 @@ func Routes() []Route {
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*endpoint).page},
 		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*endpoint).pageFile},
 	}
+}
+
+// absentRoutes are those of what is never kept. Dashboards ask for it whether or not
+// anything is there, and take a 404 for a fault.
+func absentRoutes() []Route {
+	facts := []string{"", "/{name}", "/{name}/{value...}"}
+	resources := []string{"", "/{type}", "/{type}/{title...}"}
+	var list []Route
+	add := func(entity, summary, path string, rest ...string) {
+		for _, r := range rest {
+			list = append(list, Route{
+				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*endpoint).ask, answer: "AnyRows",
+				summary: summary, description: "None are kept.",
+			})
+		}
+	}
+	add("facts", "Query facts", "/facts", facts...)
+	add("facts", "Query the facts of a node", "/nodes/{node}/facts", facts...)
+	add("facts", "Query the facts of an environment", "/environments/{environment}/facts", facts...)
+	add("resources", "Query resources", "/resources", resources...)
+	add("resources", "Query the resources of a node", "/nodes/{node}/resources", resources...)
+	add("resources", "Query the resources of an environment", "/environments/{environment}/resources", resources...)
+	add("resources", "Query the resources of a catalog", "/catalogs/{node}/resources", resources...)
+	add("edges", "Query the edges of a catalog", "/catalogs/{node}/edges", "")
+	for path, entity := range map[string]string{
+		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory", "/catalogs": "catalogs", "/edges": "edges",
+		"/packages": "packages", "/package-inventory": "package_inventory", "/package-inventory/{node}": "package_inventory",
+	} {
+		add(entity, "Query "+strings.ReplaceAll(entity, "_", " "), path, "")
+	}
+	slices.SortFunc(list, func(a, b Route) int { return strings.Compare(a.Path, b.Path) })
+	return append(list,
+		Route{
+			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names", serve: (*endpoint).ask, answer: "Names",
+			summary: "List the names of facts", description: "None are kept.",
+		},
+		Route{
+			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog", serve: (*endpoint).ask, answer: "Catalog",
+			summary: "Show the catalog of a node", description: "None are kept: it is empty.",
+		})
 }
 
 var (
@@ -137,7 +185,7 @@ func (e *endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.su
 // ask answers a query.
 func (e *endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	e.service.queries.Serve(w, r, e.Entity, query.Scope{
-		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Prefix: e.prefix,
+		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"), Prefix: e.prefix,
 	})
 }
 

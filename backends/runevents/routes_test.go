@@ -58,6 +58,63 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestAbsentRoutes: dashboards get what they ask for at the paths of what is never kept,
+// and of single objects.
+func TestAbsentRoutes(t *testing.T) {
+	t.Parallel()
+	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
+	sent := strings.Replace(string(least()), `"producer":null`, `"producer":"puppet.example.com"`, 1)
+	if w := s.post(leastURL, []byte(sent)); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	ask := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/pdb/query/v4"+path, nil))
+		return w.Code, w.Body.String()
+	}
+	const count = `?query=["extract",[["function","count"]],["=","environment","production"]]`
+	for path, want := range map[string]string{
+		"/facts": "[]", "/facts/kernel": "[]", "/facts/kernel/Linux": "[]", "/facts/path/%2Fusr%2Fbin:/bin": "[]", "/fact-names": "[]", "/fact-paths": "[]", "/fact-contents": "[]",
+		"/factsets": "[]", "/inventory": "[]", "/resources": "[]", "/resources/File": "[]", "/resources/File/%2Fetc%2Fhosts": "[]", "/edges": "[]", "/catalogs": "[]",
+		"/catalogs/a.example.com/edges": "[]", "/catalogs/a.example.com/resources": "[]", "/catalogs/a.example.com/resources/Class/Main": "[]",
+		"/nodes/a.example.com/facts": "[]", "/nodes/a.example.com/facts/os": "[]", "/nodes/a.example.com/facts/os/x": "[]", "/nodes/a.example.com/resources": "[]",
+		"/nodes/a.example.com/resources/File": "[]", "/nodes/a.example.com/resources/File/%2Fx": "[]",
+		"/environments/production/facts": "[]", "/environments/production/resources/Class": "[]", "/packages": "[]", "/package-inventory": "[]", "/package-inventory/a.example.com": "[]",
+		"/environments/production": `{"name":"production"}`, "/producers": `[{"name":"puppet.example.com"}]`, "/producers/puppet.example.com": `{"name":"puppet.example.com"}`,
+		"/catalogs/a.example.com": `{"certname":"a.example.com","version":null,"environment":null,"transaction_uuid":null,"catalog_uuid":null,"code_id":null,"job_id":null,` +
+			`"producer":null,"producer_timestamp":null,"hash":null,"resources":{"data":[],"href":"/pdb/query/v4/catalogs/a.example.com/resources"},` +
+			`"edges":{"data":[],"href":"/pdb/query/v4/catalogs/a.example.com/edges"}}`,
+		"/resources" + count: `[{"count":0}]`, "/nodes/a.example.com/facts" + count: `[{"count":0}]`,
+		`/facts?query=["and",["=","name","kernel"],["=","environment","production"]]&limit=5&order_by=[{"field":"certname"}]`: "[]",
+	} {
+		if status, body := ask(strings.ReplaceAll(path, `"`, "%22")); status != http.StatusOK || body != want {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+	for path, want := range map[string]string{
+		"/nodes/nobody/facts":          `{"error":"No information is known about node nobody"}`,
+		"/catalogs/nobody":             `{"error":"No information is known about node nobody"}`,
+		"/environments/nowhere":        `{"error":"No information is known about environment nowhere"}`,
+		"/environments/nowhere/facts":  `{"error":"No information is known about environment nowhere"}`,
+		"/producers/nobody":            `{"error":"No information is known about producer nobody"}`,
+		"/facts?query=[%22=%22]":       "= requires exactly two arguments",
+		"/fact-names?limit=0":          "Illegal value '0' for :limit; expected a positive non-zero integer.",
+		"/producers/x?query=[]":        "Unsupported query parameter 'query'",
+		"/catalogs/a.example.com?a=b":  "Unsupported query parameter 'a'",
+		"/fact-names?query=[]":         "Unsupported query parameter 'query'",
+		"/inventory?summarize_by=name": "Unsupported query parameter 'summarize_by'",
+	} {
+		if status, body := ask(path); status/100 != 4 || body != want {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/store/query/v4/fact-names?include_total=true", nil))
+	if w.Header().Get("X-Records") != "0" {
+		t.Errorf("names: %v", w.Header())
+	}
+}
+
 // TestExchange: what became of a submission is noted, and what is stored is told.
 func TestExchange(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,10 @@ func TestEventsDocument(t *testing.T) {
 			"/query/v4/nodes":                           {"", "query=" + url.QueryEscape(`["extract",["certname"],["null?","expired",true]]`)},
 			"/query/v4/nodes/" + node:                   {""},
 			"/query/v4/environments":                    {""},
+			"/query/v4/environments/production":         {""},
 			"/query/v4/environments/production/events":  {"limit=10"},
+			"/query/v4/producers":                       {"", "limit=1"},
+			"/query/v4/catalogs/" + node:                {""},
 			"/query/v4/environments/production/reports": {"limit=2"},
 			"/query/v4/event-counts":                    {"summarize_by=certname", "summarize_by=resource&count_by=certname&counts_filter=" + url.QueryEscape(`[">","failures",0]`), "summarize_by=containing_class"},
 			"/query/v4/aggregate-event-counts":          {"summarize_by=certname", "summarize_by=certname,resource"},
@@ -54,6 +57,11 @@ func TestEventsDocument(t *testing.T) {
 				if a := d.call("GET", strings.TrimSuffix(path+"?"+query, "?"), "", 200); strings.HasPrefix(a.body, "[]") && !strings.Contains(query, "count") {
 					t.Errorf("%s?%s: no rows", path, query)
 				}
+			}
+		}
+		for _, path := range []string{"facts", "facts/kernel", "nodes/" + node + "/facts", "resources/File/%2Fetc", "fact-names", "inventory", "catalogs", "environments/production/facts"} {
+			if a := d.call("GET", "/query/v4/"+path, "", 200); a.body != "[]" {
+				t.Errorf("%s: %s", path, a.body)
 			}
 		}
 		d.call("POST", "/query/v4/events", `{"query":["=","status","failure"],"limit":2,"order_by":[{"field":"timestamp"}]}`, 200)

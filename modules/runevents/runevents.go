@@ -33,10 +33,12 @@ func init() {
 //	POST     /cmd/v1                              store report, deactivate node
 //	GET|POST /query/v4                            any entity, as JSON or PQL
 //	GET|POST /query/v4/events                     and event-counts, aggregate-event-counts,
-//	                                              reports, nodes, environments
+//	                                              reports, nodes, environments, producers
 //	GET|POST /query/v4/reports/{hash}/events      and metrics, logs
 //	GET|POST /query/v4/nodes/{certname}           one node
+//	GET|POST /query/v4/environments/{name}        one environment
 //	GET|POST /query/v4/environments/{name}/events and reports
+//	GET|POST /query/v4/facts                      and others of what is never kept: nothing
 //	GET      /meta/v1/version
 //	GET      /status/v1/simple                    running, or 503 while commands cannot be stored
 //	GET      /openapi.json                        the OpenAPI document

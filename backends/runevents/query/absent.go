@@ -1,5 +1,34 @@
 package query
 
+import (
+	"cmp"
+	"net/url"
+)
+
+// nothing writes what is answered where a list of rows is not, about what is never
+// stored: no names, or a catalog with nothing in it.
+func (s *Service) nothing(pl *plan, out *output) error {
+	if pl.detail == "fact-names" {
+		if pl.total {
+			out.total = "0"
+		}
+		_, err := out.Write([]byte("[]"))
+		return err
+	}
+	b := appendString([]byte(`{"certname":`), pl.scope.Node)
+	for _, key := range []string{
+		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp", "hash",
+	} {
+		b = append(b, `,"`+key+`":null`...)
+	}
+	for _, key := range []string{"resources", "edges"} {
+		link := cmp.Or(pl.scope.Prefix, s.o.Prefix) + "/query/v4/catalogs/" + url.PathEscape(pl.scope.Node) + "/" + key
+		b = append(appendString(append(b, `,"`+key+`":{"data":[],"href":`...), link), '}')
+	}
+	_, err := out.Write(append(b, '}'))
+	return err
+}
+
 // nothing is the answer about an entity that is never stored, and how many rows
 // it has without a page: functions without groups have one row.
 func (q *query) nothing() (rows []byte, total string) {

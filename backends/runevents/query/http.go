@@ -16,9 +16,10 @@ import (
 )
 
 // Serve answers a query request for one of the entities "events", "reports",
-// "event-counts", "aggregate-event-counts", "nodes", "node", "environments", or, with
-// an empty entity, for what the query itself names (the root endpoint). With a
-// scope, "metrics" and "logs" are the arrays of one report. It writes success
+// "event-counts", "aggregate-event-counts", "nodes", "environments", "producers", one of
+// those that are never stored, or, with an empty entity, for what the query itself
+// names (the root endpoint). With a scope, "metrics" and "logs" are the arrays of one
+// report, and "node", "environment", "producer" and "catalog" are one object. It writes success
 // and errors alike; an answer that breaks in the middle ends the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
 	pl, err := s.admit(r, entity, scope)

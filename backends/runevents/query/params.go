@@ -28,6 +28,10 @@ var allowed = map[string][]string{
 	"logs":                   strings.Fields(inert),
 	"metrics":                strings.Fields(inert),
 	"node":                   strings.Fields(inert),
+	"environment":            strings.Fields(inert),
+	"producer":               strings.Fields(inert),
+	"catalog":                strings.Fields(inert),
+	"fact-names":             strings.Fields(paging + " " + inert),
 	"":                       strings.Fields("query " + paging + " " + inert),
 }
 

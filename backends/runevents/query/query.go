@@ -55,7 +55,8 @@ type Service struct {
 type Scope struct {
 	Report      string // hash of a report
 	Environment string // name of an environment
-	Node        string // certname, of the entity "node"
+	Node        string // certname
+	Producer    string // name of a producer
 	// Prefix is the path before "/query/v4" in links. Default: that of Options.
 	Prefix string
 }
@@ -98,7 +99,8 @@ type plan struct {
 	total    bool
 	pretty   bool // spread over lines
 	scope    Scope
-	detail   string // "logs" or "metrics": the list of the report in scope
+	detail   string // "logs" or "metrics" of the report in scope, or the like: no rows
+	single   bool   // the one row is not in a list
 	wide     bool
 }
 
@@ -106,12 +108,18 @@ type plan struct {
 // in which faults are told.
 func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	pl := &plan{entity: entity, scope: scope, pretty: p.flag("pretty")}
-	if entity == "logs" || entity == "metrics" {
+	switch entity {
+	case "logs", "metrics", "catalog":
 		pl.detail = entity
 		return pl, nil
-	}
-	if entity == "node" {
-		pl.entity = "nodes"
+	case "fact-names":
+		pl.detail = entity
+		pg, err := p.page()
+		pl.total = pg.total
+		return pl, err
+	case "node", "environment", "producer":
+		pl.entity = entity + "s"
+		pl.single = true
 	}
 	counted := entity == "event-counts" || entity == "aggregate-event-counts"
 	summarizeBy := ""
@@ -250,7 +258,10 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 			}
 		})
 	}
-	if (pl.entity == "" || pl.entity == "nodes") && pl.scope.Node == "" && q.entity.node != "" && !c.namesState {
+	if q.entity.absent() {
+		return
+	}
+	if (pl.entity == "" || pl.entity == "nodes") && !pl.single && q.entity.node != "" && !c.namesState {
 		q.where = and(q.where, &nodeExpr{active: true})
 	}
 	if q.entity.name == "reports" && !c.namesType {
@@ -260,11 +271,17 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		b, _ := hash(pl.scope.Report) // one that is none was not found before
 		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
 	}
-	if pl.scope.Node != "" {
-		q.where = and(q.where, &compareExpr{q.entity.byName["certname"], "=", pl.scope.Node})
+	equal := func(field, name string) {
+		if name != "" {
+			q.where = and(q.where, &compareExpr{q.entity.byName[field], "=", name})
+		}
 	}
-	if pl.scope.Environment != "" {
-		q.where = and(q.where, &compareExpr{q.entity.byName["environment"], "=", pl.scope.Environment})
+	equal("certname", pl.scope.Node)
+	equal("name", pl.scope.Producer)
+	if pl.entity == "environments" {
+		equal("name", pl.scope.Environment)
+	} else {
+		equal("environment", pl.scope.Environment)
 	}
 	pl.wide = wide(pl, q, s.o.Now())
 }
@@ -328,10 +345,13 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 	if err := s.parents(ctx, tx, pl.scope); err != nil {
 		return err
 	}
-	if pl.detail != "" {
-		return s.detail(ctx, tx, pl, out)
+	switch pl.detail {
+	case "":
+		return s.answer(ctx, tx, pl, out)
+	case "catalog", "fact-names":
+		return s.nothing(pl, out)
 	}
-	return s.answer(ctx, tx, pl, out)
+	return s.detail(ctx, tx, pl, out)
 }
 
 // isolation gives the number of rows and the rows one view of the data; a
@@ -410,6 +430,7 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	for _, p := range []struct{ what, name, query string }{
 		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1"},
 		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1"},
+		{"producer", scope.Producer, "SELECT 1 FROM run_producers WHERE name = $1"},
 	} {
 		if p.name == "" {
 			continue
@@ -481,7 +502,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 	}
 	defer st.release()
 	rw := newRowWriter(out, st, cmp.Or(pl.scope.Prefix, s.o.Prefix))
-	rw.single = pl.scope.Node != ""
+	rw.single = pl.single
 	if pl.counts != nil {
 		rw.counts = pl.counts[0]
 	}
