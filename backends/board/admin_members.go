@@ -284,6 +284,9 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 		key := m.key
 		if m.State == "awaiting" {
 			key = "@" + itoa(id) // no name has this character
+			if err := freeNames(c, id); err != nil {
+				return "", err
+			}
 		}
 		_, err := c.exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, password_hash = '', title = '', bio = '',"+
 			" banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)

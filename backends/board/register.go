@@ -38,7 +38,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if mode == RegistrationClosed {
 		return done, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
 	}
-	name, nameErr := normal(m.Name), checkName(m.Name)
+	name, nameErr := normal(m.Name), access.settings.checkNewName(m.Name)
 	email, emailErr := checkEmail(m.Email)
 	passwordErr := checkNewPassword(m.Password, name, email)
 	if err := first(nameErr, emailErr, passwordErr); err != nil {
@@ -65,6 +65,9 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		state := "active"
 		if mode == RegistrationApproval {
 			state = "awaiting"
+		}
+		if err := namesFilled(c); err != nil {
+			return err
 		}
 		if err := taken(c, name, email); err != nil {
 			return err
@@ -93,20 +96,15 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 
 // taken refuses a name or a mail address that somebody has.
 func taken(c conn, name, email string) error {
-	var names, mails int
-	if err := c.row("SELECT count(*) FROM board_users WHERE username_key = ?", fold(name)).Scan(&names); err != nil {
+	if err := nameTaken(c, name); err != nil {
 		return err
 	}
-	if err := c.row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails); err != nil {
-		return err
+	var mails int
+	err := c.row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails)
+	if err == nil && mails > 0 {
+		err = invalid("email", "taken", "there is an account with this mail address already")
 	}
-	switch {
-	case names > 0:
-		return invalid("username", "taken", "this name is taken")
-	case mails > 0:
-		return invalid("email", "taken", "there is an account with this mail address already")
-	}
-	return nil
+	return err
 }
 
 // mailKey is a mail address as it is compared.

@@ -36,6 +36,8 @@ type Settings struct {
 	DuplicateSeconds          int64
 	EditGraceSeconds          int64
 
+	ReservedNames string // of nobody who registers, one on each line
+
 	HoldFirst      int64 // the first posts of a member, this many, are held
 	NewMemberPosts int64 // who has fewer is new
 	NewMemberLinks int64 // more of them hold a new member's post
@@ -165,6 +167,10 @@ func AllSettings() []Setting {
 		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
+		{
+			Name: "reserved_names", Section: newcomers, Label: "Reserved names", Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support and the like.",
+			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },
+		},
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.", 0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
 		number(newcomers, "new_member_posts", "A member is new below", "Visible posts; limits below and the flood control for new members count until then.", 0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
 		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.", 0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),

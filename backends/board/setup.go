@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"unicode/utf8"
 )
 
 // The names of settings.
@@ -29,7 +28,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 		raw := make([]byte, 32)
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
-		if _, err := c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?)", settingSecret, secret); err != nil {
+		if _, err := c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", settingSecret, secret, settingNames, namesAll); err != nil {
 			return err
 		}
 		for _, g := range []group{
@@ -96,7 +95,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (password string
 			return err
 		}
 		password = newPassword()
-		return addUser(c, newUser{name: name, email: email, password: hashPassword(password), groups: []string{"registered", "administrators"}, now: s.micros()})
+		return addUser(c, newUser{name: name, email: email, password: hashPassword(password), groups: []string{"registered", "administrators"}, mayClash: true, now: s.micros()})
 	})
 	return password, err
 }
@@ -109,6 +108,7 @@ type newUser struct {
 	groups      []string
 	moderated   bool
 	posts       int64 // counted before
+	mayClash    bool  // the name may look like another's
 	now         int64
 }
 
@@ -126,6 +126,9 @@ func addUser(c conn, u newUser) error {
 	if err != nil {
 		return err
 	}
+	if _, err := addNames(c, id, normal(u.name), u.mayClash); err != nil {
+		return err
+	}
 	for _, name := range u.groups {
 		n, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
 		if err != nil {
@@ -136,15 +139,4 @@ func addUser(c conn, u newUser) error {
 		}
 	}
 	return bumpPermissions(c)
-}
-
-// checkName refuses names that disturb pages or cannot be told apart.
-func checkName(name string) error {
-	switch n := utf8.RuneCountInString(normal(name)); {
-	case n < 2 || n > 40:
-		return invalid("username", "length", "a name has 2 to 40 characters")
-	case strings.ContainsFunc(name, forbiddenInLine) || strings.ContainsAny(name, "<>\"'&@/\\"):
-		return invalid("username", "characters", "the name has a character that names must not have")
-	}
-	return nil
 }

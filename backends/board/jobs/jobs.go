@@ -30,6 +30,7 @@ const (
 	JobPurge       = "purge"
 	JobAttachments = "attachments"
 	JobArchive     = "archive"
+	JobNames       = "names"
 )
 
 // settleTime bounds what is written when the work ends.
@@ -84,6 +85,7 @@ func New(options Options) *Runner {
 			n, err := w.Service.Archive(ctx)
 			return int(n), err
 		}},
+		{JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.FillNames(ctx) }},
 	}
 	return r
 }

@@ -38,6 +38,8 @@ var adminRoutes = administrative([]route{
 	{method: get, path: "/admin/members/{userId}", serve: (*call).adminMember},
 	{method: post, path: "/admin/members/{userId}", serve: (*call).changeMember},
 
+	{method: get, path: "/admin/names", serve: (*call).names},
+
 	{method: get, path: "/admin/prefixes", serve: (*call).prefixes},
 	{method: post, path: "/admin/prefixes", serve: (*call).setPrefix},
 	{method: post, path: "/admin/prefixes/{prefixId}/delete", serve: (*call).deletePrefix},

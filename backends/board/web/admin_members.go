@@ -36,6 +36,15 @@ func (c *call) findMembers() error {
 	return c.page("admin_members", "Members", page)
 }
 
+// names are those that look alike.
+func (c *call) names() error {
+	list, err := c.service.NameClashes(c.ctx(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.page("admin_names", "Names that look alike", list)
+}
+
 // memberPage is a member with all that may be changed.
 type memberPage struct {
 	board.MemberRow

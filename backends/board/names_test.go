@@ -1,0 +1,172 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// join registers a member who does everything right.
+func (s *site) join(name string) error {
+	s.t.Helper()
+	s.exec("DELETE FROM board_attempts")
+	_, err := s.service.Register(s.t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress})
+	return err
+}
+
+// TestNewNames: a new member's name can be read, is nobody else's, and does not
+// look like it.
+func TestNewNames(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		must(t, s.join("Paypal"))
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('reserved_names', ?)", "Tollgate\nThe Team")
+		for name, reason := range map[string]string{
+			"PAYPAL": "taken", "ｐaypal": "taken", "PaypaI": "alike", "paypa1": "alike", "рaypal": "scripts", "pay\u200bpal": "invisible", "pay\u00adpal": "invisible",
+			"Pay  pal": "spaces", "q\u0301\u0302\u0303\u0304\u0305\u0306": "marks", "1٢٣": "digits", "Root": "reserved", "Adm1n": "reserved", "mod.erator": "reserved", "T0llgate": "reserved", "the-team": "reserved",
+			"x": "length", "b<b": "characters",
+		} {
+			refused(t, name, s.join(name), 422, reason)
+		}
+		for _, name := range []string{"Paypa", "Ραγ", "Анна", "山田 Taro", "Tollgater"} {
+			must(t, s.join(name))
+		}
+		must(t, s.join("ѕсоре")) // all in one script
+		refused(t, "as it looks", s.join("Scope"), 422, "alike")
+	})
+}
+
+// TestNewNamesAtOnce: of many who ask for names that look alike one gets it.
+func TestNewNamesAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		var wg sync.WaitGroup
+		errs := make([]error, 4)
+		for i, name := range []string{"Lili", "LiIi", "LiIl", "L1l1"} { // each pair looks alike
+			wg.Go(func() {
+				_, errs[i] = s.service.Register(t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress})
+			})
+		}
+		wg.Wait()
+		in := 0
+		for i, err := range errs {
+			if err == nil {
+				in++
+				continue
+			}
+			if e, ok := apierror.From(err); !ok || e.Status != 422 {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if in < 1 || s.number("SELECT count(*) FROM board_names WHERE clashes = 1") != 0 {
+			t.Errorf("%d are in", in)
+		}
+	})
+}
+
+// TestNameFreed: the name of who was never let in is free, and goes to the next.
+func TestNameFreed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		admin := s.actor("admin")
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
+		must(t, s.join("Lola"))
+		must(t, s.service.write(t.Context(), func(c conn) error {
+			return addUser(c, newUser{name: "L0la", groups: []string{"registered"}, mayClash: true, now: 1})
+		}))
+		list, err := s.service.NameClashes(t.Context(), admin)
+		if err != nil || len(list) != 1 || list[0].Member.Name != "L0la" || list[0].Like.Name != "Lola" {
+			t.Fatalf("%+v %v", list, err)
+		}
+		refused(t, "taken", s.join("LoIa"), 422, "alike")
+		must(t, s.service.DeleteMember(t.Context(), admin, s.user("lola")))
+		refused(t, "of the next", s.join("Lola"), 422, "alike")
+		if list, err := s.service.NameClashes(t.Context(), admin); err != nil || len(list) != 0 {
+			t.Errorf("%+v %v", list, err)
+		}
+		must(t, s.service.DeleteMember(t.Context(), admin, s.user("l0la"))) // was in: the name stays
+		refused(t, "of a deleted member", s.join("Lola"), 422, "alike")
+	})
+}
+
+// TestFillNames: members who joined before names were compared keep theirs, and
+// new ones cannot take what looks like it.
+func TestFillNames(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		ctx := t.Context()
+		s.exec("DELETE FROM board_names")
+		s.exec("DELETE FROM board_settings WHERE name = ?", settingNames)
+		must(t, s.service.write(ctx, func(c conn) error {
+			for i := range 2*namesBatch + 7 {
+				name := fmt.Sprintf("early %c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
+				switch i {
+				case 900:
+					name = "Zoe1a"
+				case 901:
+					name = "Zoela"
+				case 902:
+					name = "ZoeIa"
+				}
+				if _, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES (?, ?, '', '', 'active', 1)", name, fold(name)); err != nil {
+					return err
+				}
+			}
+			_, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES ('gone', '@77', '', '', 'deleted', 1)")
+			return err
+		}))
+		err := s.join("Nele")
+		if e, ok := apierror.From(err); !ok || e.Status != 503 || e.RetryAfter == 0 {
+			t.Fatalf("registered before: %v", err)
+		}
+		core, logs := observer.New(zapcore.WarnLevel)
+		other := New(db, Options{}, zap.New(core), s.clock.now)
+		s.service.logger = zap.New(core)
+		t.Cleanup(other.Close)
+		var wg sync.WaitGroup
+		done := make([]int, 2)
+		for i, node := range []*Service{s.service, other} {
+			wg.Go(func() {
+				var err error
+				if done[i], err = node.FillNames(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if all := s.number("SELECT count(*) FROM board_users WHERE username_key NOT LIKE '@%'"); done[0]+done[1] != int(all) || s.number("SELECT count(DISTINCT user_id) FROM board_names") != all {
+			t.Errorf("%v of %d members", done, all)
+		}
+		if again, err := s.service.FillNames(ctx); again != 0 || err != nil {
+			t.Errorf("again: %d %v", again, err)
+		}
+		list, err := s.service.NameClashes(ctx, s.actor("admin"))
+		if err != nil || len(list) != 2 || list[0].Member.Name != "Zoela" || list[1].Member.Name != "ZoeIa" || list[0].Like.Name != "Zoe1a" {
+			t.Errorf("%+v %v", list, err)
+		}
+		if told := logs.FilterField(zap.String("name", "Zoela")).Len(); told != 1 || logs.Len() != 2 {
+			t.Errorf("logged: %v", logs.All())
+		}
+		must(t, s.join("Nele"))
+		must(t, s.join("zoel4"))
+		refused(t, "alike", s.join("ZoEla"), 422, "taken")
+		refused(t, "alike", s.join("Ear1y aaa"), 422, "alike")
+		_, err = s.service.NameClashes(ctx, s.actor("bob"))
+		refused(t, "who may see them", err, 403, "no_permission")
+		if strings.Contains(fmt.Sprint(logs.All()), "gone") {
+			t.Error("a name that is free counts")
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestNamesAlike: nobody joins as somebody who is there, and administrators see
+// whose names look alike since before.
+func TestNamesAlike(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		p := s.guest().get("/register").want(200)
+		for name, problem := range map[string]string{
+			"adа": "mixes scripts", "b0b": "looks like that of another", "Adrnin": "is reserved", "bo\u200bb": "cannot be seen",
+		} {
+			p.send("/register", "username", name, "email", "x@example.com", "password", "a long password").want(422, problem, `id="username-problem"`)
+		}
+		ada := s.as("ada")
+		ada.get("/admin/members").want(200, `href="/admin/names"`)
+		ada.get("/admin/names").want(200, "No two members")
+		s.exec("UPDATE board_users SET username = 'B0b', username_key = 'b0b' WHERE username = 'eve'")
+		s.exec("DELETE FROM board_names")
+		s.exec("UPDATE board_settings SET value = '0' WHERE name = 'names_filled'")
+		p.send("/register", "username", "carol", "email", "x@example.com", "password", "a long password").want(503, "takes no new ones in the meantime")
+		if n, err := s.service.FillNames(t.Context()); err != nil || n != 6 {
+			t.Fatal(n, err)
+		}
+		ada.get("/admin/names").want(200, "<bdi>B0b</bdi>", "<bdi>bob</bdi>", at("/admin/members/%d", s.user("bob")))
+		s.as("B0b").get("/").want(200, "Sign out")
+	})
+}

@@ -1,0 +1,102 @@
+package confusable
+
+import (
+	"unicode"
+)
+
+// writing is a set of writing systems, each a bit.
+type writing uint32
+
+// The writing systems that are written in more than one script, and Latin, which
+// goes with each of them.
+const (
+	chinese writing = 1 << iota // Han and Bopomofo
+	japanese
+	korean
+)
+
+// eastAsian are the scripts of the writing systems above.
+var eastAsian = map[string]writing{
+	"Han": chinese | japanese | korean, "Bopomofo": chinese, "Hiragana": japanese, "Katakana": japanese, "Hangul": korean,
+}
+
+// MixesScripts reports whether a text is not "highly restrictive" (UTS #39,
+// section 5.2): written in one script, or in Latin with those of Chinese, Japanese
+// or Korean. Characters that many scripts share, such as digits, count for none.
+func MixesScripts(text string) bool {
+	latin, other := false, ""
+	together := chinese | japanese | korean
+	for _, r := range text {
+		script := scriptOf(r)
+		system, asian := eastAsian[script]
+		switch {
+		case script == "":
+		case script == "Latin":
+			latin = true
+		case asian:
+			if other != "" && other != "Han" {
+				return true
+			}
+			other = "Han"
+			if together &= system; together == 0 {
+				return true
+			}
+		case other != "" && other != script:
+			return true
+		default:
+			other = script
+		}
+	}
+	return latin && other != "" && other != "Han"
+}
+
+// scriptOf is the script that a character belongs to; empty: to many, or none.
+func scriptOf(r rune) string {
+	if r < unicode.MaxASCII {
+		if unicode.IsLetter(r) {
+			return "Latin"
+		}
+		return ""
+	}
+	if unicode.In(r, unicode.Common, unicode.Inherited) {
+		return ""
+	}
+	for name, table := range unicode.Scripts {
+		if unicode.Is(table, r) {
+			return name
+		}
+	}
+	return ""
+}
+
+// MixesDigits reports whether a text has decimal digits of more than one system
+// (UTS #39, section 5.3).
+func MixesDigits(text string) bool {
+	zero := rune(-1)
+	for _, r := range text {
+		if !unicode.IsDigit(r) {
+			continue
+		}
+		own := zeroOf(r)
+		if zero >= 0 && own != zero {
+			return true
+		}
+		zero = own
+	}
+	return false
+}
+
+// zeroOf is the zero of the system of a decimal digit: they come in tens.
+func zeroOf(r rune) rune {
+	for _, t := range unicode.Nd.R16 {
+		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) {
+			return r - (r-low)%10
+		}
+	}
+	for _, t := range unicode.Nd.R32 {
+		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) {
+			return r - (r-low)%10
+		}
+	}
+	return r
+}

@@ -1,0 +1,140 @@
+// Package username holds the names of accounts to rules: readers can tell them
+// apart, and nobody has one that stands for the site.
+package username
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tollgate-gateway/tollgate/internal/confusable"
+)
+
+// marksMost is how many marks a letter may have: more reach into other lines.
+const marksMost = 4
+
+// Refusal is why a name is refused.
+type Refusal struct {
+	// Reason is a word for programs: invisible, spaces, marks, scripts, digits or
+	// reserved.
+	Reason string
+	// Message tells people.
+	Message string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Check refuses names that readers cannot tell apart, or not read at all. Length
+// and characters that a site forbids for reasons of its own are not its subject.
+// The error is a *Refusal.
+func Check(name string) error {
+	name = norm.NFC.String(name)
+	switch {
+	case strings.ContainsFunc(name, invisible):
+		return &Refusal{"invisible", "the name has a character that cannot be seen"}
+	case strings.HasPrefix(name, " "), strings.HasSuffix(name, " "), strings.Contains(name, "  "):
+		return &Refusal{"spaces", "the name has a space at its ends, or two in a row"}
+	case manyMarks(name):
+		return &Refusal{"marks", "the name has marks without a letter, or too many on one"}
+	case confusable.MixesScripts(name):
+		return &Refusal{"scripts", "the name mixes scripts, such as Latin and Cyrillic; write it in one"}
+	case confusable.MixesDigits(name):
+		return &Refusal{"digits", "the name mixes digits of different scripts"}
+	}
+	return nil
+}
+
+// invisible reports what shows nothing, or what no font shows: format and control
+// characters, fillers, spaces of other widths, and code points without a meaning.
+func invisible(r rune) bool {
+	switch r {
+	case ' ':
+		return false
+	case '\u2800', '\uFFFC', '\uFFFD': // an empty Braille cell, and what stands for something else
+		return true
+	}
+	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+		!unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
+}
+
+// manyMarks reports marks with nothing to stand on, that enclose, or too many.
+func manyMarks(name string) bool {
+	marks := marksMost // at the beginning none is allowed
+	for _, r := range name {
+		if !unicode.IsMark(r) {
+			if marks = 0; r == ' ' {
+				marks = marksMost
+			}
+			continue
+		}
+		if marks++; marks > marksMost || unicode.Is(unicode.Me, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Keys are equal, or one of them is, for names that look alike in any case: keep
+// them unique over all names together. There are one or two; two where letters
+// look like others in another case only, as the capital i like the small L. They
+// are for comparing only.
+func Keys(name string) []string {
+	name = strings.Join(strings.Fields(norm.NFKC.String(name)), " ")
+	small := key(strings.ToLower(name))
+	if written := key(name); written != small {
+		return []string{small, written}
+	}
+	return []string{small}
+}
+
+// key is a skeleton without regard to case. PostgreSQL takes no U+0000.
+func key(text string) string {
+	small := strings.ToLower(confusable.Skeleton(text)) // some skeletons have capitals
+	return strings.ReplaceAll(confusable.Skeleton(small), "\x00", "\uFFFD")
+}
+
+// Reserved are names that nobody has who registers.
+type Reserved map[string]bool
+
+// Common are names that stand for a site, or for nobody.
+var Common = []string{
+	"admin", "admins", "administrator", "administrators", "administration", "moderator", "moderators", "moderation", "mod", "mods",
+	"system", "sysadmin", "sysop", "root", "superuser", "webmaster", "hostmaster", "postmaster", "operator",
+	"support", "help", "helpdesk", "staff", "team", "security", "abuse", "official", "info", "noreply", "mailer-daemon",
+	"deleted", "deleted member", "deleted user", "guest", "anonymous", "nobody", "everyone", "unknown", "null", "undefined",
+}
+
+// NewReserved reserves words, and what looks like them, also with spaces and
+// marks in between.
+func NewReserved(words ...string) Reserved {
+	all := make(Reserved)
+	for _, word := range words {
+		for _, written := range []string{word, strings.ToUpper(word)} {
+			for _, key := range Keys(written) {
+				all[bare(key)] = true
+			}
+		}
+	}
+	delete(all, "")
+	return all
+}
+
+// Check refuses a name that is reserved. The error is a *Refusal.
+func (r Reserved) Check(name string) error {
+	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[bare(key)] }) {
+		return &Refusal{"reserved", "this name, or one that looks like it, is reserved"}
+	}
+	return nil
+}
+
+// bare leaves only letters and digits.
+func bare(key string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return r
+		}
+		return -1
+	}, key)
+}
