@@ -20,7 +20,7 @@ type Actor struct {
 type User struct {
 	ID             int64
 	Name           string
-	State          string // active, awaiting, banned or deleted
+	State          string // active, unconfirmed, awaiting, banned or deleted
 	BannedUntil    int64
 	SuspendedUntil int64
 	Moderated      bool

@@ -13,7 +13,9 @@ type MemberRow struct {
 	ID             int64
 	Name           string
 	Email          string
-	State          string // active, awaiting, banned or deleted
+	EmailConfirmed bool   // else no mails go there
+	EmailAsked     string // is to be the address; empty: none
+	State          string // active, unconfirmed, awaiting, banned or deleted
 	BannedUntil    int64  // 0: for ever
 	SuspendedUntil int64
 	Moderated      bool
@@ -26,15 +28,18 @@ type MemberRow struct {
 	key string
 }
 
+// Outside reports whether the member was never let in.
+func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "unconfirmed" }
+
 const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at," +
-	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key"
+	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key, u.email_confirmed, u.email_asked"
 
 func scanMember(r row) (m MemberRow, err error) {
-	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key)
+	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
 // States are those of members.
-var States = []string{"active", "awaiting", "banned", "deleted"}
+var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
 // MemberQuery is what members are looked for by.
 type MemberQuery struct {
@@ -114,14 +119,17 @@ func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action s
 	})
 }
 
-// ApproveMember lets in a member who awaits it.
+// ApproveMember lets in a member who awaits it, also one who has not confirmed a
+// mail address.
 func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.approve", func(c conn, m *MemberRow) (string, error) {
-		if m.State != "awaiting" {
+		if !m.Outside() {
 			return "", conflict("this member does not await approval: the state is " + m.State)
 		}
-		_, err := c.exec("UPDATE board_users SET state = 'active' WHERE id = ?", id)
-		return "", err
+		if _, err := c.exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
+			return "", err
+		}
+		return "mail address not confirmed", s.emitRegistered(c, id)
 	})
 }
 
@@ -134,7 +142,7 @@ func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason str
 		switch {
 		case id == a.id():
 			return "", conflict("you cannot ban yourself")
-		case m.State == "awaiting":
+		case m.Outside():
 			return "", conflict("this member awaits approval and is not in yet; delete the member instead")
 		case reasonErr != nil:
 			return "", reasonErr
@@ -282,13 +290,13 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 			return "", conflict("you cannot delete yourself")
 		}
 		key := m.key
-		if m.State == "awaiting" {
+		if m.Outside() {
 			key = "@" + itoa(id) // no name has this character
 			if err := freeNames(c, id); err != nil {
 				return "", err
 			}
 		}
-		_, err := c.exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, password_hash = '', title = '', bio = '',"+
+		_, err := c.exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '', password_hash = '', title = '', bio = '',"+
 			" banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
 		if err != nil {
 			return "", err

@@ -28,7 +28,7 @@ func TestMailAfterBan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{NoFlood: true})
-		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		thread := path("/threads/%d", s.threadOf("Members thread"))
 		s.do("alice", "PUT", thread+"/subscription", `{"mode":"instant"}`).want(200)
 		alice := s.user("alice")

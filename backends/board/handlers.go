@@ -436,6 +436,11 @@ func (s *Service) postReset(c *rest.Call, _ *Actor) (any, error) {
 	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
 }
 
+// postConfirmation mails the link once more that confirms the owner's address.
+func (s *Service) postConfirmation(c *rest.Call, a *Actor) (any, error) {
+	return nil, s.AskEmailAgain(c.R.Context(), a, s.Address(c.R))
+}
+
 // MemberInfo is a member as others see it.
 type MemberInfo struct {
 	UserID    int64  `json:"userId"`

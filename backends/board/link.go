@@ -22,13 +22,26 @@ const (
 	LinkEmail = "email"
 	// LinkNotice only tells the former address of it: there is nothing to open.
 	LinkNotice = "notice"
+	// LinkJoin makes the address that of a member who has registered with it.
+	LinkJoin = "join"
+	// LinkKnown only tells a member that somebody registered with the address.
+	LinkKnown = "known"
 )
 
 // linkSource marks the mails of links.
 const linkSource = "link"
 
-// linkLasts is how long a link works after it was asked for.
-const linkLasts = time.Hour
+// linkLasts is how long a link of a kind works after it was asked for. Who joins
+// may read mails the next day.
+func linkLasts(kind string) time.Duration {
+	if kind == LinkJoin {
+		return 24 * time.Hour
+	}
+	return time.Hour
+}
+
+// opens reports whether mails of a kind have something to open.
+func opens(kind string) bool { return kind != LinkNotice && kind != LinkKnown }
 
 // How many links may be asked for, to an address and by a client.
 var (
@@ -52,7 +65,7 @@ func errNoMail(instead string) error {
 
 // errLink is the one answer to a secret that opens nothing.
 func errLink() error {
-	return apierror.New(http.StatusGone, "not_found", "this link was used already, is older than an hour, a newer mail has another one, or the account has changed since")
+	return apierror.New(http.StatusGone, "not_found", "this link was used already, is too old, a newer mail has another one, or the account has changed since")
 }
 
 // tryLink counts that somebody asks for a link. Where that is too often it says
@@ -72,7 +85,7 @@ func (s *Service) queueLink(c conn, kind, email, condition string, args ...any) 
 	var id int64
 	err := c.row("INSERT INTO board_links (kind, user_id, email, expires_at)"+
 		" SELECT CAST(? AS TEXT), u.id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email), CAST(? AS BIGINT) FROM board_users u WHERE "+condition+" RETURNING id",
-		append([]any{kind, email, now + linkLasts.Microseconds()}, args...)...).Scan(&id)
+		append([]any{kind, email, now + linkLasts(kind).Microseconds()}, args...)...).Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -86,7 +99,7 @@ func (s *Service) queueLink(c conn, kind, email, condition string, args ...any) 
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
 	id, now := m.rows[len(m.rows)-1].thread, s.micros()
 	secret := ""
-	if m.Mode != LinkNotice {
+	if opens(m.Mode) {
 		secret = NewSecret()
 	}
 	return s.write(ctx, func(c conn) error {
@@ -107,10 +120,10 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 type Linked struct{ Name, Email string }
 
 // ReadLink looks at a link without using it: programs open links, too.
-func (s *Service) ReadLink(ctx context.Context, kind, secret string) (l Linked, err error) {
+func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
 	err = s.read(ctx, func(c conn) error {
-		err := c.row("SELECT u.username, n.email FROM board_links n JOIN board_users u ON u.id = n.user_id WHERE n.secret_hash = ? AND n.kind = ? AND n.expires_at > ?",
-			secretHash(secret), kind, s.micros()).Scan(&l.Name, &l.Email)
+		err := c.row("SELECT u.username, n.email FROM board_links n JOIN board_users u ON u.id = n.user_id WHERE n.secret_hash = ? AND n.expires_at > ? AND n.kind IN ("+marksFor(len(kinds))+")",
+			linkArgs(s.micros(), secret, kinds)...).Scan(&l.Name, &l.Email)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errLink()
 		}
@@ -120,8 +133,8 @@ func (s *Service) ReadLink(ctx context.Context, kind, secret string) (l Linked, 
 }
 
 // takeLink uses a link, and ends all others of its member.
-func (s *Service) takeLink(c conn, kind, secret string) (user int64, email string, err error) {
-	err = c.row("DELETE FROM board_links WHERE secret_hash = ? AND kind = ? AND expires_at > ? RETURNING user_id, email", secretHash(secret), kind, s.micros()).Scan(&user, &email)
+func (s *Service) takeLink(c conn, secret string, kinds ...string) (user int64, email string, err error) {
+	err = c.row("DELETE FROM board_links WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+marksFor(len(kinds))+") RETURNING user_id, email", linkArgs(s.micros(), secret, kinds)...).Scan(&user, &email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, "", errLink()
 	}
@@ -131,8 +144,17 @@ func (s *Service) takeLink(c conn, kind, secret string) (user int64, email strin
 	return user, email, endLinks(c, user)
 }
 
+// linkArgs find a link that is good.
+func linkArgs(now int64, secret string, kinds []string) []any {
+	args := []any{secretHash(secret), now}
+	for _, kind := range kinds {
+		args = append(args, kind)
+	}
+	return args
+}
+
 // endLinks ends the links of a member. Notices are sent nevertheless.
 func endLinks(c conn, user int64) error {
-	_, err := c.exec("DELETE FROM board_links WHERE user_id = ? AND kind <> ?", user, LinkNotice)
+	_, err := c.exec("DELETE FROM board_links WHERE user_id = ? AND kind NOT IN (?, ?)", user, LinkNotice, LinkKnown)
 	return err
 }

@@ -19,7 +19,7 @@ func newLinkSite(t *testing.T, db *store.DB) *site {
 	t.Helper()
 	s := newSite(t, db, Options{Mails: func() bool { return true }})
 	for _, name := range []string{"bob", "alice", "awaiting"} {
-		s.exec("UPDATE board_users SET email = ?, email_key = ?, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashPassword("correct horse"), name)
+		s.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashPassword("correct horse"), name)
 	}
 	return s
 }
@@ -94,9 +94,9 @@ func TestReset(t *testing.T) {
 		for _, wrong := range []string{"", "x", NewSecret(), first + "A", strings.ToUpper(first)} {
 			refused(t, "secret "+wrong, b.Reset(ctx, wrong, "battery staple", clientAddress), 410, "")
 		}
-		_, err := b.ChangeEmail(ctx, first)
+		_, err := b.ConfirmEmail(ctx, first)
 		refused(t, "another kind", err, 410, "")
-		if l, err := b.ReadLink(ctx, LinkReset, first); err != nil || l != (Linked{"bob", "bob@Example.com"}) {
+		if l, err := b.ReadLink(ctx, first, LinkReset); err != nil || l != (Linked{"bob", "bob@Example.com"}) {
 			t.Errorf("%+v %v", l, err)
 		}
 		if !s.signedIn(former) {
@@ -110,7 +110,7 @@ func TestReset(t *testing.T) {
 		s.signIn("bob@example.com", "battery staple") // though guesses were too many
 		refused(t, "again", b.Reset(ctx, first, "another horse", clientAddress), 410, "")
 		refused(t, "the other one", b.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
-		_, err = b.ReadLink(ctx, LinkReset, first)
+		_, err = b.ReadLink(ctx, first, LinkReset)
 		refused(t, "to read", err, 410, "")
 	})
 }
@@ -303,22 +303,22 @@ func TestChangeEmail(t *testing.T) {
 			t.Fatalf("%v", sent)
 		}
 		secret := sent["email newer@example.com"].Link.Secret
-		if email, err := b.Email(ctx, bob); err != nil || email != "bob@Example.com" {
-			t.Errorf("it changed before the link was opened: %s %v", email, err)
+		if m, err := b.MailAddress(ctx, bob); err != nil || m != (MailAddress{"bob@Example.com", true, "newer@example.com"}) {
+			t.Errorf("it changed before the link was opened: %+v %v", m, err)
 		}
 		refused(t, "another kind", b.Reset(ctx, secret, "battery staple", clientAddress), 410, "")
 
 		s.exec("UPDATE board_users SET email = 'x', email_key = 'newer@example.com' WHERE username = 'alice'")
-		_, err = b.ChangeEmail(ctx, secret)
+		_, err = b.ConfirmEmail(ctx, secret)
 		refused(t, "taken meanwhile", err, 409, "")
 		s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'alice'")
-		if email, err := b.ChangeEmail(ctx, secret); err != nil || email != "newer@example.com" {
-			t.Fatal(email, err)
+		if done, err := b.ConfirmEmail(ctx, secret); err != nil || done.Email != "newer@example.com" || done.Joined {
+			t.Fatal(done, err)
 		}
-		if email, err := b.Email(ctx, bob); err != nil || email != "newer@example.com" {
-			t.Errorf("%s %v", email, err)
+		if m, err := b.MailAddress(ctx, bob); err != nil || m != (MailAddress{"newer@example.com", true, ""}) {
+			t.Errorf("%+v %v", m, err)
 		}
-		_, err = b.ChangeEmail(ctx, secret)
+		_, err = b.ConfirmEmail(ctx, secret)
 		refused(t, "again", err, 410, "")
 		refused(t, "what the former address got", b.Reset(ctx, reset, "battery staple", clientAddress), 410, "")
 		s.signIn("Newer@example.com", "correct horse")
@@ -327,7 +327,7 @@ func TestChangeEmail(t *testing.T) {
 		must(t, ask("old@example.com", "correct horse"))
 		secret = s.mailed()["email old@example.com"].Link.Secret
 		s.clock.advance(time.Hour)
-		_, err = b.ChangeEmail(ctx, secret)
+		_, err = b.ConfirmEmail(ctx, secret)
 		refused(t, "too late", err, 410, "")
 		for range 3 {
 			must(t, ask("spam@example.com", "correct horse"))

@@ -105,7 +105,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	}
 	user := p.user
 	a := &Actor{User: user}
-	if err := a.blocked(s.micros()); err != nil {
+	if err := a.blocked(s.micros()); err != nil && !a.Unconfirmed() {
 		if user.State == "awaiting" {
 			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
 		}

@@ -35,7 +35,7 @@ func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string,
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
-		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email <> ''"+to.sql()+" ORDER BY s.user_id"+
+		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+" ORDER BY s.user_id"+
 		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
 		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id ELSE board_mails.first_post_id END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id ELSE board_mails.last_post_id END",
@@ -145,7 +145,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if err != nil {
 		return err
 	}
-	if a.blocked(s.micros()) != nil {
+	joins := m.Mode == LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
+	if a.blocked(s.micros()) != nil && !joins {
 		return nil
 	}
 	m.Name, m.Board = a.User.Name, a.rights.settings.Name
@@ -158,7 +159,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	}
 	err = s.read(ctx, func(c conn) error {
 		m.Threads, m.More = nil, 0
-		if err := c.row("SELECT email FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
+		if err := c.row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
 			return err
 		}
 		for _, r := range m.rows {

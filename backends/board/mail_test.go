@@ -42,7 +42,7 @@ func TestMail(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{NoFlood: true})
 		for _, name := range []string{"alice", "bob", "newbie", "mod", "admin"} {
-			s.exec("UPDATE board_users SET email = ? WHERE username = ?", name+"@example.com", name)
+			s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)
 		}
 		thread := s.threadOf("Members thread")
 		follow := func(name, mode string) {
@@ -119,7 +119,7 @@ func TestMailOfForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{NoFlood: true})
-		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		ctx, alice, held := t.Context(), s.actor("alice"), s.forum("held")
 		for forum, mode := range map[string]string{"staff": "instant", "root": "instant", "public": "always"} {
 			if err := s.service.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
@@ -177,7 +177,7 @@ func TestMailQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{NoFlood: true})
-		s.exec("UPDATE board_users SET email = 'alice@example.com' WHERE username = 'alice'")
+		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		thread := s.threadOf("Public thread")
 		s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
 		posts := path("/threads/%d/posts", thread)

@@ -12,7 +12,7 @@ func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err
 		if u, err = loadUser(c, id); err != nil {
 			return err
 		}
-		if u.State == "deleted" || u.State == "awaiting" || !a.May(ProfileView) && a.id() != id {
+		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(ProfileView) && a.id() != id {
 			return notFound()
 		}
 		return nil

@@ -126,9 +126,9 @@ func (s *Service) emitSettled(c conn, t *thread, p *post, from int64, reason str
 }
 
 // emitRegistered tells of a new member.
-func (s *Service) emitRegistered(c conn, name string) error {
+func (s *Service) emitRegistered(c conn, user int64) error {
 	var e userEvent
-	err := c.row("SELECT id, username, state FROM board_users WHERE username_key = ?", fold(name)).Scan(&e.UserID, &e.Username, &e.State)
+	err := c.row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
 	if err != nil {
 		return err
 	}

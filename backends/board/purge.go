@@ -35,7 +35,7 @@ var purges = []struct {
 }
 
 // Purge ends what is old: keys of repeated requests, marks of what was read,
-// notifications, deliveries, mails. It tells how much.
+// notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 	for _, p := range purges {
 		for {
@@ -53,5 +53,6 @@ func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 			}
 		}
 	}
-	return n, nil
+	gone, err := s.purgeUnconfirmed(ctx)
+	return n + gone, err
 }

@@ -21,10 +21,13 @@ type NewMember struct {
 // Registered is what a registration came to.
 type Registered struct {
 	Cookie string // of a session; empty: the member awaits approval
+	Asked  bool   // a link is mailed
+	Closed bool   // nothing is open to the member before it is opened
 }
 
-// Register makes a member. There may be no mail, so an address is not proved by
-// a letter; it is the administrator who may want to see who asks.
+// Register makes a member. Where mails are sent the address is that of the member
+// once the link that goes there was opened, and the answer is the same where
+// somebody has it: that member is told by mail.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
 	access, err := s.currentAccess(ctx)
 	if err != nil {
@@ -44,48 +47,53 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err := first(nameErr, emailErr, passwordErr); err != nil {
 		return done, err
 	}
-	var wait time.Duration
-	err = s.write(ctx, func(c conn) (err error) {
-		wait, err = newAccounts.try(c, newAccounts.key(m.Address), s.micros())
-		return err
-	})
-	if err == nil && wait > 0 {
-		err = errWait(wait, "too many registrations")
-	}
-	if err != nil {
+	mails := s.Mails()
+	if err := s.tryRegister(ctx, m.Address, email, mails); err != nil {
 		return done, err
 	}
 	var hash string
 	if err := inTurn(ctx, func() { hash = hashPassword(m.Password) }); err != nil {
 		return done, err
 	}
+	u := newUser{name: name, password: hash, state: "active", groups: []string{access.groups[access.registered].name}}
+	switch {
+	case mails && access.settings.ConfirmMail:
+		u.state = "unconfirmed"
+	case mode == RegistrationApproval:
+		u.state = "awaiting"
+	}
+	if !mails {
+		u.email = email
+	}
 	err = s.write(ctx, func(c conn) error {
-		done = Registered{}
-		now := s.micros()
-		state := "active"
-		if mode == RegistrationApproval {
-			state = "awaiting"
-		}
+		done = Registered{Asked: mails, Closed: u.state == "unconfirmed"}
+		u.now = s.micros()
 		if err := namesFilled(c); err != nil {
 			return err
 		}
-		if err := taken(c, name, email); err != nil {
+		if err := nameTaken(c, name); err != nil {
 			return err
 		}
-		if err := addUser(c, newUser{name: name, email: email, password: hash, state: state, groups: []string{access.groups[access.registered].name}, now: now}); err != nil {
+		if err := emailTaken(c, u.email); err != nil {
 			return err
 		}
-		if err := s.emitRegistered(c, name); err != nil {
+		id, err := addMember(c, u)
+		if err != nil {
 			return err
 		}
-		if state != "active" {
-			return nil
+		if mails {
+			if err := s.queueJoin(c, id, email); err != nil {
+				return err
+			}
 		}
-		var id int64
-		if err := c.row("SELECT id FROM board_users WHERE username_key = ?", fold(name)).Scan(&id); err != nil {
-			return err
+		if u.state != "unconfirmed" {
+			if err := s.emitRegistered(c, id); err != nil {
+				return err
+			}
 		}
-		done.Cookie, err = addSession(c, id, now)
+		if u.state != "awaiting" {
+			done.Cookie, err = addSession(c, id, u.now)
+		}
 		return err
 	})
 	if store.IsUniqueViolation(err) { // another was faster
@@ -94,10 +102,37 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	return done, err
 }
 
-// taken refuses a name or a mail address that somebody has.
-func taken(c conn, name, email string) error {
-	if err := nameTaken(c, name); err != nil {
+// tryRegister counts that a client registers, and that a mail is asked for with it.
+func (s *Service) tryRegister(ctx context.Context, address, email string, mails bool) error {
+	var wait time.Duration
+	what := "too many registrations"
+	err := s.write(ctx, func(c conn) (err error) {
+		if wait, err = newAccounts.try(c, newAccounts.key(address), s.micros()); err != nil || wait > 0 || !mails {
+			return err
+		}
+		what = "too many mails were asked for, to this mail address or"
+		wait, err = tryLink(c, email, address, s.micros())
 		return err
+	})
+	if err == nil && wait > 0 {
+		err = errWait(wait, what)
+	}
+	return err
+}
+
+// queueJoin has the link mailed that lets a new member in, or tells the member who
+// has the address.
+func (s *Service) queueJoin(c conn, user int64, email string) error {
+	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailKey(email)); err != nil {
+		return err
+	}
+	return s.queueConfirm(c, LinkJoin, user, email)
+}
+
+// emailTaken refuses a mail address that somebody has; empty: none is stored.
+func emailTaken(c conn, email string) error {
+	if email == "" {
+		return nil
 	}
 	var mails int
 	err := c.row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails)

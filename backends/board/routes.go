@@ -124,6 +124,11 @@ func (s *Service) Routes() []rest.Route {
 			Description: "It is mailed to the address, where a member has it, and works once, for an hour. The answer is the same where nobody has. At most 3 an hour go to an address, and a client may ask for 10.",
 		}},
 		{10, rest.Route{
+			Method: "POST", Path: "/email-confirmation", Tag: tagMembers, Scope: membersRead, Serve: with(s.postConfirmation),
+			Summary:     "Ask once more for the link that confirms the owner's mail address",
+			Description: "No mails go to an address before. At most 3 an hour go to an address, and a client may ask for 10. 409 where there is nothing to be confirmed.",
+		}},
+		{10, rest.Route{
 			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch), Answer: "FoundPage",
 			Query: []rest.Param{
 				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},

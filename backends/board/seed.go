@@ -87,6 +87,7 @@ type SeedGroup struct {
 type SeedUser struct {
 	Name      string   `json:"name"`
 	Email     string   `json:"email"`
+	Confirmed bool     `json:"emailConfirmed"` // mails go there
 	Password  string   `json:"password"` // empty: none
 	Groups    []string `json:"groups"`   // default: registered
 	State     string   `json:"state"`    // default: active

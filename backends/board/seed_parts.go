@@ -50,7 +50,7 @@ func (sd *seeder) user(c conn, u SeedUser) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	add := newUser{name: u.Name, email: u.Email, state: u.State, groups: u.Groups, moderated: u.Moderated, posts: u.Posts, mayClash: true, now: sd.service.micros()}
+	add := newUser{name: u.Name, email: u.Email, confirmed: u.Confirmed, state: u.State, groups: u.Groups, moderated: u.Moderated, posts: u.Posts, mayClash: true, now: sd.service.micros()}
 	if len(add.groups) == 0 {
 		add.groups = []string{"registered"}
 	}

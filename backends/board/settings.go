@@ -36,6 +36,7 @@ type Settings struct {
 	DuplicateSeconds          int64
 	EditGraceSeconds          int64
 
+	ConfirmMail   bool   // new members open a link that is mailed to them first
 	ReservedNames string // of nobody who registers, one on each line
 
 	HoldFirst      int64 // the first posts of a member, this many, are held
@@ -67,7 +68,8 @@ func defaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
 		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60, EditGraceSeconds: 300,
-		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
+		ConfirmMail: true,
+		HoldFirst:   o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10, ThreadsPerHour: 10, PostsPerHour: 60,
 		TokensMost: 10, TokenDays: 90,
 		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
@@ -167,6 +169,7 @@ func AllSettings() []Setting {
 		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
+		flag(newcomers, "confirm_mail", "New members confirm their mail address", "They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
 		{
 			Name: "reserved_names", Section: newcomers, Label: "Reserved names", Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support and the like.",
 			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },

@@ -103,6 +103,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (password string
 // newUser is a member to be added.
 type newUser struct {
 	name, email string
+	confirmed   bool   // mails go to email
 	password    string // hash; empty: none
 	state       string // default: active
 	groups      []string
@@ -113,6 +114,11 @@ type newUser struct {
 }
 
 func addUser(c conn, u newUser) error {
+	_, err := addMember(c, u)
+	return err
+}
+
+func addMember(c conn, u newUser) (id int64, err error) {
 	if u.state == "" {
 		u.state = "active"
 	}
@@ -120,23 +126,22 @@ func addUser(c conn, u newUser) error {
 	if u.email != "" {
 		key = strings.ToLower(u.email)
 	}
-	var id int64
-	err := c.row("INSERT INTO board_users (username, username_key, email, email_key, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		normal(u.name), fold(u.name), u.email, key, u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
+	err = c.row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		normal(u.name), fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := addNames(c, id, normal(u.name), u.mayClash); err != nil {
-		return err
+		return 0, err
 	}
 	for _, name := range u.groups {
 		n, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if n == 0 {
-			return errors.New("there is no group " + name)
+			return 0, errors.New("there is no group " + name)
 		}
 	}
-	return bumpPermissions(c)
+	return id, bumpPermissions(c)
 }

@@ -23,7 +23,7 @@ import (
 const boardJobsPeople = `{
 "users": [
 	{"name": "root", "password": "correct horse", "groups": ["registered", "administrators"]},
-	{"name": "mia", "email": "mia@example.com"}
+	{"name": "mia", "email": "mia@example.com", "emailConfirmed": true}
 ],
 "tokens": [{"user": "mia", "name": "mia"}]
 }`

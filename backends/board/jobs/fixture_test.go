@@ -117,7 +117,7 @@ func (s *site) follow(names ...string) {
 		if err := s.service.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
 			s.t.Fatal(err)
 		}
-		s.exec("UPDATE board_users SET email = ? WHERE username = ?", name+"@example.com", name)
+		s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)
 	}
 }
 

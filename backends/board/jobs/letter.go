@@ -82,7 +82,7 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
 // linkPages are where links lead, by their kinds.
-var linkPages = map[string]string{board.LinkReset: "/reset?token=", board.LinkEmail: "/email?token="}
+var linkPages = map[string]string{board.LinkReset: "/reset?token=", board.LinkEmail: "/email?token=", board.LinkJoin: "/email?token="}
 
 func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing)}
@@ -107,7 +107,7 @@ func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
 }
 
 // linkSubjects are those of mails with links, by their kinds.
-var linkSubjects = map[string]string{board.LinkReset: "A new password", board.LinkEmail: "Confirm this mail address", board.LinkNotice: "Your mail address"}
+var linkSubjects = map[string]string{board.LinkReset: "A new password", board.LinkEmail: "Confirm this mail address", board.LinkNotice: "Your mail address", board.LinkJoin: "Confirm your mail address", board.LinkKnown: "You are a member already"}
 
 func subject(m *board.Mailing) string {
 	if m.Link != nil {

@@ -328,7 +328,7 @@ func TestLinkMails(t *testing.T) {
 			t.Errorf("%d mails at the second try", n)
 		}
 		second := secret()
-		if _, err := s.service.ReadLink(ctx, board.LinkReset, second); err != nil {
+		if _, err := s.service.ReadLink(ctx, second, board.LinkReset); err != nil {
 			t.Error(err)
 		}
 
@@ -370,6 +370,8 @@ func TestLetters(t *testing.T) {
 		"no-url":  {"", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
 		"reset":   {"https://forum.example.com", linkMailing(board.LinkReset, "SECRET")},
 		"email":   {"https://forum.example.com", linkMailing(board.LinkEmail, "SECRET")},
+		"join":    {"https://forum.example.com", linkMailing(board.LinkJoin, "SECRET")},
+		"known":   {"https://forum.example.com", linkMailing(board.LinkKnown, "")},
 		"notice":  {"https://forum.example.com", linkMailing(board.LinkNotice, "")},
 	} {
 		m := &Mailer{BaseURL: test.baseURL}

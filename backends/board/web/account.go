@@ -91,6 +91,7 @@ type subscriptionsPage struct {
 	List   []board.SubscriptionInfo
 	Forums []board.FollowedForum
 	Modes  []string
+	Mail   board.MailAddress
 }
 
 func (c *call) subscriptions() error {
@@ -99,6 +100,9 @@ func (c *call) subscriptions() error {
 		return err
 	}
 	page := subscriptionsPage{Modes: board.Modes}
+	if page.Mail, err = c.service.MailAddress(c.ctx(), c.actor); err != nil {
+		return err
+	}
 	if page.Forums, err = c.service.FollowedForums(c.ctx(), c.actor); err != nil {
 		return err
 	}

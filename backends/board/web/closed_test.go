@@ -98,6 +98,6 @@ func TestRegisterOffline(t *testing.T) {
 		}
 		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		form.send("/register", carol...).want(200, "Welcome!")
+		form.send("/register", carol...).want(200, "on its way to carol@example.com")
 	})
 }

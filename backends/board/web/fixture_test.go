@@ -69,10 +69,10 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // word secret and who may see it.
 const fixture = `{
 "users": [
-	{"name": "ada", "email": "ada@example.com", "password": "correct horse", "groups": ["registered", "administrators"], "posts": 9},
-	{"name": "mod", "email": "mod@example.com", "password": "correct horse", "groups": ["registered", "moderators"], "posts": 9},
-	{"name": "bob", "email": "bob@example.com", "password": "correct horse", "posts": 9},
-	{"name": "eve", "email": "eve@example.com", "password": "correct horse", "posts": 9},
+	{"name": "ada", "email": "ada@example.com", "emailConfirmed": true, "password": "correct horse", "groups": ["registered", "administrators"], "posts": 9},
+	{"name": "mod", "email": "mod@example.com", "emailConfirmed": true, "password": "correct horse", "groups": ["registered", "moderators"], "posts": 9},
+	{"name": "bob", "email": "bob@example.com", "emailConfirmed": true, "password": "correct horse", "posts": 9},
+	{"name": "eve", "email": "eve@example.com", "emailConfirmed": true, "password": "correct horse", "posts": 9},
 	{"name": "awaiting", "password": "correct horse", "state": "awaiting"},
 	{"name": "banned", "password": "correct horse", "state": "banned"}
 ],
@@ -211,6 +211,17 @@ var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 // token is what the forms of the page send back.
 func (p *shown) token() string {
 	match := tokenField.FindStringSubmatch(p.body)
+	if match == nil {
+		return ""
+	}
+	return match[1]
+}
+
+var secretField = regexp.MustCompile(`name="secret" value="([^"]+)"`)
+
+// secret is that of the link that the page was opened by.
+func (p *shown) secret() string {
+	match := secretField.FindStringSubmatch(p.body)
 	if match == nil {
 		return ""
 	}

@@ -25,13 +25,13 @@ type linkPage struct {
 }
 
 // link looks at the link of the request.
-func (c *call) link(kind, secret string) (linkPage, error) {
-	l, err := c.service.ReadLink(c.ctx(), kind, secret)
+func (c *call) link(secret string, kinds ...string) (linkPage, error) {
+	l, err := c.service.ReadLink(c.ctx(), secret, kinds...)
 	return linkPage{l, secret}, err
 }
 
 func (c *call) openReset() error {
-	page, err := c.link(board.LinkReset, c.query("token"))
+	page, err := c.link(c.query("token"), board.LinkReset)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *call) openReset() error {
 }
 
 func (c *call) reset() error {
-	page, err := c.link(board.LinkReset, c.text("secret"))
+	page, err := c.link(c.text("secret"), board.LinkReset)
 	if err != nil {
 		return err
 	}
@@ -50,49 +50,64 @@ func (c *call) reset() error {
 	return c.redirect("/login", "The password is changed, and all browsers are signed out. Sign in with it.")
 }
 
-// emailPage asks for another mail address, or tells that a link to it was sent.
+// emailPage tells the mail address, and asks for another.
 type emailPage struct {
-	Now   string // empty: none
+	board.MailAddress
 	Email string
-	Asked bool
 }
 
 func (c *call) emailPage() (page emailPage, err error) {
-	page.Now, err = c.service.Email(c.ctx(), c.actor)
+	page.MailAddress, err = c.service.MailAddress(c.ctx(), c.actor)
 	return page, err
 }
 
-func (c *call) email() error {
+func (c *call) email() error { return c.showEmail(nil) }
+
+func (c *call) showEmail(refusal error) error {
 	page, err := c.emailPage()
 	if err != nil {
 		return err
 	}
-	return c.page("email", "Mail address", page)
+	if refusal != nil {
+		page.Email = c.text("email")
+	}
+	return c.form(refusal, "email", "Mail address", page)
 }
 
 func (c *call) mailEmail() error {
-	page, err := c.emailPage()
-	if err != nil {
-		return err
+	if err := c.service.AskEmail(c.ctx(), c.actor, c.text("email"), c.text("password"), c.address()); err != nil {
+		return c.showEmail(err)
 	}
-	page.Email = c.text("email")
-	err = c.service.AskEmail(c.ctx(), c.actor, page.Email, c.text("password"), c.address())
-	page.Asked = err == nil
-	return c.form(err, "email", "Mail address", page)
+	return c.redirect("/account/email", "")
+}
+
+func (c *call) mailEmailAgain() error {
+	if err := c.service.AskEmailAgain(c.ctx(), c.actor, c.address()); err != nil {
+		return c.showEmail(err)
+	}
+	return c.redirect("/account/email", "Another mail is on its way.")
 }
 
 func (c *call) openEmail() error {
-	page, err := c.link(board.LinkEmail, c.query("token"))
+	page, err := c.link(c.query("token"), board.LinkEmail, board.LinkJoin)
 	if err != nil {
 		return err
 	}
 	return c.page("email_confirm", "Mail address", page)
 }
 
-func (c *call) changeEmail() error {
-	email, err := c.service.ChangeEmail(c.ctx(), c.text("secret"))
+func (c *call) confirmEmail() error {
+	done, err := c.service.ConfirmEmail(c.ctx(), c.text("secret"))
 	if err != nil {
 		return err
 	}
-	return c.redirect("/", "Your mail address is "+email+" now.")
+	switch notice := done.Email + " is confirmed. "; {
+	case done.Awaits:
+		return c.redirect("/login", notice+"You can sign in when an administrator has let you in.")
+	case done.Joined && (c.session == nil || c.session.User != done.User):
+		return c.redirect("/login", notice+"Welcome! Sign in with your name and password.")
+	case done.Joined:
+		return c.redirect("/", notice+"Welcome!")
+	}
+	return c.redirect("/", "Your mail address is "+done.Email+" now.")
 }

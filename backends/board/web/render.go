@@ -88,6 +88,10 @@ func (v *view) Joins() bool {
 	return v.Settings.Registration != board.RegistrationClosed && v.call.service.Admit(v.call.actor) == nil
 }
 
+// Joining reports whether who looks has not confirmed the mail address yet, and may
+// do nothing else.
+func (v *view) Joining() bool { return v.call.actor.Unconfirmed() }
+
 // Mails reports whether the board sends mails.
 func (v *view) Mails() bool { return v.call.service.Mails() }
 

@@ -28,6 +28,7 @@ type route struct {
 	public       bool  // the same for everybody: no cookie is asked for or set
 	fresh        bool  // asks for the password, if that was long ago
 	signed       bool  // its address holds a proof, and its form needs none
+	joining      bool  // also for members who have not confirmed their mail address
 	secret       bool  // its address holds a secret, which is not for logs
 	upload       int64 // takes a multipart form of at most so many bytes
 }
@@ -75,7 +76,7 @@ var routes = slices.Concat([]route{
 	{method: get, path: "/reset", always: true, secret: true, serve: (*call).openReset},
 	{method: post, path: "/reset", always: true, serve: (*call).reset},
 	{method: get, path: "/email", always: true, secret: true, serve: (*call).openEmail},
-	{method: post, path: "/email", always: true, serve: (*call).changeEmail},
+	{method: post, path: "/email", always: true, serve: (*call).confirmEmail},
 	{method: get, path: "/confirm", who: members, serve: (*call).askConfirm},
 	{method: post, path: "/confirm", who: members, serve: (*call).confirm},
 
@@ -83,8 +84,9 @@ var routes = slices.Concat([]route{
 	{method: post, path: "/account", who: members, serve: (*call).saveProfile},
 	{method: get, path: "/account/password", who: members, serve: (*call).askPassword},
 	{method: post, path: "/account/password", who: members, serve: (*call).savePassword},
-	{method: get, path: "/account/email", who: members, serve: (*call).email},
-	{method: post, path: "/account/email", who: members, serve: (*call).mailEmail},
+	{method: get, path: "/account/email", who: members, joining: true, serve: (*call).email},
+	{method: post, path: "/account/email", who: members, joining: true, serve: (*call).mailEmail},
+	{method: post, path: "/account/email/again", who: members, joining: true, serve: (*call).mailEmailAgain},
 	{method: get, path: "/account/tokens", who: members, serve: (*call).tokens},
 	{method: post, path: "/account/tokens", who: members, serve: (*call).issueToken},
 	{method: post, path: "/account/tokens/{tokenId}/revoke", who: members, serve: (*call).revokeToken},

@@ -40,6 +40,7 @@ func (c *call) logout() error {
 type registerForm struct {
 	Name, Email string
 	Approval    bool // an administrator must let the member in
+	Confirms    bool // the member must open a link that is mailed
 }
 
 func (c *call) registerForm() (*registerForm, error) {
@@ -50,7 +51,10 @@ func (c *call) registerForm() (*registerForm, error) {
 	if mode == board.RegistrationClosed {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
-	return &registerForm{Name: c.text("username"), Email: c.text("email"), Approval: mode == board.RegistrationApproval}, nil
+	return &registerForm{
+		Name: c.text("username"), Email: c.text("email"),
+		Approval: mode == board.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
+	}, nil
 }
 
 func (c *call) askRegister() error {
@@ -77,6 +81,12 @@ func (c *call) register() error {
 		return c.redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
 	}
 	c.signIn(done.Cookie)
+	switch {
+	case done.Closed:
+		return c.redirect("/account/email", "")
+	case done.Asked:
+		return c.redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its way to you.")
+	}
 	return c.redirect("/", "Welcome! You are signed in.")
 }
 

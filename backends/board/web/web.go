@@ -150,7 +150,11 @@ func (c *call) answer() error {
 			return err
 		}
 	}
-	if !c.route.always {
+	joining := c.actor.Unconfirmed()
+	if joining && !c.route.always && !c.route.joining {
+		return c.redirect("/account/email", "")
+	}
+	if !c.route.always && !joining {
 		if err := c.service.Admit(c.actor); err != nil {
 			return err
 		}

@@ -1,0 +1,189 @@
+package board
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// keepUnconfirmed is how long a member is kept who never opened the link of the
+// registration.
+const keepUnconfirmed = 7 * 24 * time.Hour
+
+// Unconfirmed reports whether the actor has registered but not opened the link
+// that was mailed: there is nothing for the actor but the page that mails it again.
+func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
+
+// MailAddress is where a member gets mails.
+type MailAddress struct {
+	Now       string // empty: none
+	Confirmed bool   // its owner has opened a link; else no mails go there
+	Asked     string // is to be the address when the link that goes there is opened; empty: none
+}
+
+// MailAddress is that of the actor.
+func (s *Service) MailAddress(ctx context.Context, a *Actor) (m MailAddress, err error) {
+	err = s.read(ctx, func(c conn) error {
+		return none(c.row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.id()).Scan(&m.Now, &m.Confirmed, &m.Asked))
+	})
+	return m, err
+}
+
+// queueConfirm has a link mailed to what is to be the address of a member. Where
+// somebody else has it nothing is sent, after the same work.
+func (s *Service) queueConfirm(c conn, kind string, user int64, email string) error {
+	if _, err := c.exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
+		return err
+	}
+	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailKey(email))
+}
+
+// AskEmail mails a link to the address that is to be the actor's, and a notice to
+// the one until now. Where somebody else has it nothing is sent there, and the
+// answer is the same. address is the client's.
+func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, address string) error {
+	if !s.Mails() {
+		return errNoMail("so an address cannot be confirmed")
+	}
+	email, emailErr := checkEmail(email)
+	p, err := s.confirm(ctx, a, password, address)
+	if _, told := apierror.From(err); err != nil && !told {
+		return err
+	}
+	if err := first(emailErr, err); err != nil {
+		return err
+	}
+	former, err := s.MailAddress(ctx, a)
+	if err != nil {
+		return err
+	}
+	if former.Confirmed && mailKey(email) == mailKey(former.Now) {
+		return invalid("email", "same", "this is your mail address already")
+	}
+	return s.askLink(ctx, email, address, func(c conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email_confirmed = 1", a.id()); err != nil {
+			return err
+		}
+		return s.queueConfirm(c, a.confirmKind(), a.id(), email)
+	})
+}
+
+// AskEmailAgain mails the link once more that confirms the actor's address.
+// address is the client's.
+func (s *Service) AskEmailAgain(ctx context.Context, a *Actor, address string) error {
+	if !s.Mails() {
+		return errNoMail("so an address cannot be confirmed")
+	}
+	m, err := s.MailAddress(ctx, a)
+	if err != nil {
+		return err
+	}
+	email := m.Asked
+	if email == "" && !m.Confirmed {
+		email = m.Now
+	}
+	if email == "" {
+		return conflict("you have no mail address that is to be confirmed")
+	}
+	return s.askLink(ctx, email, address, func(c conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
+}
+
+// confirmKind is the kind of link that confirms an address of the actor.
+func (a *Actor) confirmKind() string {
+	if a.Unconfirmed() {
+		return LinkJoin
+	}
+	return LinkEmail
+}
+
+// Confirmed is what a link that confirms an address came to.
+type Confirmed struct {
+	User   int64
+	Email  string
+	Joined bool // the member has registered with it
+	Awaits bool // and awaits approval now
+}
+
+// ConfirmEmail makes the address of a link that of its member, and lets in a
+// member who has registered with it.
+func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
+	access, err := s.currentAccess(ctx)
+	if err != nil {
+		return done, err
+	}
+	state := "active"
+	if access.settings.Registration != RegistrationOpen { // or closed since: an administrator decides
+		state = "awaiting"
+	}
+	err = s.write(ctx, func(c conn) error {
+		done = Confirmed{}
+		user, linked, err := s.takeLink(c, secret, LinkEmail, LinkJoin)
+		if err != nil {
+			return err
+		}
+		done.User, done.Email = user, linked
+		if _, err := c.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailKey(linked), user); err != nil {
+			return err
+		}
+		n, err := c.exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)
+		if err != nil || n == 0 {
+			return err
+		}
+		done.Joined, done.Awaits = true, state == "awaiting"
+		return s.emitRegistered(c, user)
+	})
+	if store.IsUniqueViolation(err) { // another was faster
+		err = conflict("another member has this mail address now")
+	}
+	return done, err
+}
+
+// ofMember are the tables with what a member who was never in can have.
+var ofMember = []string{
+	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads",
+	"board_api_tokens", "board_idempotency", "board_sessions", "board_mails", "board_links",
+}
+
+// purgeUnconfirmed removes members who never opened the link of the registration:
+// their names are free again. It tells how many.
+func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
+	for {
+		var ids []any
+		err := s.write(ctx, func(c conn) error {
+			ids = nil
+			err := c.all("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id) ORDER BY joined_at LIMIT ?"+c.lock(),
+				[]any{s.now().Add(-keepUnconfirmed).UnixMicro(), unconfirmedBatch}, func(r row) error {
+					var id int64
+					err := r.Scan(&id)
+					ids = append(ids, id)
+					return err
+				})
+			if err != nil || len(ids) == 0 {
+				return err
+			}
+			for _, id := range ids {
+				if err := freeNames(c, id.(int64)); err != nil {
+					return err
+				}
+			}
+			for _, table := range ofMember {
+				if _, err := c.exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
+					return err
+				}
+			}
+			_, err = c.exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
+			return err
+		})
+		n += int64(len(ids))
+		if err != nil || len(ids) < unconfirmedBatch {
+			return n, err
+		}
+	}
+}
+
+const unconfirmedBatch = 100

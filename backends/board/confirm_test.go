@@ -1,0 +1,243 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// member reads the state of a member and the mail address.
+func (s *site) member(name string) (state, email, asked string, confirmed bool) {
+	s.t.Helper()
+	must(s.t, s.service.read(s.t.Context(), func(c conn) error {
+		return c.row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
+	}))
+	return state, email, asked, confirmed
+}
+
+// TestConfirmJoin: the states of who registers with a mail address, by how the
+// board takes new members.
+func TestConfirmJoin(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx, b := t.Context(), s.service
+		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+TopicUserRegistered+" ")
+		set := func(name, value string) {
+			s.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
+		}
+		join := func(name, email string) Registered {
+			t.Helper()
+			s.exec("DELETE FROM board_attempts")
+			done, err := b.Register(ctx, NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress})
+			must(t, err)
+			return done
+		}
+		told := func(name string) int64 {
+			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", TopicUserRegistered, "%"+name+"%")
+		}
+		for _, test := range []struct {
+			name, mode, then, confirm string
+			before, after             string
+		}{
+			{"Una", "open", "open", "1", "unconfirmed", "active"},
+			{"Vera", "approval", "approval", "1", "unconfirmed", "awaiting"},
+			{"Wilma", "open", "closed", "1", "unconfirmed", "awaiting"},
+			{"Xenia", "open", "open", "", "active", "active"},
+			{"Yara", "approval", "approval", "", "awaiting", "awaiting"},
+		} {
+			set("registration", test.mode)
+			set("confirm_mail", test.confirm)
+			email := test.name + "@example.com"
+			done := join(test.name, email)
+			if state, at, asked, confirmed := s.member(test.name); state != test.before || at != "" || asked != email || confirmed {
+				t.Errorf("%s: %s %s %s %v", test.name, state, at, asked, confirmed)
+			}
+			if done.Asked != true || done.Closed != (test.before == "unconfirmed") || (done.Cookie == "") != (test.before == "awaiting") {
+				t.Errorf("%s: %+v", test.name, done)
+			}
+			if n := told(test.name); (n == 0) != (test.before == "unconfirmed") {
+				t.Errorf("%s: told %d times before", test.name, n)
+			}
+			m := s.mailed()["join "+email]
+			if m == nil {
+				t.Fatalf("%s: no link came", test.name)
+			}
+			set("registration", test.then)
+			l, err := b.ConfirmEmail(ctx, m.Link.Secret)
+			if err != nil || l.Email != email || l.Joined != (test.before == "unconfirmed") || l.Awaits != (l.Joined && test.after == "awaiting") {
+				t.Errorf("%s: %+v %v", test.name, l, err)
+			}
+			if state, at, asked, confirmed := s.member(test.name); state != test.after || at != email || asked != "" || !confirmed {
+				t.Errorf("%s: %s %s %s %v", test.name, state, at, asked, confirmed)
+			}
+			if told(test.name) != 1 {
+				t.Errorf("%s: told %d times", test.name, told(test.name))
+			}
+			_, err = b.ConfirmEmail(ctx, m.Link.Secret)
+			refused(t, "again", err, 410, "")
+		}
+
+		// Of two who register with one address who opens the link first has it.
+		set("registration", "open")
+		set("confirm_mail", "1")
+		join("Zoe", "one@example.com")
+		first := s.mailed()["join one@example.com"].Link.Secret
+		join("Zita", "ONE@example.com")
+		second := s.mailed()["join ONE@example.com"].Link.Secret
+		_, err := b.ConfirmEmail(ctx, second)
+		must(t, err)
+		_, err = b.ConfirmEmail(ctx, first)
+		refused(t, "of another member", err, 409, "")
+		if state, _, _, _ := s.member("Zoe"); state != "unconfirmed" {
+			t.Errorf("Zoe is %s", state)
+		}
+
+		// Nothing is open to who is not in.
+		zoe, _, err := b.Resume(ctx, s.signIn("zoe", "correct horse"))
+		must(t, err)
+		refused(t, "unconfirmed", b.Admit(zoe), 403, "")
+		s.clock.advance(24 * time.Hour)
+		join("Anton", "late@example.com")
+		late := s.mailed()["join late@example.com"].Link.Secret
+		s.clock.advance(24 * time.Hour)
+		_, err = b.ConfirmEmail(ctx, late)
+		refused(t, "too late", err, 410, "")
+	})
+}
+
+// TestPurgeUnconfirmed: who never opens the link is forgotten, and the name is free.
+func TestPurgeUnconfirmed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx := t.Context()
+		before := s.number("SELECT count(*) FROM board_users")
+		for i := range unconfirmedBatch + 1 {
+			s.exec("DELETE FROM board_attempts")
+			_, err := s.service.Register(ctx, NewMember{Name: "Robot " + string(rune('a'+i%26)) + string(rune('a'+i/26)), Email: "r@example.com", Password: "correct horse", Address: clientAddress})
+			must(t, err)
+		}
+		s.clock.advance(keepUnconfirmed - time.Minute)
+		s.exec("DELETE FROM board_attempts")
+		_, err := s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress})
+		must(t, err)
+		_, err = s.service.Purge(ctx)
+		must(t, err)
+		if n := s.number("SELECT count(*) FROM board_users"); n != before+unconfirmedBatch+2 {
+			t.Errorf("%d are left too early", n-before)
+		}
+		s.clock.advance(time.Minute)
+		_, err = s.service.Purge(ctx)
+		must(t, err)
+		if n := s.number("SELECT count(*) FROM board_users"); n != before+1 {
+			t.Errorf("%d are left", n-before)
+		}
+		s.exec("DELETE FROM board_attempts")
+		_, err = s.service.Register(ctx, NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress})
+		must(t, err)
+	})
+}
+
+// TestConfirmAPI: a member asks for the link once more by the API.
+func TestConfirmAPI(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		s.do("alice", "POST", "/email-confirmation", "").want(409, "conflict")
+		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username = 'alice'")
+		s.do("", "POST", "/email-confirmation", "").want(401)
+		for range 3 {
+			s.do("alice", "POST", "/email-confirmation", "").want(204)
+		}
+		s.do("alice", "POST", "/email-confirmation", "").want(429, "rate_limited")
+		secret := s.mailed()["email alice@Example.com"].Link.Secret
+		_, err := s.service.ConfirmEmail(t.Context(), secret)
+		must(t, err)
+		if _, email, asked, confirmed := s.member("alice"); email != "alice@Example.com" || asked != "" || !confirmed {
+			t.Errorf("%s %s %v", email, asked, confirmed)
+		}
+		s.service.options.Mails = nil
+		s.do("alice", "POST", "/email-confirmation", "").want(403, "forbidden", "no_mail")
+	})
+}
+
+// TestMigratePeople: who follows something goes on to get mail, others confirm
+// their address first.
+func TestMigratePeople(t *testing.T) {
+	t.Parallel()
+	before := fstest.MapFS{}
+	all := Schema().Migrations
+	names, err := fs.Glob(all, "*.sql")
+	must(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, "00008") {
+			continue
+		}
+		text, err := fs.ReadFile(all, name)
+		must(t, err)
+		before[name] = &fstest.MapFile{Data: text}
+	}
+	dsn := testenv.Postgres(t).DSN()
+	file := filepath.Join(t.TempDir(), "board.db")
+	for name, open := range map[string]func() (*store.DB, error){
+		"sqlite":   func() (*store.DB, error) { return store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop()) },
+		"postgres": func() (*store.DB, error) { return store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old, err := open()
+			must(t, err)
+			must(t, old.Register(store.Schema{Name: "board", Migrations: before}))
+			old.Start(t.Context())
+			must(t, old.WaitReady(t.Context()))
+			must(t, old.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				for _, statement := range []string{
+					"INSERT INTO board_settings (name, value) VALUES ('cursor_secret', '" + strings.Repeat("ab", 32) + "')",
+					"INSERT INTO board_groups (name, kind, allow_mask) VALUES ('guest', 'guest', 0), ('registered', 'registered', 0)",
+					"INSERT INTO board_users (username, username_key, email, email_key, password_hash, state, joined_at) VALUES" +
+						" ('Reader', 'reader', 'r@example.com', 'r@example.com', '', 'active', 1), ('Quiet', 'quiet', 'q@example.com', 'q@example.com', '', 'active', 1)," +
+						" ('Mute', 'mute', 'm@example.com', 'm@example.com', '', 'active', 1), ('Bare', 'bare', '', NULL, '', 'active', 1)",
+					"INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (1, 'forum', 1, 'weekly', 1), (1, 'forum', 2, 'none', 1), (3, 'forum', 1, 'none', 1), (4, 'forum', 1, 'daily', 1)",
+				} {
+					if _, err := tx.ExecContext(ctx, statement); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			must(t, old.Close())
+
+			db, err := open()
+			must(t, err)
+			s := &site{t: t, service: New(started(t, db), Options{}, zap.NewNop(), newClock().now)}
+			t.Cleanup(s.service.Close)
+			must(t, s.service.Ready(t.Context()))
+			for name, want := range map[string]bool{"Reader": true, "Quiet": false, "Mute": false, "Bare": false} {
+				if _, _, _, confirmed := s.member(name); confirmed != want {
+					t.Errorf("%s: %v", name, confirmed)
+				}
+			}
+			if e, ok := apierror.From(s.join("Nele")); !ok || e.Status != 503 {
+				t.Errorf("names are not compared yet: %v", e)
+			}
+			if n, err := s.service.FillNames(t.Context()); n != 4 || err != nil {
+				t.Error(n, err)
+			}
+			refused(t, "alike", s.join("Rеаdеr"), 422, "scripts")
+			refused(t, "alike", s.join("Rnute"), 422, "alike")
+			must(t, s.join("Nele"))
+		})
+	}
+}

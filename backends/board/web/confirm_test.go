@@ -1,0 +1,153 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestJoinByMail: who joins is in when the link was opened that is mailed to the
+// address, and not before.
+func TestJoinByMail(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		b := s.guest()
+		join := func(b *browser, name, email string) *shown {
+			t.Helper()
+			return b.get("/register").want(200, "A link is mailed to you").send("/register", "username", name, "email", email, "password", "a long password")
+		}
+		p := join(b, "carol", "carol@example.com").want(200, "<h1>Confirm your mail address</h1>", "on its way to carol@example.com", "Sign out").lacks("Notifications", "Profile")
+		for _, path := range []string{"/", "/account", "/account/tokens", "/register", at("/threads/%d", s.thread("Open thread")), "/notifications"} {
+			if p := b.get(path); path != "/notifications" && p.path != "/account/email" {
+				t.Errorf("%s leads to %s", path, p.path)
+			}
+		}
+		p.send(at("/threads/%d/reply", s.thread("Open thread")), "message", "Let me in").want(200, "<h1>Confirm your mail address</h1>")
+		if s.number("SELECT count(*) FROM board_posts WHERE message = 'Let me in'") != 0 {
+			t.Error("who is not confirmed has posted")
+		}
+		s.guest().get(at("/members/%d", s.user("carol"))).want(404)
+
+		// A typing error is mended, in another browser, too.
+		other := s.guest()
+		p = other.get("/login").send("/login", "name", "carol", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
+		p = p.send("/account/email", "email", "carola@example.com", "password", "a long password").want(200, "on its way to carola@example.com")
+		m := s.mailed("carol", board.LinkJoin)
+		if m.Email != "carola@example.com" || !m.Link.Ends.Equal(s.clock.now().Add(24*time.Hour)) {
+			t.Errorf("%+v %v", m, m.Link)
+		}
+		p.send("/account/email/again").want(200, "Another mail is on its way", "on its way to carola@example.com")
+		m = s.mailed("carol", board.LinkJoin)
+		p = s.guest().get("/email?token="+m.Link.Secret).want(200, "carol go to carola@example.com")
+		p.send("/email", "secret", m.Link.Secret).want(200, "carola@example.com is confirmed. Welcome!", "<h1>Sign in</h1>")
+		b.get("/account/email").want(200, "Mails go to carola@example.com.", "Profile")
+		b.get("/email?token=" + m.Link.Secret).want(410)
+
+		// Another mail each time, but not for ever.
+		bob := s.as("bob")
+		form := bob.get("/account/email")
+		form.send("/account/email/again").want(409, "no mail address that is to be confirmed")
+		form = form.send("/account/email", "email", "new@example.com", "password", "correct horse").want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
+		form.send("/account/email/again").want(200)
+		form.send("/account/email/again").want(200)
+		if p := form.send("/account/email/again").want(429, "Too many mails"); p.header.Get("Retry-After") == "" {
+			t.Errorf("%v", p.header)
+		}
+
+		// Without mails an administrator lets in.
+		join(s.guest(), "dora", "dora@example.com").want(200)
+		s.noMails.Store(true)
+		dora := s.guest()
+		p = dora.get("/login").send("/login", "name", "dora", "password", "a long password").want(200, "an administrator can let you in").lacks(`name="email"`)
+		p.send("/account/email/again").want(403, "sends no mails")
+		page := at("/admin/members/%d", s.user("dora"))
+		s.as("ada").get(page).want(200, "asked for dora@example.com (not confirmed)", "Let dora in").lacks(`value="ban"`).send(page, "do", "approve").want(200)
+		dora.get("/account/email").want(200, "<h1>Your account</h1>")
+	})
+}
+
+// TestJoinTellsNothing: nobody learns from joining whose mail address that is.
+func TestJoinTellsNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		for _, confirm := range []string{"1", ""} {
+			s := newSite(t, db, Options{})
+			s.exec("DELETE FROM board_attempts")
+			s.exec("DELETE FROM board_settings WHERE name = 'confirm_mail'")
+			s.exec("INSERT INTO board_settings (name, value) VALUES ('confirm_mail', '" + confirm + "')")
+			s.exec("UPDATE board_permission_version SET version = version + 1")
+			join := func(name, email string) *shown {
+				t.Helper()
+				return s.guest().get("/register").send("/register", "username", name, "email", email, "password", "a long password").want(200)
+			}
+			// Names and addresses of equal length, so that nothing else differs.
+			one, two := "dan"+confirm, "fay"+confirm
+			unknown, known := join(one, "dan@example.com"), join(two, "bob@example.com")
+			plain := func(p *shown, name, email string) string {
+				return strings.NewReplacer(email, "EMAIL", name, "NAME", p.token(), "TOKEN").Replace(p.body)
+			}
+			if a, b := plain(unknown, one, "dan@example.com"), plain(known, two, "bob@example.com"); a != b || unknown.path != known.path {
+				t.Errorf("the answers differ:\n%s\n%s", a, b)
+			}
+			again := func(p *shown) *shown { return p.get("/account/email").want(200).send("/account/email/again").want(200) }
+			if a, b := plain(again(unknown), one, "dan@example.com"), plain(again(known), two, "bob@example.com"); a != b {
+				t.Errorf("the answers differ, once more:\n%s\n%s", a, b)
+			}
+			m := s.mailed("bob", board.LinkKnown)
+			if m == nil || m.Email != "bob@example.com" || m.Name != "bob" || m.Link.Secret != "" {
+				t.Errorf("the member is not told: %+v", m)
+			}
+			if m := s.mailed(one, board.LinkJoin); m == nil || m.Email != "dan@example.com" {
+				t.Errorf("%+v", m)
+			}
+			if m := s.mailed(two, board.LinkJoin); m != nil {
+				t.Errorf("bob is asked to confirm the account of somebody else: %+v", m)
+			}
+			s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'dan1'")
+		}
+	})
+}
+
+// TestUnconfirmedAddress: an address that nobody has confirmed gets no mails, until
+// a link that goes there is opened, also that for a new password.
+func TestUnconfirmedAddress(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username IN ('bob', 'eve')")
+		thread := at("/threads/%d", s.thread("Open thread"))
+		bob := s.as("bob")
+		bob.get(thread).send(thread+"/subscription", "mode", "instant").want(200)
+		bob.get("/account/subscriptions").want(200, "No mails come to you until", `href="/account/email"`)
+		reply := func(text string) {
+			t.Helper()
+			s.as("mod").get(thread).send(thread+"/reply", "message", text).want(200)
+			s.clock.advance(time.Minute)
+		}
+		reply("Nobody is told of this")
+		if m := s.mailed("bob", "instant"); m != nil {
+			t.Errorf("%+v", m)
+		}
+		p := bob.get("/account/email").want(200, "bob@example.com is not confirmed", "Mail me a link that confirms it")
+		p.send("/account/email/again").want(200, "Another mail is on its way")
+		m := s.mailed("bob", board.LinkEmail)
+		bob.get("/email?token="+m.Link.Secret).send("/email", "secret", m.Link.Secret).want(200)
+		bob.get("/account/email").want(200, "Mails go to bob@example.com.")
+		bob.get("/account/subscriptions").want(200).lacks("No mails come")
+		reply("Bob is told of this")
+		if m := s.mailed("bob", "instant"); m == nil || m.Email != "bob@example.com" || len(m.Threads) != 1 {
+			t.Errorf("%+v", m)
+		}
+
+		eve := s.guest()
+		eve.get("/forgot").send("/forgot", "email", "eve@example.com").want(200)
+		m = s.mailed("eve", board.LinkReset)
+		eve.get("/reset?token="+m.Link.Secret).send("/reset", "secret", m.Link.Secret, "password", "battery staple").want(200)
+		eve.get("/login").send("/login", "name", "eve", "password", "battery staple").want(200)
+		eve.get("/account/email").want(200, "Mails go to eve@example.com.")
+	})
+}
