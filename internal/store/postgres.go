@@ -159,6 +159,31 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
+// listen passes the notices of the channel on until the connection breaks, which is
+// one of its own. begun is called when none is missed from then on.
+func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice string)) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return fmt.Errorf("connecting to postgres: %w", err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	begun()
+	for {
+		notice, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting for notices: %w", err)
+		}
+		heard(notice.Payload)
+	}
+}
+
 // probeWrite finds nothing: writes that reach the server are its concern.
 func (p *postgres) probeWrite(context.Context) error { return nil }
 

@@ -95,6 +95,8 @@ type DB struct {
 	health  *health
 	rebinds rebinder
 
+	listeners listeners // see notify.go
+
 	// ctx ends with Close and bounds all work in the background.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -104,10 +106,12 @@ type DB struct {
 	mu       sync.Mutex
 	closed   bool
 	keeping  bool            // the keeper runs
-	keeper   sync.WaitGroup  // the keeper
+	keeper   sync.WaitGroup  // the keeper, and who listens
 	schemas  []*schema       // in the order of Register
 	migrated int             // how many of them are in place
 	waiting  []chan struct{} // closed when the attempt that follows has ended
+
+	listening bool // somebody listens
 }
 
 func newDB(d Dialect, e engine, logger *zap.Logger) *DB {

@@ -107,6 +107,12 @@ func newNode(tb testing.TB, db *store.DB) *node {
 	return n
 }
 
+// listens waits until the node hears what others change.
+func (n *node) listens(tb testing.TB) {
+	tb.Helper()
+	eventually(tb, "the node listens", func() bool { return n.changes.current() > 0 })
+}
+
 // user makes a user and returns their first key.
 func (n *node) user(tb testing.TB, id string) *NewKey {
 	tb.Helper()
@@ -245,7 +251,7 @@ func order(r *Routing, t catalog.Tier) string {
 }
 
 // eventually waits for what other goroutines bring about.
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {

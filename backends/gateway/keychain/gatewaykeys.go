@@ -93,19 +93,19 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, plain := s.newKey(userID, false, options)
-	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+	hash := hashKey(plain) // it may have been asked for before it was made
+	err = s.changeKey(ctx, func(ctx context.Context, tx querier) (string, error) {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
-			return err
+			return "", err
 		}
 		if err := s.roomForKey(ctx, tx, userID); err != nil {
-			return err
+			return "", err
 		}
-		return s.insertKey(ctx, tx, &row, hashKey(plain))
+		return hash, s.insertKey(ctx, tx, &row, hash)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.forgetKey(hashKey(plain)) // it may have been asked for before it was made
 	return &NewKey{GatewayKey: row, Key: plain}, nil
 }
 
@@ -130,81 +130,72 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 	}
 	var key *GatewayKey
-	var hash string
-	err := s.write(ctx, func(ctx context.Context, tx querier) (err error) {
+	err := s.changeKey(ctx, func(ctx context.Context, tx querier) (hash string, err error) {
 		key, hash, err = s.lockKey(ctx, tx, userID, keyID)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if key.Revoked {
-			return apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
+			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
 		}
 		if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
-			return err
+			return "", err
 		}
 		options := key.options()
 		options.apply(&change)
 		key.set(options, s.now())
-		return s.updateKey(ctx, tx, key)
+		return hash, s.updateKey(ctx, tx, key)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.forgetKey(hash)
 	return key, nil
 }
 
 // RevokeKey ends a key for good; revoking it again changes nothing.
 func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
-	var hash string
-	err := s.write(ctx, func(ctx context.Context, tx querier) (err error) {
+	return s.changeKey(ctx, func(ctx context.Context, tx querier) (hash string, err error) {
 		_, hash, err = s.lockKey(ctx, tx, userID, keyID)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return s.markRevoked(ctx, tx, keyID)
+		return hash, s.markRevoked(ctx, tx, keyID)
 	})
-	if err != nil {
-		return err
-	}
-	s.forgetKey(hash)
-	return nil
 }
 
 // RegenerateKey replaces the user's primary key: the old one is revoked in the
 // same step and all its options go over to the new one. 409 when it has expired.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var row GatewayKey
-	var plain, oldHash string
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	var plain string
+	err := s.changeKey(ctx, func(ctx context.Context, tx querier) (oldHash string, err error) {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
-			return err
+			return "", err
 		}
 		old, hash, err := s.primaryKey(ctx, tx, userID)
 		if err != nil {
-			return err
+			return "", err
 		}
 		options := primaryOptions
 		if old == nil {
 			if err := s.roomForKey(ctx, tx, userID); err != nil {
-				return err
+				return "", err
 			}
 		} else {
 			if old.Status == StatusExpired {
-				return errPrimaryExpired()
+				return "", errPrimaryExpired()
 			}
 			oldHash, options = hash, old.options()
 			if err := s.markRevoked(ctx, tx, old.ID); err != nil {
-				return err
+				return "", err
 			}
 		}
 		row, plain = s.newKey(userID, true, options)
-		return s.insertKey(ctx, tx, &row, hashKey(plain))
+		return oldHash, s.insertKey(ctx, tx, &row, hashKey(plain))
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.forgetKey(oldHash)
 	return &NewKey{GatewayKey: row, Key: plain}, nil
 }
 

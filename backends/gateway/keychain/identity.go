@@ -73,6 +73,72 @@ func (s *Service) forgetKey(hash string) {
 	s.keys.Del(hash)
 }
 
+// topic is what the nodes on a database tell each other of: who says it, "key" and
+// the hash of a gateway key, which is what the database has of it, or "account" and
+// the id of a user.
+const topic = "gateway"
+
+func (s *Service) notify(ctx context.Context, tx querier, what, which string) error {
+	return s.db.Notify(ctx, tx, topic, s.origin+" "+what+" "+which)
+}
+
+// changeKey is write for a change of a gateway key, whose hash fn returns: every
+// node looks at the key anew, this one before the call returns.
+func (s *Service) changeKey(ctx context.Context, fn func(ctx context.Context, tx querier) (hash string, err error)) error {
+	var hash string
+	err := s.write(ctx, func(ctx context.Context, tx querier) (err error) {
+		if hash, err = fn(ctx, tx); err != nil {
+			return err
+		}
+		return s.notify(ctx, tx, "key", hash)
+	})
+	if err == nil {
+		s.forgetKey(hash)
+	}
+	return err
+}
+
+// changeAccount is changeKey for what an Account has of the user.
+func (s *Service) changeAccount(ctx context.Context, userID string, fn func(ctx context.Context, tx querier) error) error {
+	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return s.notify(ctx, tx, "account", userID)
+	})
+	if err == nil {
+		s.forgetAccount(userID)
+	}
+	return err
+}
+
+// heard forgets what another node has changed.
+func (s *Service) heard(notice string) {
+	origin, change, _ := strings.Cut(notice, " ")
+	what, which, _ := strings.Cut(change, " ")
+	switch {
+	case origin == s.origin: // it has forgotten it already
+	case what == "key":
+		s.forgetKey(which)
+	case what == "account":
+		s.forgetAccount(which)
+	default:
+		s.forgetAll()
+	}
+}
+
+// forgetAll is forgetKey for all keys and accounts, when it is not known which of
+// them were changed.
+func (s *Service) forgetAll() {
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	s.changes.n++
+	s.keys.Wait()
+	s.keys.Clear()
+	s.accts.Wait()
+	s.accts.Clear()
+}
+
 // readTimeout bounds a read that requests wait for.
 const readTimeout = 5 * time.Second
 

@@ -36,9 +36,10 @@ func Schema() store.Schema {
 	return store.Schema{Name: "gateway", Migrations: files}
 }
 
-// CacheTTL is how long a node may act on what it read before: a change made on
-// another node (or by the command line) is seen after at most this long. A
-// change made through this Service is seen at once.
+// CacheTTL is how long a node may act on what it read before. A change made through
+// this Service is seen at once. One made on another node, or by the command line, is
+// heard of within milliseconds on PostgreSQL, and else seen after at most this
+// long.
 const CacheTTL = 4 * time.Second
 
 // Service holds the rules of the keychain. Its errors are *apierror.Error, or
@@ -53,6 +54,8 @@ type Service struct {
 	flight  singleflight.Group
 	changes changes
 	used    usedKeys
+	origin  string // tells this Service from those of other nodes
+	deaf    func() // ends listening to them
 
 	spending spending
 }
@@ -79,7 +82,7 @@ func (s *Service) shared(ctx context.Context, key string, read func() (any, erro
 
 // New makes the service over a database with Schema registered.
 func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time.Time) (*Service, error) {
-	s := &Service{db: db, ring: ring, logger: logger, now: now, spending: spending{writer: random(20)}}
+	s := &Service{db: db, ring: ring, logger: logger, now: now, origin: random(20), spending: spending{writer: random(20)}}
 	var err error
 	s.keys, err = ristretto.NewCache(&ristretto.Config[string, *cachedKey]{
 		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, IgnoreInternalCost: true, // 100,000 keys
@@ -93,11 +96,13 @@ func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time
 	if err != nil {
 		return nil, fmt.Errorf("making the account cache: %w", err)
 	}
+	s.deaf = db.Listen(topic, s.heard)
 	return s, nil
 }
 
 // Close gives the caches back.
 func (s *Service) Close() {
+	s.deaf()
 	s.keys.Close()
 	s.accts.Close()
 }

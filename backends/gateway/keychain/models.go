@@ -105,7 +105,7 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 			return nil, err
 		}
 	}
-	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+	err = s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
 			return err
 		}
@@ -114,7 +114,6 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAccount(userID)
 	entry := row.entry()
 	return &entry, nil
 }
@@ -137,7 +136,7 @@ func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID,
 	if change.Priority != nil && (*change.Priority < -1_000_000 || *change.Priority > 1_000_000) {
 		return nil, invalid("priority", "priority must be from -1,000,000 to 1,000,000")
 	}
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	err := s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
 			return err
 		}
@@ -160,7 +159,6 @@ func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID,
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAccount(userID)
 	return s.findModel(ctx, cat, userID, name)
 }
 
@@ -193,13 +191,9 @@ func inCatalog(cat *catalog.Catalog, entry string) bool {
 // RemoveModel removes a custom entry, or what the user changed of a catalog
 // model.
 func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		return s.deleteModel(ctx, tx, userID, name)
 	})
-	if err == nil {
-		s.forgetAccount(userID)
-	}
-	return err
 }
 
 // Models is the user's effective model table, in the order of routing inside
@@ -265,14 +259,10 @@ func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, user
 	if len(p.PreferredProviders)+len(p.ExcludedProviders)+len(p.ExcludedModels) > maxModelRows {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "the preferences name more than %d entries", maxModelRows)
 	}
-	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
 			return err
 		}
 		return s.upsertPreferences(ctx, tx, userID, p)
 	})
-	if err == nil {
-		s.forgetAccount(userID)
-	}
-	return err
 }

@@ -47,7 +47,7 @@ func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, lab
 	if err != nil {
 		return nil, err
 	}
-	err = s.write(ctx, func(ctx context.Context, tx querier) error {
+	err = s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		if err := s.requireUser(ctx, tx, userID); err != nil {
 			return err
 		}
@@ -56,7 +56,6 @@ func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, lab
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAccount(userID)
 	return row, nil
 }
 
@@ -75,11 +74,7 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKe
 
 // DeleteProviderKey removes a key of the user.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, id string) error {
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
 		return s.deleteProviderKey(ctx, tx, userID, id)
 	})
-	if err == nil {
-		s.forgetAccount(userID)
-	}
-	return err
 }

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// heard returns the next notice of a channel.
+func heard(t *testing.T, notices <-chan string) string {
+	t.Helper()
+	select {
+	case text := <-notices:
+		return text
+	case <-time.After(time.Minute):
+		t.Fatal("no notice")
+		return ""
+	}
+}
+
+func notify(t *testing.T, db *DB, topic, text string, end error) {
+	t.Helper()
+	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		if err := db.Notify(ctx, tx, topic, text); err != nil {
+			return err
+		}
+		return end
+	})
+	if !errors.Is(err, end) {
+		t.Fatal(err)
+	}
+}
+
+// TestNotices: what one node commits another hears of, and that it may have
+// missed something when its connection was cut.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	here, there := p.start(t), p.start(t)
+	keys, others := make(chan string, 100), make(chan string, 100)
+	stop := there.Listen("keys", func(text string) { keys <- text })
+	there.Listen("others", func(text string) { others <- text })
+	if text := heard(t, keys); text != "" {
+		t.Errorf("%q before anything was said", text)
+	}
+	heard(t, others)
+
+	given := errors.New("given up")
+	notify(t, here, "keys", "never", given)
+	notify(t, here, "keys", "one two", nil)
+	notify(t, here, "others", "three", nil)
+	notify(t, here, "keys", strings.Repeat("x", maxNotice+1), nil)
+	notify(t, there, "keys", strings.Repeat("y", maxNotice), nil)
+	for _, want := range []string{"one two", "", strings.Repeat("y", maxNotice)} {
+		if text := heard(t, keys); text != want {
+			t.Errorf("%.20q, want %.20q", text, want)
+		}
+	}
+	if text := heard(t, others); text != "three" {
+		t.Errorf("%q", text)
+	}
+
+	cut := func() error {
+		return here.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+			var n int
+			return r.QueryRowContext(ctx, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN "+channel+"' AND datname = current_database()").Scan(&n)
+		})
+	}
+	if err := cut(); err != nil {
+		t.Fatal(err)
+	}
+	if text := heard(t, keys); text != "" {
+		t.Errorf("%q after the connection was cut", text)
+	}
+	heard(t, others)
+	notify(t, here, "keys", "four", nil)
+	if text := heard(t, keys); text != "four" {
+		t.Errorf("%q", text)
+	}
+
+	stop()
+	notify(t, here, "keys", "five", nil)
+	notify(t, here, "others", "six", nil)
+	if text := heard(t, others); text != "six" {
+		t.Errorf("%q", text)
+	}
+	if len(keys) > 0 {
+		t.Errorf("told %q after it was stopped", <-keys)
+	}
+}
+
+// TestNoticesOfOneNode: on SQLite they are neither sent nor heard.
+func TestNoticesOfOneNode(t *testing.T) {
+	t.Parallel()
+	db := sqliteAt(t).start(t)
+	stop := db.Listen("keys", func(text string) { t.Errorf("told %q", text) })
+	notify(t, db, "keys", "one", nil)
+	stop()
+}
+
+// TestListenBeforeTheDatabase: whoever listens to a database that is down hears
+// once it is up.
+func TestListenBeforeTheDatabase(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	server.Stop()
+	logger, seen := logs()
+	db, err := place{dialect: Postgres, location: server.DSN()}.open(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(testSchema()); err != nil {
+		t.Fatal(err)
+	}
+	notices := make(chan string, 100)
+	db.Listen("keys", func(text string) { notices <- text })
+	db.Start(t.Context())
+	server.Start()
+	heard(t, notices)
+	server.Stop()
+	server.Start()
+	heard(t, notices)
+	notify(t, db, "keys", "one", nil)
+	for heard(t, notices) != "one" { // it may have begun more than once
+	}
+	if n := said(seen, "what other nodes change is seen late for now, listening to the database has ended"); n > 2 {
+		t.Errorf("%d lines", n)
+	}
+}
