@@ -17,7 +17,7 @@ import (
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 1500ms\n\t\t}\n\t}\n")
+	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 1500ms\n\t\t\tanswer 5s\n\t\t}\n\t}\n")
 	for name, test := range map[string]struct {
 		model  string // of the first candidate
 		status int    // that failed_attempts reports, 0: no answer

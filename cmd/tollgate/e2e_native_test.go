@@ -281,7 +281,7 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
 		g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 300ms\n\t\t}\n\t}\n")
-		for _, s := range surfaces { // whole answers have ten times as long
+		for _, s := range surfaces { // whole answers have longer
 			key := addUser(t, g.Service, "slow-"+s.name, up, script("status", "500"), script("fault", "hang"))
 			w := wrong{status: 504, kind: "api_error", code: "upstream_timeout", messages: "timeout_error", retry: true}
 			w.check(t, s, do(t, client, http.MethodPost, g.base+s.path, key, s.body("keychain-high", true, "Hi")))

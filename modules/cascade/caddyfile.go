@@ -19,6 +19,7 @@ func init() {
 //
 //	cascade [<matcher>] {
 //		first_content [low|medium|high] <duration>
+//		answer        [low|medium|high] <duration>
 //		idle <duration>
 //		default_tier low|medium|high
 //		stop_on_policy
@@ -37,7 +38,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		option := d.Val()
 		switch option {
 		case "first_content":
-			if err := tollgate.FirstContent(d, &h.FirstContent); err != nil {
+			if err := tollgate.Durations(d, &h.FirstContent); err != nil {
+				return err
+			}
+		case "answer":
+			if err := tollgate.Durations(d, &h.Answer); err != nil {
 				return err
 			}
 		case "idle":
@@ -58,7 +63,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return d.Errf("unknown option %q; there are: first_content, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts", option)
+				return d.Errf("unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()

@@ -60,10 +60,14 @@ func init() {
 //	{http.cascade.total_tokens}   the sum, for `charge` of budget
 //	{http.cascade.cost_micro_usd} by the catalog's prices, 0 when not known
 type Handler struct {
-	// The time to the first content by tier (low, medium, high), after which
-	// the next candidate is tried. Default: low 20s, medium 45s, high 120s. An
-	// answer that is not streamed has ten times as long.
+	// The time to the first content of a stream by tier (low, medium, high), after
+	// which the next candidate is tried. Default: low 20s, medium 45s, high 120s.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
+
+	// The time to the end of an answer that is not streamed by tier, after which
+	// the next candidate is tried. Default: 8m, since most clients give up after
+	// 10 minutes.
+	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
 	// The longest silence of a stream. Default: 60s.
 	Idle caddy.Duration `json:"idle,omitempty"`
@@ -104,12 +108,16 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the app tollgate: %w", err)
 	}
 	h.app = app
-	first, err := tollgate.PerTier(h.FirstContent)
+	first, err := tollgate.PerTier("first_content", h.FirstContent)
+	if err != nil {
+		return err
+	}
+	answer, err := tollgate.PerTier("answer", h.Answer)
 	if err != nil {
 		return err
 	}
 	h.options = cascade.Options{
-		FirstContent: first, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
+		FirstContent: first, Answer: answer, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 	}.WithDefaults()
 	if h.DefaultTier != "" {
@@ -125,9 +133,11 @@ func (h *Handler) Validate() error {
 	if h.Idle < 0 {
 		return errors.New("idle must not be negative")
 	}
-	for tier, d := range h.FirstContent {
-		if d <= 0 {
-			return fmt.Errorf("first_content %s must be positive", tier)
+	for option, times := range map[string]map[string]caddy.Duration{"first_content": h.FirstContent, "answer": h.Answer} {
+		for tier, d := range times {
+			if d <= 0 {
+				return fmt.Errorf("%s %s must be positive", option, tier)
+			}
 		}
 	}
 	return nil

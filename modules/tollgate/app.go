@@ -73,6 +73,7 @@ type KeyringProvider interface {
 //					header        <name> <value>
 //					connect       <duration>
 //					first_content [low|medium|high] <duration>
+//					answer        [low|medium|high] <duration>
 //					idle          <duration>
 //				}
 //			}

@@ -221,11 +221,15 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return err
 			}
 		case "first_content":
-			if err := FirstContent(d, &p.FirstContent); err != nil {
+			if err := Durations(d, &p.FirstContent); err != nil {
+				return err
+			}
+		case "answer":
+			if err := Durations(d, &p.Answer); err != nil {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: base_url, param, header, connect, first_content, idle", option)
+			return d.Errf("unknown option %q; there are: base_url, param, header, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil
@@ -245,9 +249,10 @@ func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(parsed), nil
 }
 
-// FirstContent reads `first_content [low|medium|high] <duration>`; without a
-// tier it is for all three.
-func FirstContent(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
+// Durations reads `<option> [low|medium|high] <duration>`; without a tier it is
+// for all three.
+func Durations(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
+	option := d.Val()
 	args := d.RemainingArgs()
 	if len(args) == 0 || len(args) > 2 {
 		return d.ArgErr()
@@ -259,14 +264,14 @@ func FirstContent(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error
 	text := args[len(args)-1]
 	parsed, err := caddy.ParseDuration(text)
 	if err != nil || parsed <= 0 {
-		return d.Errf("first_content: %q is not a positive duration such as 20s", text)
+		return d.Errf("%s: %q is not a positive duration such as 20s", option, text)
 	}
 	if *into == nil {
 		*into = make(map[string]caddy.Duration)
 	}
 	for _, tier := range tiers {
 		if _, twice := (*into)[tier]; twice {
-			return d.Errf("first_content %s is given twice", tier)
+			return d.Errf("%s %s is given twice", option, tier)
 		}
 		(*into)[tier] = caddy.Duration(parsed)
 	}

@@ -44,9 +44,13 @@ type Provider struct {
 	// Connect is the time to a usable connection. Default: 10s.
 	Connect caddy.Duration `json:"connect,omitempty"`
 
-	// FirstContent is the time to the first content, by tier (low, medium,
-	// high). Default: those of the cascade.
+	// FirstContent is the time to the first content of a stream, by tier (low,
+	// medium, high). Default: those of the cascade.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
+
+	// Answer is the time to the end of an answer that is not streamed, by tier.
+	// Default: those of the cascade.
+	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
 	// Idle is the longest silence of a stream. Default: that of the cascade.
 	Idle caddy.Duration `json:"idle,omitempty"`
@@ -90,17 +94,20 @@ func (p *Provider) override(repl *caddy.Replacer) (catalog.Override, error) {
 		}
 	}
 	o.Timeouts.Connect, o.Timeouts.Idle = time.Duration(p.Connect), time.Duration(p.Idle)
-	o.Timeouts.FirstContent, err = PerTier(p.FirstContent)
+	if o.Timeouts.FirstContent, err = PerTier("first_content", p.FirstContent); err != nil {
+		return o, err
+	}
+	o.Timeouts.Answer, err = PerTier("answer", p.Answer)
 	return o, err
 }
 
-// PerTier reads times by the names of tiers.
-func PerTier(times map[string]caddy.Duration) (catalog.PerTier, error) {
+// PerTier reads an option's times by the names of tiers.
+func PerTier(option string, times map[string]caddy.Duration) (catalog.PerTier, error) {
 	var out catalog.PerTier
 	for name, d := range times {
 		tier, err := catalog.ParseTier(name)
 		if err != nil {
-			return out, fmt.Errorf("first_content: %w", err)
+			return out, fmt.Errorf("%s: %w", option, err)
 		}
 		switch tier {
 		case catalog.Low:

@@ -31,6 +31,7 @@ const (
 // Why an attempt was cancelled.
 var (
 	errFirstContent = errors.New("no content in time")
+	errAnswer       = errors.New("no whole answer in time")
 	errConnect      = errors.New("no connection in time")
 	errIdle         = errors.New("the stream fell silent")
 )
@@ -45,26 +46,27 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	connect, first, idle := r.limits(c)
-	timer := time.AfterFunc(first, func() { cancel(errFirstContent) })
+	connect, wait, idle, late := r.limits(c)
+	timer := time.AfterFunc(wait, func() { cancel(late) })
 	defer timer.Stop()
 	f := r.send(ctx, cancel, timer, c, key, fix, connect, idle)
 	r.learn(c, key, f, started)
 	return f
 }
 
-// limits are how long a candidate may take to connect, to its first content and
-// between two pieces of its answer.
-func (r *run) limits(c *keychain.Candidate) (connect, first, idle time.Duration) {
-	t := c.Provider.Timeouts.Or(catalog.Timeouts{FirstContent: r.Options.FirstContent, Idle: r.Options.Idle})
-	first = t.FirstContent.For(c.Tier)
-	if first == 0 { // an entry of no tier
-		first = t.FirstContent.High
+// limits are how long a candidate may take to connect, to what the client waits
+// for (the first content of a stream, else the whole answer) and between two
+// pieces of a stream; and the error of one that is late with what is waited for.
+func (r *run) limits(c *keychain.Candidate) (connect, wait, idle time.Duration, late error) {
+	t := c.Provider.Timeouts.Or(r.Options.timeouts())
+	waits := t.FirstContent
+	if late = errFirstContent; !r.stream {
+		waits, late = t.Answer, errAnswer
 	}
-	if !r.stream {
-		first *= 10
+	if wait = waits.For(c.Tier); wait == 0 { // an entry of no tier
+		wait = waits.High
 	}
-	return t.Connect, first, t.Idle
+	return t.Connect, wait, t.Idle, late
 }
 
 // learn notes how an attempt went.
@@ -226,6 +228,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors}
+	case errors.Is(cause, errAnswer):
+		return &failure{class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time", reason: ReasonErrors}
 	case errors.Is(cause, errConnect):
 		return &failure{class: transient, code: "connect_timeout", message: "the upstream could not be connected in time", reason: ReasonErrors}
 	case errors.Is(cause, errIdle):

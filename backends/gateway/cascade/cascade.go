@@ -21,10 +21,13 @@ import (
 
 // Options are the settings of one cascade; zero values mean the defaults.
 type Options struct {
-	// FirstContent is the time from sending a request to the first content, by
-	// the tier of the candidate. Default: 20s low, 45s medium, 120s high. A
-	// reply that does not stream has ten times as long, since all of it must come.
+	// FirstContent is the time from sending a request for a stream to its first
+	// content, by the tier of the candidate. Default: 20s low, 45s medium, 120s high.
 	FirstContent catalog.PerTier
+	// Answer is the time from sending a request without a stream to the end of the
+	// answer, by tier. Default: 8m, so that there is a failover before clients give
+	// up, which most do after 10 minutes.
+	Answer catalog.PerTier
 	// Idle is the longest silence of a stream after its first content.
 	// Default: 60s. Comments count as a sign of life for 5 minutes.
 	Idle time.Duration
@@ -41,12 +44,19 @@ type Options struct {
 
 // WithDefaults fills what is zero.
 func (o Options) WithDefaults() Options {
-	t := catalog.Timeouts{FirstContent: o.FirstContent, Idle: o.Idle}.Or(catalog.Timeouts{
+	t := o.timeouts().Or(catalog.Timeouts{
 		FirstContent: catalog.PerTier{Low: 20 * time.Second, Medium: 45 * time.Second, High: 120 * time.Second},
+		Answer:       catalog.PerTier{Low: wholeAnswer, Medium: wholeAnswer, High: wholeAnswer},
 		Idle:         time.Minute,
 	})
-	o.FirstContent, o.Idle = t.FirstContent, t.Idle
+	o.FirstContent, o.Answer, o.Idle = t.FirstContent, t.Answer, t.Idle
 	return o
+}
+
+const wholeAnswer = 8 * time.Minute
+
+func (o *Options) timeouts() catalog.Timeouts {
+	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }
 
 // Memory is what cascades learn; it outlives a reload.
@@ -394,7 +404,7 @@ func (r *run) failure() error {
 		return loopDetected()
 	case r.lastClass == timedOut:
 		return &apierror.Error{
-			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one sent no content in time",
+			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one did not answer in time",
 		}
 	}
 	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter}

@@ -21,7 +21,7 @@ type Probe struct {
 	Failure *apierror.Attempt
 }
 
-// probeTimeout bounds a probe.
+// probeTimeout bounds a try of a probe.
 const probeTimeout = 30 * time.Second
 
 // Probe asks a provider for a few tokens through one key, whatever is known of
@@ -31,12 +31,8 @@ func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	probed := *e
-	probed.Options.FirstContent = catalog.PerTier{}
-	r := probed.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), Chat: chat})
-	r.Options.FirstContent = catalog.PerTier{Low: probeTimeout / 10, Medium: probeTimeout / 10, High: probeTimeout / 10} // a whole answer has ten times as long
+	c = inTime(c)
+	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), Chat: chat})
 	f := r.attempt(c, key, "")
 	if f != nil && f.class == fixable {
 		f = r.retry(c, key, f)
@@ -52,6 +48,14 @@ func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.
 		out.Failure = &apierror.Attempt{Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200)}
 	}
 	return out, nil
+}
+
+// inTime is a candidate that has no longer than a probe takes.
+func inTime(c *keychain.Candidate) *keychain.Candidate {
+	probed, provider := *c, *c.Provider
+	provider.Timeouts.Answer = catalog.PerTier{Low: probeTimeout, Medium: probeTimeout, High: probeTimeout}
+	probed.Provider = &provider
+	return &probed
 }
 
 // discard is a response that nobody reads.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -218,20 +219,49 @@ func TestFirstContentTimeout(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a reply has ten times as long", func(t *testing.T) {
-		t.Parallel()
-		ok := timed{media: "application/json", head: 150 * time.Second, acts: []act{{49 * time.Second, completion("late")}}}
-		timedRun(t, setup{}, "keychain-low", false, map[string][]timed{"a-low": {ok}}, func(e *ended, _ *diary, _ time.Duration) {
-			e.wants(t, "alpha/a-low", "late")
+	for tier := range tiers {
+		t.Run(tier+", a whole answer has a time of its own", func(t *testing.T) {
+			t.Parallel()
+			ok := timed{media: "application/json", head: 400 * time.Second, acts: []act{{79 * time.Second, completion("late")}}}
+			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {ok}}, func(e *ended, _ *diary, _ time.Duration) {
+				e.wants(t, "alpha/a-"+tier, "late")
+			})
 		})
-	})
-	t.Run("but not for ever", func(t *testing.T) {
+		t.Run(tier+", which ends before clients give up", func(t *testing.T) {
+			t.Parallel()
+			late := timed{media: "application/json", head: 400 * time.Second, acts: []act{{81 * time.Second, completion("late")}}}
+			soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
+			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {late}, "b-" + tier: {soon}}, func(e *ended, _ *diary, took time.Duration) {
+				e.wants(t, "beta/b-"+tier, "soon")
+				if took != 8*time.Minute || e.Failed[0].Code != "timeout" || !strings.Contains(e.Failed[0].Message, "whole answer") {
+					t.Errorf("took %s: %+v", took, e.Failed)
+				}
+			})
+		})
+	}
+	for name, s := range map[string]setup{
+		"of the cascade":  {options: Options{Answer: catalog.PerTier{Low: 7 * time.Second}}},
+		"of the provider": {options: Options{Answer: catalog.PerTier{Low: time.Hour}}, timeout: `{"answer":{"low":"7s"}}`},
+		"not its other":   {options: Options{Answer: catalog.PerTier{Low: 7 * time.Second}}, timeout: `{"first_content":{"low":"1s"}}`},
+	} {
+		t.Run("the setting for whole answers, "+name, func(t *testing.T) {
+			t.Parallel()
+			soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
+			timedRun(t, s, "keychain-low", false, map[string][]timed{"a-low": {{head: -1}}, "b-low": {soon}}, func(e *ended, _ *diary, took time.Duration) {
+				e.wants(t, "beta/b-low", "soon")
+				if took != 7*time.Second {
+					t.Errorf("took %s", took)
+				}
+			})
+		})
+	}
+	t.Run("a stream has no such end", func(t *testing.T) {
 		t.Parallel()
-		late := timed{media: "application/json", head: 150 * time.Second, acts: []act{{51 * time.Second, completion("late")}}}
-		soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
-		timedRun(t, setup{}, "keychain-low", false, map[string][]timed{"a-low": {late}, "b-low": {soon}}, func(e *ended, _ *diary, took time.Duration) {
-			e.wants(t, "beta/b-low", "soon")
-			if took != 200*time.Second {
+		s := setup{options: Options{Answer: catalog.PerTier{Low: time.Second}}}
+		acts := []act{{10 * time.Second, text("slow")}, {10 * time.Second, finish}, {0, doneLine}}
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{acts: acts}}}, func(e *ended, _ *diary, took time.Duration) {
+			e.wants(t, "alpha/a-low", "slow")
+			if took != 20*time.Second {
 				t.Errorf("took %s", took)
 			}
 		})

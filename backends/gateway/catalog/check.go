@@ -208,6 +208,9 @@ func checkTimeouts(t Timeouts) error {
 		{"first_content.low", t.FirstContent.Low},
 		{"first_content.medium", t.FirstContent.Medium},
 		{"first_content.high", t.FirstContent.High},
+		{"answer.low", t.Answer.Low},
+		{"answer.medium", t.Answer.Medium},
+		{"answer.high", t.Answer.High},
 		{"idle", t.Idle},
 	} {
 		if f.value < 0 || f.value > maxTimeout {

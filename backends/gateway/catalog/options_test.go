@@ -68,7 +68,7 @@ func TestOverride(t *testing.T) {
 			"one": {
 				BaseURL:  "http://127.0.0.1:8080/v1//",
 				Headers:  map[string]string{"X-Version": "2", "X-Team": "red"},
-				Timeouts: Timeouts{Connect: time.Second, FirstContent: PerTier{Medium: 3 * time.Second}},
+				Timeouts: Timeouts{Connect: time.Second, FirstContent: PerTier{Medium: 3 * time.Second}, Answer: PerTier{Low: time.Minute}},
 			},
 			"two": {Headers: map[string]string{"x-none": ""}},
 			"alt": {Params: map[string]string{"account_id": "acc-1"}},
@@ -93,7 +93,10 @@ func TestOverride(t *testing.T) {
 	if len(one.Headers) != 2 || one.Headers["X-Version"] != "2" || one.Headers["X-Team"] != "red" {
 		t.Errorf("headers %v", one.Headers)
 	}
-	want := Timeouts{Connect: time.Second, FirstContent: PerTier{Low: 10 * time.Second, Medium: 3 * time.Second, High: 2 * time.Minute}, Idle: 90 * time.Second}
+	want := Timeouts{
+		Connect: time.Second, FirstContent: PerTier{Low: 10 * time.Second, Medium: 3 * time.Second, High: 2 * time.Minute},
+		Answer: PerTier{Low: time.Minute, High: 7 * time.Minute}, Idle: 90 * time.Second,
+	}
 	if one.Timeouts != want {
 		t.Errorf("timeouts %+v", one.Timeouts)
 	}

@@ -33,13 +33,15 @@ type (
 		Timeouts timeoutsEntry `json:"timeouts"`
 	}
 	timeoutsEntry struct {
-		Connect      string `json:"connect"`
-		FirstContent struct {
-			Low    string `json:"low"`
-			Medium string `json:"medium"`
-			High   string `json:"high"`
-		} `json:"first_content"`
-		Idle string `json:"idle"`
+		Connect      string       `json:"connect"`
+		FirstContent perTierEntry `json:"first_content"`
+		Answer       perTierEntry `json:"answer"`
+		Idle         string       `json:"idle"`
+	}
+	perTierEntry struct {
+		Low    string `json:"low"`
+		Medium string `json:"medium"`
+		High   string `json:"high"`
 	}
 	modelEntry struct {
 		Model
@@ -194,6 +196,9 @@ func (e timeoutsEntry) parse() (t Timeouts, err error) {
 		{"first_content.low", e.FirstContent.Low, &t.FirstContent.Low},
 		{"first_content.medium", e.FirstContent.Medium, &t.FirstContent.Medium},
 		{"first_content.high", e.FirstContent.High, &t.FirstContent.High},
+		{"answer.low", e.Answer.Low, &t.Answer.Low},
+		{"answer.medium", e.Answer.Medium, &t.Answer.Medium},
+		{"answer.high", e.Answer.High, &t.Answer.High},
 		{"idle", e.Idle, &t.Idle},
 	} {
 		if f.text == "" {

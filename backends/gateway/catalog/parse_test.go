@@ -22,7 +22,7 @@ const sample = `{
 			"wires": ["responses", "messages"],
 			"wire_base_urls": {"messages": "https://one.example/other"},
 			"shape": {"drop": ["seed"], "prefill_base_url": "https://one.example/beta", "reasoning_efforts": ["low", "high"]},
-			"timeouts": {"connect": "5s", "first_content": {"low": "10s", "high": "2m"}, "idle": "1m30s"}
+			"timeouts": {"connect": "5s", "first_content": {"low": "10s", "high": "2m"}, "answer": {"high": "7m"}, "idle": "1m30s"}
 		},
 		{"code": "two", "name": "Two", "base_url": "http://two.example", "auth": "x-api-key"},
 		{"code": "alt", "name": "Alternate", "base_url": "https://alt.example/{account_id}/v1", "alternate": true}
@@ -50,7 +50,7 @@ func TestParseFillsDefaults(t *testing.T) {
 		one.Shape.MaxTokensField != FieldMaxTokens || one.Shape.EffortField != EffortFlat {
 		t.Errorf("provider %+v", one)
 	}
-	want := Timeouts{Connect: 5 * time.Second, FirstContent: PerTier{Low: 10 * time.Second, High: 2 * time.Minute}, Idle: 90 * time.Second}
+	want := Timeouts{Connect: 5 * time.Second, FirstContent: PerTier{Low: 10 * time.Second, High: 2 * time.Minute}, Answer: PerTier{High: 7 * time.Minute}, Idle: 90 * time.Second}
 	if one.Timeouts != want {
 		t.Errorf("timeouts %+v", one.Timeouts)
 	}
@@ -99,6 +99,7 @@ func TestParseErrors(t *testing.T) {
 		{"unknown effort", `["low", "high"]}`, `["low", "huge"]}`, `shape.reasoning_efforts: "huge" cannot stand here`},
 		{"not a duration", `"5s"`, `"5"`, `timeouts.connect: "5" is not a duration`},
 		{"negative duration", `"2m"`, `"-2m"`, "timeouts.first_content.high: -2m0s is not between"},
+		{"negative answer", `"7m"`, `"-7m"`, "timeouts.answer.high: -7m0s is not between"},
 		{"duration as number", `"5s"`, `5`, `providers[0] "one": timeouts.connect: is a JSON number`},
 		{"model of nobody", `"provider": "two", "id"`, `"provider": "three", "id"`, `models[3] "three/vendor/x": provider: not among`},
 		{"model twice", `"id": "gone"`, `"id": "big"`, `models[2] "one/big": id: used twice`},

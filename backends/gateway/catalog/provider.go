@@ -216,8 +216,10 @@ func DefaultShape() Shape {
 type Timeouts struct {
 	// Connect is the time to a usable connection, TLS included.
 	Connect time.Duration
-	// FirstContent is the time from the request to the first content.
+	// FirstContent is the time from a request for a stream to its first content.
 	FirstContent PerTier
+	// Answer is the time from a request without a stream to the end of its answer.
+	Answer PerTier
 	// Idle is the longest silence between two pieces of an answer.
 	Idle time.Duration
 }
@@ -225,13 +227,10 @@ type Timeouts struct {
 // Or fills the fields of t that are zero from d.
 func (t Timeouts) Or(d Timeouts) Timeouts {
 	return Timeouts{
-		Connect: or(t.Connect, d.Connect),
-		FirstContent: PerTier{
-			Low:    or(t.FirstContent.Low, d.FirstContent.Low),
-			Medium: or(t.FirstContent.Medium, d.FirstContent.Medium),
-			High:   or(t.FirstContent.High, d.FirstContent.High),
-		},
-		Idle: or(t.Idle, d.Idle),
+		Connect:      or(t.Connect, d.Connect),
+		FirstContent: t.FirstContent.or(d.FirstContent),
+		Answer:       t.Answer.or(d.Answer),
+		Idle:         or(t.Idle, d.Idle),
 	}
 }
 
@@ -244,6 +243,10 @@ func or(d, fallback time.Duration) time.Duration {
 
 // PerTier is one duration for each tier.
 type PerTier struct{ Low, Medium, High time.Duration }
+
+func (p PerTier) or(d PerTier) PerTier {
+	return PerTier{Low: or(p.Low, d.Low), Medium: or(p.Medium, d.Medium), High: or(p.High, d.High)}
+}
 
 // For returns the duration of a tier; zero for a value that is no tier.
 func (p PerTier) For(t Tier) time.Duration {
