@@ -48,10 +48,11 @@ func init() {
 // Every other path is a 404. The candidates of a request are tried in order
 // until one has sent its first content; from then on the answer is that one's.
 //
-// Placeholders, set when the answer is complete (0 or empty before). Tokens and cost
-// include those of failed attempts for which the provider had worked:
+// Placeholders, set when the request has ended (0 or empty before). Tokens and cost
+// include those of failed attempts for which the provider had worked; of a request
+// whose client did not wait for the first content, an estimate of the prompt:
 //
-//	{http.cascade.provider}       who answered
+//	{http.cascade.provider}       who answered; nobody: whose tokens are counted last
 //	{http.cascade.model}          with which model
 //	{http.cascade.tier}           of which tier
 //	{http.cascade.attempts}       how many tries it took
@@ -393,8 +394,9 @@ func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascad
 	if c := result.Candidate; c != nil {
 		record.Provider, record.Model = c.Provider.Code, c.ModelName()
 		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
-	} else {
-		record.CostKnown = len(result.Lost) > 0
+	} else if n := len(result.Lost); n > 0 {
+		c := result.Lost[n-1].Candidate
+		record.Provider, record.Model, record.CostKnown = c.Provider.Code, c.ModelName(), true
 	}
 	for i := range result.Lost {
 		l := &result.Lost[i]

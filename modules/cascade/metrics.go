@@ -54,7 +54,7 @@ func observeRequest(r *keychain.Record, result *cascade.Result) {
 		tier = r.Tier.String()
 	}
 	requests.WithLabelValues(strconv.Itoa(r.Status/100)+"xx", tier).Inc()
-	if r.Provider != "" {
+	if result.Candidate != nil {
 		if r.Attempts > 1 {
 			failovers.WithLabelValues(tier).Inc()
 		}

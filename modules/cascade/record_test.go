@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,14 +44,17 @@ func TestRecordOfLostUsage(t *testing.T) {
 		known                 bool
 		provider              string
 	}{
-		"answered":                {cascade.Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p"},
-		"answered after one":      {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p"},
-		"answered after unpriced": {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p"},
-		"failed":                  {cascade.Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, ""},
+		"answered":                {cascade.Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p/a"},
+		"answered after one":      {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p/a"},
+		"answered after unpriced": {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p/a"},
+		"failed":                  {cascade.Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, "p/b"},
 		"failed, and nobody knew": {cascade.Result{}, 0, 0, 0, 0, false, ""},
 	} {
 		r := newRecord(ask, &keychain.Identity{}, &c.result, time.Now())
-		if r.InputTokens != c.input || r.OutputTokens != c.output || r.CachedTokens != c.cached || r.CostMicroUSD != c.cost || r.CostKnown != c.known || r.Provider != c.provider {
+		if served := strings.Trim(r.Provider+"/"+r.Model, "/"); served != c.provider {
+			t.Errorf("%s: of %q", name, served)
+		}
+		if r.InputTokens != c.input || r.OutputTokens != c.output || r.CachedTokens != c.cached || r.CostMicroUSD != c.cost || r.CostKnown != c.known {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -68,7 +68,10 @@ func (t *traced) request(r *keychain.Record) {
 		t.span.SetAttributes(attribute.String("tollgate.tier", r.Tier.String()))
 	}
 	if r.Provider != "" {
-		t.span.SetAttributes(attribute.String("gen_ai.provider.name", r.Provider), attribute.String("gen_ai.response.model", r.Model))
+		t.span.SetAttributes(attribute.String("gen_ai.provider.name", r.Provider))
+	}
+	if r.Model != "" && r.Status < 400 { // else it was asked, and has not answered
+		t.span.SetAttributes(attribute.String("gen_ai.response.model", r.Model))
 	}
 	if r.Code != "" {
 		t.span.SetAttributes(attribute.String("error.type", r.Code))

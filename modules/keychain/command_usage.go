@@ -95,7 +95,7 @@ func usageCommands(o *options) *cobra.Command {
 }
 
 func showRequests(w io.Writer, records []keychain.Record) {
-	row(w, "ID", "AT", "ASKED", "ANSWERED BY", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
+	row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
 	for i := range records {
 		r := &records[i]
 		answered, status, cost := "", strconv.Itoa(r.Status), ""

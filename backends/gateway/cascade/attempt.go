@@ -118,14 +118,12 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	if err != nil {
 		return unfit(err)
 	}
-	request, err := r.request(ctx, c, key, x)
+	if connect > 0 {
+		defer x.connectWithin(connect, cancel).Stop()
+	}
+	request, err := r.request(x.traced(ctx), c, key, x)
 	if err != nil {
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
-	}
-	if connect > 0 {
-		var stop func()
-		request, stop = connectWithin(request, connect, cancel)
-		defer stop()
 	}
 	transport := r.Providers
 	if c.Custom {
@@ -133,7 +131,11 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	resp, err := transport.RoundTrip(request)
 	if err != nil {
-		return r.broken(ctx, err)
+		f := r.broken(ctx, err)
+		if f.class == gone && x.sent.Load() {
+			r.lose(c, x.pass, false)
+		}
+		return f
 	}
 	defer resp.Body.Close()
 	encoding := unpack(resp)
@@ -166,6 +168,10 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
+	body, err := x.body()
+	if err != nil {
+		return nil, err
+	}
 	r.dropped = x.dropped
 	header := make(http.Header, 8)
 	header["Content-Type"] = contentType
@@ -196,8 +202,7 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	request := (&http.Request{
 		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: x.body(), ContentLength: x.size,
-		GetBody: func() (io.ReadCloser, error) { return x.body(), nil },
+		Body: body, ContentLength: x.size, GetBody: x.body,
 	}).WithContext(ctx)
 	return request, nil
 }
@@ -209,21 +214,23 @@ var (
 	userAgent    = []string{"Tollgate"}
 )
 
-// connectWithin cancels the request when it has no connection in time. The
-// trace costs allocations, so only providers that set the time have it.
-func connectWithin(request *http.Request, limit time.Duration, cancel context.CancelCauseFunc) (*http.Request, func()) {
+// connectWithin cancels the exchange when it has no connection in time.
+func (x *exchange) connectWithin(limit time.Duration, cancel context.CancelCauseFunc) *time.Timer {
 	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { timer.Stop() }}
-	return request.WithContext(httptrace.WithClientTrace(request.Context(), trace)), func() { timer.Stop() }
+	x.trace.GotConn = func(httptrace.GotConnInfo) { timer.Stop() }
+	return timer
 }
 
-// connectionError is the code of an exchange whose connection failed.
-const connectionError = "connection_error"
+// Codes that other code asks for.
+const (
+	connectionError = "connection_error"      // the connection failed
+	codeClientLeft  = "client_closed_request" // as the usage log knows it
+)
 
 // broken judges an exchange that ended without a whole answer.
 func (r *run) broken(ctx context.Context, err error) *failure {
 	if r.ctx.Err() != nil {
-		return &failure{class: gone, code: "client_closed_request"}
+		return &failure{class: gone, code: codeClientLeft, message: "the client did not wait for the answer"}
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
@@ -347,7 +354,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	}
 	r.w.WriteHeader(http.StatusOK)
 	if _, err := r.w.Write(answer); err != nil {
-		r.result.Code = "client_closed_request"
+		r.result.Code = codeClientLeft
 	}
 	// Only now, and not after an error: it may show parts of the answer.
 	recycle(in, body)

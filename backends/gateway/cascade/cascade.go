@@ -138,7 +138,7 @@ type Result struct {
 	Status     int    // what the client got
 	Code       string // of an error; empty: success
 	Usage      wire.Usage
-	Lost       []Lost // what failed attempts used besides
+	Lost       []Lost // what attempts without an answer used, the last of them last
 	Estimated  bool   // of Usage or Lost something is an estimate
 	FirstToken time.Duration
 	textBytes  int64
@@ -192,7 +192,7 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 			}
 			r.gatewayHeaders()
 		} else {
-			r.result.Status, r.result.Code = 499, "client_closed_request"
+			r.result.Status, r.result.Code = 499, codeClientLeft
 		}
 	}
 	r.settleUsage()
@@ -347,12 +347,10 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 	}
 	r.lastClass = f.class
 	r.classes |= 1 << f.class
-	if f.class != gone {
-		r.result.Failed = append(r.result.Failed, apierror.Attempt{
-			Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code,
-			Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
-		})
-	}
+	r.result.Failed = append(r.result.Failed, apierror.Attempt{
+		Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code,
+		Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
+	})
 	if check := r.Logger.Check(zap.DebugLevel, "attempt failed"); check != nil {
 		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code), zap.String("model", c.Model.ID),
 			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code), zap.Duration("took", took))

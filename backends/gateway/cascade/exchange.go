@@ -2,10 +2,13 @@ package cascade
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -25,11 +28,27 @@ type exchange struct {
 	format  hub.Format
 	header  map[string]string
 	size    int64
-	body    func() io.ReadCloser
+	body    func() (io.ReadCloser, error)
 	dropped []string
 	pass    hub.Pass
 	// sends reports whether the body has a top-level parameter.
 	sends func(param string) bool
+
+	trace httptrace.ClientTrace
+	sent  atomic.Bool // the upstream has been sent all of the request
+}
+
+// traced lets the connection tell when the request is on its way. What it costs
+// is why there is one trace, in memory that is there anyway.
+func (x *exchange) traced(ctx context.Context) context.Context {
+	x.trace.WroteRequest = x.wrote
+	return httptrace.WithClientTrace(ctx, &x.trace)
+}
+
+func (x *exchange) wrote(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		x.sent.Store(true)
+	}
 }
 
 // shape is what a candidate wants changed.
@@ -87,7 +106,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.header = r.req.Header
 	}
 	x.size = int64(len(written.Body))
-	x.body = func() io.ReadCloser { return io.NopCloser(bytes.NewReader(written.Body)) }
+	x.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(written.Body)), nil }
 	x.dropped = written.Dropped
 	if !own { // what the reader left out stands in the client's own bytes
 		x.dropped = slices.Concat(h.Dropped, written.Dropped)
@@ -133,7 +152,8 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 		r.promptTokens()
 	}
 	return &exchange{
-		url: c.Provider.ChatURL(), format: hub.Chat, size: body.Len(), body: body.Reader, dropped: body.Dropped,
+		url: c.Provider.ChatURL(), format: hub.Chat, size: body.Len(), dropped: body.Dropped,
+		body:  func() (io.ReadCloser, error) { return body.Reader(), nil },
 		pass:  chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
 		sends: func(param string) bool { return r.req.Chat.Sends(&s.ChatShape, param) },
 	}

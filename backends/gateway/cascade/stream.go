@@ -311,7 +311,7 @@ func (s *relay) left() *failure {
 }
 
 func (s *relay) leave() *failure {
-	s.run.result.Code = "client_closed_request"
+	s.run.result.Code = codeClientLeft
 	s.cancel(context.Canceled)
 	return nil
 }

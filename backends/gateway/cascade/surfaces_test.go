@@ -647,7 +647,8 @@ func TestSurfacesClientLeaves(t *testing.T) {
 				if e.Attempts != 1 || e.Code != "client_closed_request" || len(r.beta.got()) != 0 {
 					t.Errorf("%+v", e.Result)
 				}
-				if c.seen == "" && (!errors.Is(e.raw, context.Canceled) || e.Status != 499 || e.Candidate != nil) {
+				if c.seen == "" && (!errors.Is(e.raw, context.Canceled) || e.Status != 499 || e.Candidate != nil || !e.Estimated ||
+					len(e.Lost) != 1 || e.Lost[0].Candidate.Entry != "alpha/a-low" || e.Lost[0].Usage.Prompt == 0) {
 					t.Errorf("%v, %+v", e.raw, e.Result)
 				}
 				if c.seen != "" && (e.raw != nil || e.Status != 200 || e.Candidate == nil || e.Usage.Prompt == 0 || e.Usage.Completion == 0 || !e.Estimated) {

@@ -7,19 +7,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Lost is the usage of an attempt that failed although its provider had worked on
-// the request.
+// Lost is the usage of an attempt that failed, or whose client left, although its
+// provider had worked on the request.
 type Lost struct {
 	Candidate *keychain.Candidate
 	Usage     wire.Usage
 }
 
-// lose keeps what a failed attempt used. whole: the answer was complete. Of one that
-// was not, what the provider had told counts, and nothing is guessed.
+// lose keeps what an attempt without an answer used. whole: the answer was complete.
+// Of one that was not, what the provider had told counts, and nothing is guessed, but
+// for a client that left: to leave early would else make every prompt free.
 func (r *run) lose(c *keychain.Candidate, pass hub.Pass, whole bool) {
 	u := pass.Usage()
 	if !whole {
-		if u.Prompt == 0 && u.Completion == 0 {
+		if u.Prompt == 0 && u.Completion == 0 && r.ctx.Err() == nil {
 			return
 		}
 		u.Known = false

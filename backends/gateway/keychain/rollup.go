@@ -105,6 +105,9 @@ func rollUp(records []Record) (hours, days []*sumsRow) {
 		byHour.row(key).add(r)
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
+			if a.Code == codeClientLeft { // it did not fail
+				continue
+			}
 			key.provider, key.model = storable(a.Provider), tidy(a.Model)
 			byHour.row(key)[sumFailedAttempts]++
 		}

@@ -299,3 +299,16 @@ func BenchmarkFlushOfManyRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batchRows), "ns/record")
 }
+
+// A candidate that the client did not wait for has not failed.
+func TestLeavingIsNoFailure(t *testing.T) {
+	t.Parallel()
+	hours, _ := rollUp([]Record{{
+		At: start, UserID: "alice", Provider: "beta", Model: "mid", Status: 499, Code: codeClientLeft, InputTokens: 7, UsageSource: "estimated", Attempts: 2,
+		FailedAttempts: []apierror.Attempt{{Provider: "alpha", Model: "large", Code: "timeout"}, {Provider: "beta", Model: "mid", Code: codeClientLeft}},
+	}})
+	if len(hours) != 2 || hours[0].provider != "alpha" || hours[0].sums[sumFailedAttempts] != 1 ||
+		hours[1].provider != "beta" || hours[1].sums[sumFailedAttempts] != 0 || hours[1].sums[sumCancelled] != 1 || hours[1].sums[sumInput] != 7 {
+		t.Errorf("%+v %+v", *hours[0], *hours[len(hours)-1])
+	}
+}

@@ -22,13 +22,15 @@ type Record struct {
 	Surface    string // "chat_completions", …
 	AskedModel string
 	Tier       catalog.Tier // 0: the model was asked for by its entry
-	// Provider and Model are of the candidate that answered; empty: none did.
+	// Provider and Model are of the candidate that answered; where none did, of the
+	// last one whose tokens are counted here; empty: there is none.
 	Provider, Model string
 	Stream          bool
 	Status          int    // the HTTP status the client got; 499: it left before one
 	Code            string // error code; empty: success; client_closed_request: the client left
 	Attempts        int
-	FailedAttempts  []apierror.Attempt
+	// FailedAttempts end with the one that the client did not wait for, if it left.
+	FailedAttempts []apierror.Attempt
 	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.
 	InputTokens, CachedTokens, OutputTokens, ReasoningTokens int64
 	UsageSource                                              string // "exact" or "estimated"

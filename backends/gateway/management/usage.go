@@ -3,6 +3,7 @@ package management
 import (
 	"bytes"
 	"encoding/csv"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -157,7 +158,7 @@ func recordOf(r *keychain.Record) requestRecord {
 		ms := r.FirstToken.Milliseconds()
 		out.FirstTokenMS = &ms
 	}
-	if r.Provider != "" {
+	if r.Provider != "" && r.Status == http.StatusOK {
 		var failed int64
 		for _, a := range r.FailedAttempts {
 			failed += a.LatencyMS

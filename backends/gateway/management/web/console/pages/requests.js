@@ -55,7 +55,7 @@ export function show({ body, actions, signal }) {
 const columns = [
   { title: 'Time', cell: ({ r }) => h('span.when', { title: time(r.at) }, when(r.at)) },
   { title: 'Asked for', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
-  { title: 'Answered by', cell: ({ r }) => (r.model ? model(r) : h('span.muted', null, 'nobody')) },
+  { title: 'Answered by', cell: ({ r }) => (r.status < 400 ? model(r) : h('span.muted', null, r.model ? `nobody; ${model(r)} was asked` : 'nobody')) },
   { title: 'Status', cell: ({ r }) => [
     badge(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null),
     r.attempt_count > 1 && h('span.small.muted', null, ` ${count(r.attempt_count, 'attempt')}`)] },
