@@ -189,4 +189,13 @@ func TestForbiddenNetworks(t *testing.T) {
 	if n := up.Stats().Requests; n != 0 {
 		t.Errorf("the server on this machine was reached %d times", n)
 	}
+	// The API says so at once.
+	ada := newDocumented(t, g.base).as(strings.TrimSpace(g.tool("keychain", "token", "ada")))
+	for _, base := range []string{"http://127.0.0.1:" + port + "/v1", "http://localhost:" + port, "http://[::1]/v1", "https://169.254.169.254/v1"} {
+		a := ada.call("POST", "/users/ada/models", `{"model_entry":"api/one","base_url":"`+base+`","model":"scripted","tier":"low"}`, 400)
+		if !strings.Contains(a.body, "allow_networks") || !strings.Contains(a.body, `"param":"base_url"`) {
+			t.Errorf("%s: %s", base, a.body)
+		}
+	}
+	ada.call("POST", "/users/ada/models", `{"model_entry":"api/one","base_url":"http://10.99.1.2/v1","model":"scripted","tier":"low"}`, 201)
 }

@@ -102,8 +102,8 @@ func addModel(o *options) *cobra.Command {
 		Short: "Adds a model at a base URL of the user's own",
 		Long: `
 Adds a model at a base URL of the user's own. The entry is the name that clients
-send, such as local/qwen. Base URLs that lead to private addresses work only
-where the configuration allows them: allow_networks of the option tollgate.
+send, such as local/qwen. Base URLs that lead to private addresses are refused
+unless the configuration allows them: allow_networks of the option tollgate.
 `,
 		Args: cobra.ExactArgs(1),
 	}

@@ -145,13 +145,6 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 // Provision loads the guests. Nothing is opened, migrated or listened on.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
-	for _, text := range a.AllowNetworks {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return fmt.Errorf("allow_networks: %q is not a network such as 127.0.0.0/8", text)
-		}
-		a.allow = append(a.allow, prefix.Masked())
-	}
 	if err := a.provisionKeychain(ctx); err != nil {
 		return err
 	}
@@ -171,9 +164,16 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// provisionKeychain loads what the keychain works on: the database, the keyring
-// and the catalog. The command line has need of no more.
+// provisionKeychain loads what the keychain works on: the database, the keyring,
+// the catalog and the allowed networks. The command line has need of no more.
 func (a *App) provisionKeychain(ctx caddy.Context) error {
+	for _, text := range a.AllowNetworks {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("allow_networks: %q is not a network such as 127.0.0.0/8", text)
+		}
+		a.allow = append(a.allow, prefix.Masked())
+	}
 	storage, err := a.storages()
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func openKeychain(ctx context.Context, configFile, adapter string, existing bool
 		}
 	}
 	if err == nil {
-		service, err = keychain.New(a.db, ring, a.logger, time.Now)
+		service, err = newKeychain(a.db, ring, a.allow, a.logger)
 	}
 	if err != nil {
 		end()

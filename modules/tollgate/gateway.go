@@ -54,7 +54,7 @@ type Gateway struct {
 }
 
 func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
-	service, err := keychain.New(db, ring, logger, time.Now)
+	service, err := newKeychain(db, ring, allow, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +89,16 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 	g.connections.Watch(g.Providers)
 	g.connections.Watch(g.Custom)
 	return g, nil
+}
+
+// newKeychain makes the keychain; users' own models may be at public addresses and
+// in the networks of allow.
+func newKeychain(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*keychain.Service, error) {
+	service, err := keychain.New(db, ring, logger, time.Now)
+	if err == nil {
+		service.CheckHost = func(ctx context.Context, host string) error { return outbound.Check(ctx, host, allow) }
+	}
+	return service, err
 }
 
 // close writes the usage that is left and ends the connections. It is bounded:

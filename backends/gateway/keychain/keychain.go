@@ -58,6 +58,11 @@ type Service struct {
 	deaf    func() // ends listening to them
 
 	spending spending
+
+	// CheckHost is asked when a base URL is entered: an error tells that its host is
+	// none that users' own models may be at. Set it before the first use; nil: any
+	// will do. Whoever connects must decide again.
+	CheckHost func(ctx context.Context, host string) error
 }
 
 // shared runs one read for all who wait for it, on a goroutine of its own: the

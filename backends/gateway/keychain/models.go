@@ -86,9 +86,9 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	if err := checkText("model", m.Model, 1, 500); err != nil {
 		return nil, err
 	}
-	base, err := url.Parse(m.BaseURL)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || len(m.BaseURL) > 500 {
-		return nil, invalid("base_url", "base_url must be an http or https URL such as http://127.0.0.1:11434/v1, without user, query and fragment")
+	host, err := checkBaseURL(m.BaseURL)
+	if err != nil {
+		return nil, err
 	}
 	if m.Tier == 0 {
 		return nil, invalid("tier", "tier must be one of low, medium, high")
@@ -99,6 +99,12 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	row := &modelRow{
 		ID: "me_" + random(20), Entry: m.Entry, Custom: true, Enabled: true, Priority: &m.Priority,
 		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, CreatedAt: s.now(),
+	}
+	if s.CheckHost != nil {
+		if err := s.CheckHost(ctx, host); err != nil {
+			return nil, invalid("base_url", "base_url leads to an address that is not public, and %.100q is in no network that is allowed here: "+
+				"allow_networks of the global option tollgate lists those that users' own models may be in", host)
+		}
 	}
 	if m.APIKey != "" {
 		if row.Sealed, err = s.ring.Seal(ctx, []byte(m.APIKey), row.associated()); err != nil {
@@ -116,6 +122,16 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	}
 	entry := row.entry()
 	return &entry, nil
+}
+
+// checkBaseURL tells the host of a base URL. Even an empty query or fragment would
+// swallow the path that is appended.
+func checkBaseURL(text string) (host string, err error) {
+	base, err := url.Parse(text)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" || base.User != nil || strings.ContainsAny(text, "?#") || len(text) > 500 {
+		return "", invalid("base_url", "base_url must be an http or https URL of at most 500 characters such as http://127.0.0.1:11434/v1, without user, query (?) and fragment (#)")
+	}
+	return base.Hostname(), nil
 }
 
 func (m *modelRow) entry() ModelEntry {

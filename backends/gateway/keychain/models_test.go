@@ -1,7 +1,9 @@
 package keychain
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -221,6 +223,11 @@ func TestModelRefusals(t *testing.T) {
 		"user":             {func(m *CustomModel) { m.BaseURL = "http://u:p@h/v1" }, "base_url"},
 		"query":            {func(m *CustomModel) { m.BaseURL = "http://h/v1?x=1" }, "base_url"},
 		"fragment":         {func(m *CustomModel) { m.BaseURL = "http://h/v1#x" }, "base_url"},
+		"empty query":      {func(m *CustomModel) { m.BaseURL = "https://h/v1?" }, "base_url"},
+		"empty fragment":   {func(m *CustomModel) { m.BaseURL = "https://h/v1#" }, "base_url"},
+		"query of a host":  {func(m *CustomModel) { m.BaseURL = "https://h?" }, "base_url"},
+		"both, empty":      {func(m *CustomModel) { m.BaseURL = "https://h/v1?#/" }, "base_url"},
+		"port alone":       {func(m *CustomModel) { m.BaseURL = "https://:443/v1" }, "base_url"},
 		"control":          {func(m *CustomModel) { m.BaseURL = "http://h/\n" }, "base_url"},
 		"long base":        {func(m *CustomModel) { m.BaseURL = "http://h/" + strings.Repeat("x", 500) }, "base_url"},
 		"no tier":          {func(m *CustomModel) { m.Tier = 0 }, "tier"},
@@ -337,4 +344,40 @@ func TestPreferences(t *testing.T) {
 			t.Errorf("%+v, error %v", p, err)
 		}
 	})
+}
+
+// An address that the gateway would not connect to is refused when it is entered, with
+// words that say what would allow it.
+func TestModelAtAForbiddenHost(t *testing.T) {
+	t.Parallel()
+	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n.user(t, "alice")
+	var asked []string
+	n.CheckHost = func(_ context.Context, host string) error {
+		if asked = append(asked, host); host == "intern.test" || host == "fd00::1" {
+			return errors.New("no")
+		}
+		return nil
+	}
+	for base, refused := range map[string]bool{
+		"http://intern.test:8000/v1": true, "https://intern.test": true, "http://[fd00::1]:8000/v1": true, "https://public.test/v1": false, "http://[2606:4700::1]/v1": false,
+	} {
+		asked = nil
+		_, err := n.AddModel(ctx, "alice", CustomModel{Entry: "a/" + base, BaseURL: base, Model: "m", Tier: catalog.Low})
+		if refused {
+			wantRefusal(t, err, 400, "invalid_value", "base_url")
+			if err == nil || !strings.Contains(err.Error(), "allow_networks") {
+				t.Errorf("%s: %v", base, err)
+			}
+		} else if err != nil {
+			t.Errorf("%s: %v", base, err)
+		}
+		if len(asked) != 1 || strings.ContainsAny(asked[0], "[]/") {
+			t.Errorf("%s: asked for %q", base, asked)
+		}
+	}
+	models, err := n.selectModels(ctx, "alice")
+	if err != nil || len(models) != 2 {
+		t.Errorf("%d models, %v", len(models), err)
+	}
 }

@@ -99,7 +99,7 @@ func (s *Service) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: own(s.addModel), Body: "CustomModelInput", Answer: "ModelEntry",
 			Status: 201, Errors: []int{403, 404, 409}, Summary: "Add a model of one's own",
-			Description: "Any server that speaks chat completions. Private addresses must be allowed by the operator (allow_networks).",
+			Description: "Any server that speaks chat completions. A base_url that leads to a private address is refused unless the operator has allowed its network (allow_networks).",
 		},
 		{
 			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: own(s.changeModel), Body: "ModelChange", Answer: "ModelEntry",
