@@ -410,7 +410,7 @@ func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
 		case children:
 			return conflict("there are forums below this one: move or delete them first")
 		}
-		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads"} {
+		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
 			if _, err := c.exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
 				return err
 			}

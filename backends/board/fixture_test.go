@@ -308,6 +308,9 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
 		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + lastOfForum(s.service.db.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
+		"posts of members": `SELECT count(*) FROM board_users u CROSS JOIN board_forums f WHERE
+			COALESCE((SELECT m.posts FROM board_member_posts m WHERE m.user_id = u.id AND m.forum_id = f.id), 0) <>
+			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0 AND p.author_id = u.id)`,
 		"numbers in threads": `SELECT count(*) FROM board_threads t WHERE t.next_number - 1 <> (SELECT count(DISTINCT number) FROM board_posts p WHERE p.thread_id = t.id)
 			OR t.next_number - 1 <> (SELECT max(number) FROM board_posts p WHERE p.thread_id = t.id)`,
 		"visibility of posts": `SELECT count(*) FROM board_posts p JOIN board_post_ids i ON i.id = p.id WHERE i.visibility <> p.visibility`,

@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// Profile reads a member for others to see.
+// Profile reads a member for others to see. Posts that the actor could not read
+// are not counted.
 func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err error) {
 	err = s.read(ctx, func(c conn) error {
 		if u, err = loadUser(c, id); err != nil {
@@ -15,7 +16,8 @@ func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err
 		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(ProfileView) && a.id() != id {
 			return notFound()
 		}
-		return nil
+		u.PostCount, err = postsSeen(c, a, id)
+		return err
 	})
 	return u, err
 }

@@ -32,6 +32,9 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 		}
 		threads = int64(boolean(to == visible) - boolean(t.visibility == visible))
 		posts = threads * (1 + t.replies)
+		if err := countMoved(c, t, p.author, threads); err != nil {
+			return err
+		}
 		t.visibility = to
 	} else {
 		t.replies += shown
@@ -40,6 +43,9 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 		}
 		if t.visibility == visible {
 			posts = shown
+			if err := countPosts(c, p.author, t.forum, shown); err != nil {
+				return err
+			}
 		}
 	}
 	if err := lastOfThread(c, t); err != nil {
@@ -435,13 +441,17 @@ func move(c conn, t *thread, to int64) error {
 		}
 	}
 	if t.visibility == visible {
-		// In order, so that two moves do not lock each other out.
-		for _, id := range []int64{min(from, to), max(from, to)} {
-			sign := int64(1)
-			if id == from {
-				sign = -1
+		// In order, the authors' rows first, so that moves and posts do not lock each
+		// other out.
+		forums := []int64{min(from, to), max(from, to)}
+		sign := map[int64]int64{from: -1, to: 1}
+		for _, id := range forums {
+			if err := countThread(c, t.id, id, sign[id]); err != nil {
+				return err
 			}
-			if err := count(c, id, t.id, sign, sign*(1+t.replies)); err != nil {
+		}
+		for _, id := range forums {
+			if err := count(c, id, t.id, sign[id], sign[id]*(1+t.replies)); err != nil {
 				return err
 			}
 		}

@@ -367,6 +367,11 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	if err != nil {
 		return 0, err
 	}
+	if shown == 1 && t.visibility == visible {
+		if err := countPosts(c, a.id(), t.forum, 1); err != nil {
+			return 0, err
+		}
+	}
 	if shown == 1 {
 		if err := s.notify(c, a, t, id, starts); err != nil {
 			return 0, err

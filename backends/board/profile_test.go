@@ -1,6 +1,9 @@
 package board
 
 import (
+	"io/fs"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -47,5 +50,106 @@ func TestProfileHidden(t *testing.T) {
 		}
 		s.do("bob", "GET", bob, "").want(200) // oneself
 		s.do("admin", "GET", alice, "").want(200)
+	})
+}
+
+// TestProfileCountsWhatIsSeen: a profile counts only posts that who looks could
+// read, whatever becomes of them.
+func TestProfileCountsWhatIsSeen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		actors := []string{"", "alice", "bob", "mod", "admin"}
+		// counted is what each of them reads on the profile of mod.
+		profile := path("/members/%d", s.user("mod"))
+		counted := func() map[string]int64 {
+			t.Helper()
+			by := make(map[string]int64)
+			for _, as := range actors {
+				by[as] = data[MemberInfo](s.do(as, "GET", profile, "").want(200)).PostCount
+			}
+			return by
+		}
+		before := counted()
+		// changes holds who sees a change in numbers.
+		changes := func(what string, more int64, who ...string) {
+			t.Helper()
+			after := counted()
+			for _, as := range actors {
+				want := before[as]
+				if slices.Contains(who, as) {
+					want += more
+				}
+				if after[as] != want {
+					t.Errorf("%s: %q reads %d posts, want %d", what, as, after[as], want)
+				}
+			}
+			before = after
+			s.exact()
+		}
+		for _, forum := range []struct {
+			slug string
+			sees []string
+		}{
+			{"public", actors},
+			{"members", []string{"alice", "bob", "mod", "admin"}},
+			{"staff", []string{"mod", "admin"}},
+			{"below-staff", []string{"mod", "admin"}},
+			{"tickets", []string{"mod", "admin"}},
+		} {
+			made := data[created](s.do("mod", "POST", path("/forums/%d/threads", s.forum(forum.slug)), `{"title":"A thread","message":"Its beginning"}`).want(201))
+			changes("a thread in "+forum.slug, 1, forum.sees...)
+			answer := data[replied](s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"An answer"}`).want(201))
+			changes("an answer in "+forum.slug, 1, forum.sees...)
+			s.do("admin", "DELETE", path("/threads/%d/posts/%d", made.ID, answer.ID), "").want(200)
+			changes("a deleted answer in "+forum.slug, -1, forum.sees...)
+			s.do("admin", "POST", path("/posts/%d/restore", answer.ID), "").want(200)
+			changes("a restored answer in "+forum.slug, 1, forum.sees...)
+			s.do("admin", "DELETE", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200)
+			changes("a deleted thread in "+forum.slug, -2, forum.sees...)
+			s.do("admin", "POST", path("/posts/%d/restore", made.PostID), "").want(200)
+			changes("a restored thread in "+forum.slug, 2, forum.sees...)
+			if forum.slug == "public" {
+				continue
+			}
+			s.do("admin", "PATCH", path("/threads/%d", made.ID), path(`{"forumId":%d}`, s.forum("public"))).want(200)
+			hidden := slices.DeleteFunc(slices.Clone(actors), func(as string) bool { return slices.Contains(forum.sees, as) })
+			changes("a thread moved from "+forum.slug, 2, hidden...)
+		}
+		// Rights count at once: 10 are from before the board.
+		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, 1 FROM board_groups WHERE kind IN ('guest', 'registered')", s.forum("public"))
+		for as, n := range counted() {
+			if as == "" && n != 10 || as == "admin" && n != before["admin"] {
+				t.Errorf("%q reads %d posts of a forum that was hidden", as, n)
+			}
+		}
+	})
+}
+
+// TestMemberPostsMigration: what was posted before the counts were kept is
+// counted as if they always had been.
+func TestMemberPostsMigration(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		const state = "SELECT COALESCE(sum((user_id * 1000 + forum_id) * posts), 0) FROM board_member_posts WHERE posts <> 0"
+		before := s.number(state)
+		if before == 0 {
+			t.Fatal("nothing is counted")
+		}
+		s.exec("DELETE FROM board_member_posts")
+		text, err := fs.ReadFile(migrations, "migrations/00009_edits.sqlite.sql")
+		must(t, err)
+		done := 0
+		for statement := range strings.SplitSeq(string(text), ";\n") {
+			if at := strings.Index(statement, "INSERT INTO board_member_posts"); at >= 0 {
+				s.exec(statement[at:])
+				done++
+			}
+		}
+		if after := s.number(state); after != before || done != 2 {
+			t.Errorf("%d statements make %d, want %d", done, after, before)
+		}
+		s.exact()
 	})
 }

@@ -199,7 +199,7 @@ func (sd *seeder) addThreads(c conn, b threadBatch) error {
 	if c.db.Dialect() == store.Postgres {
 		words = bulk{"INSERT INTO board_search (post_id, words) VALUES ", "(?, to_tsvector('simple', ? || ' ' || ?))", nil}
 	}
-	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount)}
+	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range b.threads {
 		t := &b.threads[i]
 		in, err := sd.forumID(c, t.Forum)
@@ -218,6 +218,9 @@ func (sd *seeder) addThreads(c conn, b threadBatch) error {
 			}
 			row.count(&p, ids[n], n, by)
 			counts.user(by, &p)
+			if row.visibility == visible && p.visibility == visible {
+				counts.members[memberForum{in, by.id}]++
+			}
 			held := sql.NullString{String: "seeded", Valid: p.visibility == unapproved}
 			title := ""
 			if n == 0 {
@@ -256,9 +259,12 @@ func (t *thread) count(p *readyPost, id int64, n int, by author) {
 
 // seedCounts are what a batch adds to counters.
 type seedCounts struct {
-	forums map[int64]forumCount
-	users  map[int64]userCount
+	forums  map[int64]forumCount
+	users   map[int64]userCount
+	members map[memberForum]int64 // posts
 }
+
+type memberForum struct{ forum, member int64 }
 
 type forumCount struct{ threads, posts int64 }
 
@@ -286,6 +292,14 @@ func (s seedCounts) write(c conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]
 		if _, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
+			return err
+		}
+	}
+	byForum := func(x, y memberForum) int {
+		return cmp.Or(cmp.Compare(x.forum, y.forum), cmp.Compare(x.member, y.member))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.members), byForum) {
+		if err := countPosts(c, key.member, key.forum, s.members[key]); err != nil {
 			return err
 		}
 	}

@@ -134,6 +134,9 @@ func addMember(c conn, u newUser) (id int64, err error) {
 	if _, err := addNames(c, id, normal(u.name), u.mayClash); err != nil {
 		return 0, err
 	}
+	if err := countPosts(c, id, 0, u.posts); err != nil {
+		return 0, err
+	}
 	for _, name := range u.groups {
 		n, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
 		if err != nil {
