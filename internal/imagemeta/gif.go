@@ -1,0 +1,146 @@
+package imagemeta
+
+import (
+	"bufio"
+	"io"
+)
+
+// Blocks of GIF 89a, and the labels of its extensions.
+const (
+	gifExtension   = 0x21
+	gifImage       = 0x2c
+	gifTrailer     = 0x3b
+	gifControl     = 0xf9
+	gifApplication = 0xff
+)
+
+// gif copies images with how long they are shown, and how often all are.
+func gif(w io.Writer, r io.ReadSeeker) error {
+	in, out := bufio.NewReader(r), bufio.NewWriter(w)
+	head := make([]byte, 13)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return short(err)
+	}
+	if v := string(head[:6]); v != "GIF87a" && v != "GIF89a" {
+		return broken("it does not begin like a GIF")
+	}
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	if err := copyColours(out, in, head[10]); err != nil {
+		return err
+	}
+	var control []byte // of the image that follows
+	for images := 0; ; {
+		b, err := in.ReadByte()
+		if err != nil {
+			return short(err)
+		}
+		switch b {
+		case gifTrailer:
+			if images == 0 {
+				return broken("it has no picture")
+			}
+			if err := out.WriteByte(b); err != nil {
+				return err
+			}
+			return out.Flush()
+		case gifExtension:
+			if control, err = keepExtension(out, in, control); err != nil {
+				return err
+			}
+		case gifImage:
+			images++
+			if _, err := out.Write(control); err != nil {
+				return err
+			}
+			control = nil
+			if err := copyImage(out, in); err != nil {
+				return err
+			}
+		default:
+			return broken("a block is not known")
+		}
+	}
+}
+
+// copyColours copies the table of colours that flags tell of.
+func copyColours(out io.Writer, in io.Reader, flags byte) error {
+	if flags&0x80 == 0 {
+		return nil
+	}
+	_, err := io.CopyN(out, in, 3<<(flags&7+1))
+	return short(err)
+}
+
+func copyImage(out *bufio.Writer, in *bufio.Reader) error {
+	head := make([]byte, 10)
+	head[0] = gifImage
+	if _, err := io.ReadFull(in, head[1:]); err != nil {
+		return short(err)
+	}
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	if err := copyColours(out, in, head[9]); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(out, in, 1); err != nil { // the size of codes
+		return short(err)
+	}
+	return subBlocks(in, func(block []byte) error {
+		if err := out.WriteByte(byte(len(block))); err != nil { //nolint:gosec // at most 255
+			return err
+		}
+		_, err := out.Write(block)
+		return err
+	})
+}
+
+// subBlocks calls do for each block up to the empty one, and with that.
+func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
+	var block [255]byte
+	for {
+		n, err := in.ReadByte()
+		if err != nil {
+			return short(err)
+		}
+		if _, err := io.ReadFull(in, block[:n]); err != nil {
+			return short(err)
+		}
+		if err := do(block[:n]); err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// keepExtension reads an extension. How an image is shown is held back until the
+// image comes; text and comments go, and what was held back for a text with it.
+func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, error) {
+	label, err := in.ReadByte()
+	if err != nil {
+		return nil, short(err)
+	}
+	var application string
+	first := true
+	err = subBlocks(in, func(block []byte) error {
+		defer func() { first = false }()
+		switch {
+		case label == gifControl && first:
+			if len(block) != 4 {
+				return broken("the control of an image is of another length")
+			}
+			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
+		case label == gifApplication && first:
+			application = string(block)
+		case label == gifApplication && (application == "NETSCAPE2.0" || application == "ANIMEXTS1.0") && len(block) == 3 && block[0] == 1:
+			_, err := out.Write(append([]byte("\x21\xff\x0b"+application+"\x03"), block[0], block[1], block[2], 0))
+			return err
+		}
+		return nil
+	})
+	if label == 0x01 { // a text, which control was for
+		control = nil
+	}
+	return control, err
+}

@@ -1,0 +1,162 @@
+package imagemeta
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Markers of JPEG (ITU-T T.81, table B.1).
+const (
+	jpegTEM  = 0x01
+	jpegRST0 = 0xd0
+	jpegSOI  = 0xd8
+	jpegEOI  = 0xd9
+	jpegSOS  = 0xda
+	jpegAPP0 = 0xe0
+	jpegAPP1 = 0xe1
+	jpegAPP2 = 0xe2
+	jpegAPPE = 0xee // colours, of Adobe
+	jpegAPPF = 0xef
+	jpegJPG0 = 0xf0
+	jpegCOM  = 0xfe
+)
+
+// jpeg copies segments up to the end of the image; what some cameras put behind
+// it, such as further pictures and films, goes.
+func jpeg(w io.Writer, r io.ReadSeeker) error {
+	in, out := bufio.NewReader(r), bufio.NewWriter(w)
+	var start [2]byte
+	if _, err := io.ReadFull(in, start[:]); err != nil {
+		return short(err)
+	}
+	if start != [2]byte{0xff, jpegSOI} {
+		return broken("it does not begin like a JPEG")
+	}
+	if _, err := out.Write(start[:]); err != nil {
+		return err
+	}
+	turns, scans := false, 0
+	segment := make([]byte, 1<<16)
+	marker, err := nextMarker(in)
+	for err == nil && marker != jpegEOI {
+		if marker == 0 || marker == jpegTEM || marker >= jpegRST0 && marker <= jpegSOI {
+			return broken("a marker is out of place")
+		}
+		var size [2]byte
+		if _, err := io.ReadFull(in, size[:]); err != nil {
+			return short(err)
+		}
+		n := int(size[0])<<8 | int(size[1])
+		if n < 2 {
+			return broken("a segment is shorter than its length")
+		}
+		body := segment[:n-2]
+		if _, err := io.ReadFull(in, body); err != nil {
+			return short(err)
+		}
+		if body, turns = keptSegment(marker, body, turns); body != nil {
+			n = len(body) + 2
+			if _, err := out.Write(append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)); err != nil { //nolint:gosec // 16 bits
+				return err
+			}
+		}
+		if marker == jpegSOS {
+			scans++
+			marker, err = copyScan(out, in)
+		} else {
+			marker, err = nextMarker(in)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if scans == 0 {
+		return broken("it has no picture")
+	}
+	if _, err := out.Write([]byte{0xff, jpegEOI}); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// nextMarker reads a marker, which may have any number of 0xff before it.
+func nextMarker(in *bufio.Reader) (byte, error) {
+	b, err := in.ReadByte()
+	if err == nil && b != 0xff {
+		return 0, broken("there is no marker between two segments")
+	}
+	for err == nil && b == 0xff {
+		b, err = in.ReadByte()
+	}
+	return b, short(err)
+}
+
+var exifHeader = []byte("Exif\x00\x00")
+
+// keptSegment is what stays of a segment; nil: nothing. The first Exif that turns
+// the picture counts.
+func keptSegment(marker byte, body []byte, turns bool) ([]byte, bool) {
+	switch {
+	case marker == jpegAPP0:
+		if len(body) < 14 || !bytes.HasPrefix(body, []byte("JFIF\x00")) {
+			return nil, turns
+		}
+		body = body[:14]
+		body[12], body[13] = 0, 0 // no thumbnail
+	case marker == jpegAPP1:
+		if turns || !bytes.HasPrefix(body, exifHeader) {
+			return nil, turns
+		}
+		o := orientation(body[len(exifHeader):])
+		if o == 1 {
+			return nil, turns
+		}
+		return append(bytes.Clone(exifHeader), turned(o)...), true
+	case marker == jpegAPP2:
+		if !bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")) {
+			return nil, turns
+		}
+	case marker == jpegAPPE:
+		if len(body) < 12 || !bytes.HasPrefix(body, []byte("Adobe")) {
+			return nil, turns
+		}
+		body = body[:12]
+	case marker > jpegAPP0 && marker <= jpegAPPF, marker >= jpegJPG0 && marker <= jpegCOM, marker < 0xc0:
+		return nil, turns
+	}
+	return body, turns
+}
+
+// copyScan copies the picture's data, and reads the marker behind them.
+func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
+	for {
+		chunk, err := in.ReadSlice(0xff)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if _, err := out.Write(chunk); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err != nil {
+			return 0, short(err)
+		}
+		if _, err := out.Write(chunk[:len(chunk)-1]); err != nil {
+			return 0, err
+		}
+		b := byte(0xff)
+		for err == nil && b == 0xff { // any number of them may fill
+			b, err = in.ReadByte()
+		}
+		if err != nil {
+			return 0, short(err)
+		}
+		if b != 0 && (b < jpegRST0 || b >= jpegSOI) {
+			return b, nil
+		}
+		if _, err := out.Write([]byte{0xff, b}); err != nil {
+			return 0, err
+		}
+	}
+}

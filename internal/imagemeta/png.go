@@ -1,0 +1,115 @@
+package imagemeta
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+)
+
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
+// pngKept are the chunks that make the picture and its colours, moving ones too
+// (PNG, third edition).
+var pngKept = map[string]bool{
+	"IHDR": true, "PLTE": true, "IDAT": true, "IEND": true, "tRNS": true, "cHRM": true, "gAMA": true, "iCCP": true, "sBIT": true, "sRGB": true,
+	"cICP": true, "mDCV": true, "cLLI": true, "bKGD": true, "hIST": true, "pHYs": true, "sPLT": true, "acTL": true, "fcTL": true, "fdAT": true,
+}
+
+// png copies chunks up to the end of the image.
+func png(w io.Writer, r io.ReadSeeker) error {
+	in, out := bufio.NewReader(r), bufio.NewWriter(w)
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return short(err)
+	}
+	if string(head) != pngSignature {
+		return broken("it does not begin like a PNG")
+	}
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	data, turns := false, false
+	for first := true; ; first = false {
+		if _, err := io.ReadFull(in, head); err != nil {
+			return short(err)
+		}
+		n, kind := int64(binary.BigEndian.Uint32(head)), string(head[4:])
+		switch {
+		case n > 1<<31-1:
+			return broken("a chunk is too long")
+		case first != (kind == "IHDR"):
+			return broken("it must have one header, first")
+		case kind == "eXIf" && !turns && !data && n <= maxExif:
+			o, err := readOrientation(in, n)
+			if err != nil {
+				return err
+			}
+			if turns = o != 1; turns {
+				if err := writePNGExif(out, o); err != nil {
+					return err
+				}
+			}
+			continue
+		case !pngKept[kind] && kind[0]&0x20 == 0:
+			return broken("a chunk that decides on the picture is not known")
+		case !pngKept[kind]:
+			if _, err := io.CopyN(io.Discard, in, n+4); err != nil {
+				return short(err)
+			}
+			continue
+		}
+		data = data || kind == "IDAT"
+		if err := copyPNGChunk(out, in, head, n); err != nil {
+			return err
+		}
+		if kind == "IEND" {
+			break
+		}
+	}
+	if !data {
+		return broken("it has no picture")
+	}
+	return out.Flush()
+}
+
+func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
+	sum := crc32.NewIEEE()
+	_, _ = sum.Write(head[4:])
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.MultiWriter(out, sum), in, n); err != nil {
+		return short(err)
+	}
+	var tail [4]byte
+	if _, err := io.ReadFull(in, tail[:]); err != nil {
+		return short(err)
+	}
+	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
+		return broken("the checksum of a chunk is wrong")
+	}
+	_, err := out.Write(tail[:])
+	return err
+}
+
+// readOrientation reads the body of a chunk of Exif, and the checksum behind it.
+func readOrientation(in io.Reader, n int64) (byte, error) {
+	body := make([]byte, n+4)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return 0, short(err)
+	}
+	return orientation(body[:n]), nil
+}
+
+func writePNGExif(out io.Writer, orientation byte) error {
+	body := turned(orientation)
+	var chunk bytes.Buffer
+	chunk.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body)))) //nolint:gosec // a constant
+	chunk.WriteString("eXIf")
+	chunk.Write(body)
+	chunk.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk.Bytes()[4:])))
+	_, err := out.Write(chunk.Bytes())
+	return err
+}

@@ -1,0 +1,190 @@
+package imagemeta
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+)
+
+// webpKept are the chunks that make the picture and its colours (RFC 9649).
+var webpKept = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true, "ANIM": true, "ANMF": true, "ICCP": true}
+
+// Flags of VP8X.
+const (
+	webpExif = 0x08
+	webpXMP  = 0x04
+)
+
+// webp copies chunks. The length of all comes first, so it goes through the file
+// twice.
+func webp(w io.Writer, r io.ReadSeeker) error {
+	start, err := r.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	plan := webpPlan{orientation: 1}
+	if err := plan.copy(io.Discard, bufio.NewReader(r)); err != nil {
+		return err
+	}
+	if _, err := r.Seek(start, io.SeekStart); err != nil {
+		return err
+	}
+	plan.write = true
+	return plan.copy(w, bufio.NewReader(r))
+}
+
+// webpPlan is what the first time through the file finds.
+type webpPlan struct {
+	write       bool // the second time
+	size        int64
+	orientation byte
+}
+
+func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
+	var head [12]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return short(err)
+	}
+	if string(head[:4]) != "RIFF" || string(head[8:]) != "WEBP" {
+		return broken("it does not begin like a WebP")
+	}
+	left := int64(binary.LittleEndian.Uint32(head[4:])) - 4
+	binary.LittleEndian.PutUint32(head[4:], uint32(p.size)) //nolint:gosec // no more than was read
+	if _, err := w.Write(head[:]); err != nil {
+		return err
+	}
+	size, extended, picture := int64(4), false, false
+	for first := true; left >= 8; first = false {
+		if _, err := io.ReadFull(r, head[:8]); err != nil {
+			return short(err)
+		}
+		n, kind := int64(binary.LittleEndian.Uint32(head[4:])), string(head[:4])
+		padded := n + n&1
+		if left -= 8 + padded; left < 0 {
+			return broken("a chunk is longer than the file")
+		}
+		switch {
+		case kind == "VP8X":
+			if !first || n < 10 {
+				return broken("its header is out of place")
+			}
+			extended = true
+			size += 18
+			if err := p.header(w, r, padded); err != nil {
+				return err
+			}
+		case kind == "EXIF" && n <= maxExif && !p.write && p.orientation == 1:
+			body := make([]byte, n)
+			if _, err := io.ReadFull(r, body); err != nil {
+				return short(err)
+			}
+			if len(body) >= len(exifHeader) && string(body[:len(exifHeader)]) == string(exifHeader) { // as some write it
+				body = body[len(exifHeader):]
+			}
+			p.orientation = orientation(body)
+			if err := skip(r, n&1); err != nil {
+				return err
+			}
+		case !webpKept[kind]:
+			if err := skip(r, padded); err != nil {
+				return err
+			}
+		default:
+			picture = picture || kind != "ALPH" && kind != "ANIM" && kind != "ICCP"
+			size += 8 + padded
+			if err := copyWebPChunk(w, r, head[:8], n); err != nil {
+				return err
+			}
+		}
+	}
+	if !picture {
+		return broken("it has no picture")
+	}
+	if extended && p.orientation != 1 {
+		body := turned(p.orientation)
+		chunk := binary.LittleEndian.AppendUint32([]byte("EXIF"), uint32(len(body))) //nolint:gosec // a constant, even
+		size += int64(8 + len(body))
+		if _, err := w.Write(append(chunk, body...)); err != nil {
+			return err
+		}
+	}
+	p.size = size
+	return nil
+}
+
+// header copies the ten bytes that VP8X has, with what is there of metadata.
+func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
+	chunk := []byte("VP8X\x0a\x00\x00\x00..........")
+	if _, err := io.ReadFull(r, chunk[8:]); err != nil {
+		return short(err)
+	}
+	chunk[8] &^= webpExif | webpXMP
+	if p.orientation != 1 {
+		chunk[8] |= webpExif
+	}
+	if _, err := w.Write(chunk); err != nil {
+		return err
+	}
+	return skip(r, padded-10)
+}
+
+// skip reads over n bytes, which must be there.
+func skip(r io.Reader, n int64) error {
+	_, err := io.CopyN(io.Discard, r, n)
+	return short(err)
+}
+
+// copyWebPChunk copies a chunk with its padding. The chunks of a frame are only
+// looked at for such as do not belong to a picture.
+func copyWebPChunk(w io.Writer, r io.Reader, head []byte, n int64) error {
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	body := io.LimitReader(r, n)
+	if string(head[:4]) == "ANMF" {
+		if err := copyFrame(w, body, n); err != nil {
+			return err
+		}
+	} else if _, err := io.CopyN(w, body, n); err != nil {
+		return short(err)
+	}
+	if n&1 == 0 {
+		return nil
+	}
+	if err := skip(r, 1); err != nil {
+		return err
+	}
+	_, err := w.Write([]byte{0})
+	return err
+}
+
+func copyFrame(w io.Writer, r io.Reader, left int64) error {
+	const header = 16
+	if left < header {
+		return broken("a frame is too short")
+	}
+	if _, err := io.CopyN(w, r, header); err != nil {
+		return short(err)
+	}
+	for left -= header; left > 0; {
+		var head [8]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return short(err)
+		}
+		kind, n := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
+		n += n & 1
+		if kind != "ALPH" && kind != "VP8 " && kind != "VP8L" {
+			return broken("a frame has more than a picture")
+		}
+		if left -= 8 + n; left < 0 {
+			return broken("a part of a frame is longer than the frame")
+		}
+		if _, err := w.Write(head[:]); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(w, r, n); err != nil {
+			return short(err)
+		}
+	}
+	return nil
+}
