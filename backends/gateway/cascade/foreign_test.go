@@ -192,6 +192,25 @@ func TestTwiceGiven(t *testing.T) {
 	}
 }
 
+// TestExtraBody: what Gemini's chat API has in extra_body passes, and nothing beside it.
+func TestExtraBody(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"", `"reasoning_effort":"low",`} {
+		for extra, passes := range map[string]bool{
+			`{"google":{"thinking_config":{"include_thoughts":true}}}`: true, `{"google":{},"model":"evil"}`: false, `{"Google":{}}`: false, `"evil"`: false,
+		} {
+			r := newRig(t, setup{keys: []string{"alpha"}})
+			r.alpha.does(reply(200, completion("hi")))
+			e := r.askOn(hub.Chat, `{`+more+`"extra_body":`+extra+`,"model":"keychain-low",`+say+`}`)
+			e.wants(t, "alpha/a-low", "hi")
+			dropped := strings.Contains(e.header.Get("X-Gateway-Dropped-Params"), "extra_body")
+			if sent := gjson.Get(r.alpha.got()[0].body, "extra_body").Raw; passes != (sent == extra) || dropped == passes {
+				t.Errorf("%s: the upstream got %s, dropped %t", extra, sent, dropped)
+			}
+		}
+	}
+}
+
 // TestEscapedMember: one spelling alone is the member, escaped or not.
 func TestEscapedMember(t *testing.T) {
 	t.Parallel()

@@ -144,6 +144,8 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 			err = r.toolChoice(&s, kind)
 		case "response_format":
 			err = r.responseFormat(&s, kind)
+		case "extra_body":
+			f.foreign, err = ForeignExtra(&s)
 		default:
 			f.foreign = Foreign(APIChat, key)
 			err = s.Skip()

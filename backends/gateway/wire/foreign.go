@@ -118,10 +118,26 @@ func guarded(letters []byte) (guardedMember, bool) {
 		"provider", "providers", "provideroptions", "customllmprovider", "plugins", "transforms",
 		"fallback", "fallbacks", "contextwindowfallbacks", "contentpolicyfallbacks",
 		// Other addresses and keys.
-		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extrabody", "extraheaders":
+		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders":
 		return guardedMember{}, true
+	case "extrabody": // see ForeignExtra
+		return guardedMember{"extra_body", APIChat}, true
 	}
 	return guardedMember{}, false
+}
+
+// ForeignExtra passes the value of a chat client's extra_body and reports whether no
+// upstream may get it: there are proxies that take its members for more of the request.
+// Those of Gemini alone, which its chat API has there, may pass.
+func ForeignExtra(s *Scanner) (foreign bool, err error) {
+	if s.Kind() != Object {
+		return true, s.Skip()
+	}
+	err = s.Object(func(key []byte) error {
+		foreign = foreign || string(key) != "google"
+		return s.Skip()
+	})
+	return foreign, err
 }
 
 // spelled appends the letters and digits of a name in lower case, those that some

@@ -66,7 +66,8 @@ func TestForeign(t *testing.T) {
 		{"api_base", anyAPI},
 		{"api_key", anyAPI},
 		{"base_url", anyAPI},
-		{"extra_body", anyAPI},
+		{"extra_body", APIResponses | APIMessages},
+		{"extraBody", anyAPI},
 		{"user_config", anyAPI},
 		// None of its business.
 		{"", 0},

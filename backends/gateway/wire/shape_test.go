@@ -322,7 +322,7 @@ func expected(r *ChatRequest, in []member, shape *ChatShape) []member {
 	for _, m := range in {
 		isLimit := m.name == "max_tokens" || m.name == "max_completion_tokens"
 		switch {
-		case Foreign(APIChat, []byte(m.name)):
+		case Foreign(APIChat, []byte(m.name)), m.name == "extra_body" && !onlyGoogle(m.value):
 			continue
 		case m.name == "stream_options" && shape.StreamUsage && r.Stream:
 			options = true
@@ -364,6 +364,13 @@ func expected(r *ChatRequest, in []member, shape *ChatShape) []member {
 		out = append(out, member{"stream_options", map[string]any{"include_usage": true}})
 	}
 	return out
+}
+
+// onlyGoogle: an extra_body is Gemini's own.
+func onlyGoogle(extra any) bool {
+	object, ok := extra.(map[string]any)
+	_, google := object["google"]
+	return ok && (len(object) == 0 || google && len(object) == 1)
 }
 
 // randomShape is a shape as the catalog allows them: the essential members are
@@ -425,7 +432,7 @@ func randomRequest(rng *rand.Rand) string {
 	fields := []string{`"model":"m"`, `"messages":[{"role":"developer","content":"d"},{"content":"x","role":"user"},{"role":"developer"}]`}
 	for _, f := range []string{
 		`"stream":true`, `"stream":false`, `"max_tokens":7`, `"max_tokens":null`, `"max_completion_tokens":9`, `"max_completion_tokens":null`,
-		`"seed":1`, `"random_seed":2`, `"s\u0065ed2":3`, `"user":"ü\""`, `"tool_choice":"required"`, `"tool_choice":{"type":"x"}`, `"":[]`, `"temperature":0.10`, `"Model":"x"`, `"models":["y"]`, `"maxTokens":1`,
+		`"seed":1`, `"random_seed":2`, `"s\u0065ed2":3`, `"user":"ü\""`, `"tool_choice":"required"`, `"tool_choice":{"type":"x"}`, `"":[]`, `"temperature":0.10`, `"Model":"x"`, `"models":["y"]`, `"maxTokens":1`, `"extra_body":{"google":1}`, `"extra_body":{"google":1,"model":"x"}`,
 		`"stream_options":{}`, `"stream_options":null`, `"stream_options":{"include_usage":true}`, `"stream_options":{"a":[1],"include_usage":false}`, `"stream_options":{"b":{}}`,
 	} {
 		name, _, _ := strings.Cut(f, ":")

@@ -71,7 +71,7 @@ func (r *request) read(root gjson.Result) error {
 		case "stop":
 			err = r.stop(value)
 		default:
-			if wire.Foreign(wire.APIChat, []byte(key)) {
+			if foreign(key, value) {
 				r.Drop(wire.Mask(key, 100))
 				return nil
 			}
@@ -91,6 +91,16 @@ func (r *request) read(root gjson.Result) error {
 		r.MaxTokens = r.legacy
 	}
 	return r.toolChoice()
+}
+
+// foreign reports whether no upstream gets a member of the top level.
+func foreign(key string, value gjson.Result) bool {
+	if key == "extra_body" {
+		s := wire.NewScanner([]byte(value.Raw))
+		refused, err := wire.ForeignExtra(&s)
+		return refused || err != nil
+	}
+	return wire.Foreign(wire.APIChat, []byte(key))
 }
 
 func (r *request) streamOptions(value gjson.Result) error {
