@@ -554,7 +554,7 @@ func TestMembers(t *testing.T) {
 		}
 		s.do("bob", "GET", path("/members/%d", alice), "").want(404)
 		refused(t, "a change of the deleted", b.SetModerated(ctx, admin, alice, true), 409, "")
-		_, err = b.Register(ctx, NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9"})
+		_, err = b.Register(ctx, NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9", Form: s.joinForm()})
 		refused(t, "the same name", err, 422, "taken")
 		refused(t, "deletion of oneself", b.DeleteMember(ctx, admin, s.user("admin")), 409, "")
 		s.exact()

@@ -40,7 +40,7 @@ func TestConfirmJoin(t *testing.T) {
 		join := func(name, email string) Registered {
 			t.Helper()
 			s.exec("DELETE FROM board_attempts")
-			done, err := b.Register(ctx, NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress})
+			done, err := b.Register(ctx, NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 			return done
 		}
@@ -123,15 +123,16 @@ func TestPurgeUnconfirmed(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('network_members', '0')")
 		before := s.number("SELECT count(*) FROM board_users")
 		for i := range unconfirmedBatch + 1 {
 			s.exec("DELETE FROM board_attempts")
-			_, err := s.service.Register(ctx, NewMember{Name: "Robot " + string(rune('a'+i%26)) + string(rune('a'+i/26)), Email: "r@example.com", Password: "correct horse", Address: clientAddress})
+			_, err := s.service.Register(ctx, NewMember{Name: "Robot " + string(rune('a'+i%26)) + string(rune('a'+i/26)), Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 		}
 		s.clock.advance(keepUnconfirmed - time.Minute)
 		s.exec("DELETE FROM board_attempts")
-		_, err := s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress})
+		_, err := s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 		_, err = s.service.Purge(ctx)
 		must(t, err)
@@ -145,7 +146,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 			t.Errorf("%d are left", n-before)
 		}
 		s.exec("DELETE FROM board_attempts")
-		_, err = s.service.Register(ctx, NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress})
+		_, err = s.service.Register(ctx, NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 	})
 }
@@ -221,7 +222,8 @@ func TestMigratePeople(t *testing.T) {
 
 			db, err := open()
 			must(t, err)
-			s := &site{t: t, service: New(started(t, db), Options{}, zap.NewNop(), newClock().now)}
+			s := &site{t: t, clock: newClock()}
+			s.service = New(started(t, db), Options{}, zap.NewNop(), s.clock.now)
 			t.Cleanup(s.service.Close)
 			must(t, s.service.Ready(t.Context()))
 			for name, want := range map[string]bool{"Reader": true, "Quiet": false, "Mute": false, "Bare": false} {

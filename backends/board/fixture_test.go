@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -320,6 +321,11 @@ func (s *site) exact() {
 			s.t.Errorf("%s: %d are wrong", what, n)
 		}
 	}
+}
+
+// joinForm is a form to join that was shown a minute ago.
+func (s *site) joinForm() JoinForm {
+	return JoinForm{Browser: "browser", Stamp: formguard.Stamp(*s.service.secret.Load(), joinForm, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -110,7 +110,7 @@ func TestRegisterOffline(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		register := func() error {
-			_, err := s.service.Register(t.Context(), NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1"})
+			_, err := s.service.Register(t.Context(), NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
 			return err
 		}
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")

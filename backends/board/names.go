@@ -207,11 +207,11 @@ const maxClashes = 500
 func (s *Service) NameClashes(ctx context.Context, a *Actor) (list []NameClash, err error) {
 	err = s.survey(ctx, a, func(c conn) error {
 		list = nil
-		return c.all("SELECT DISTINCT u.id, u.username, u.state, o.id, o.username, o.state FROM board_names n JOIN board_users u ON u.id = n.user_id"+
+		return c.all("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
 			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
 			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r row) error {
 			var clash NameClash
-			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Like.ID, &clash.Like.Name, &clash.Like.State)
+			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID, &clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
 			list = append(list, clash)
 			return err
 		})

@@ -18,7 +18,7 @@ import (
 func (s *site) join(name string) error {
 	s.t.Helper()
 	s.exec("DELETE FROM board_attempts")
-	_, err := s.service.Register(s.t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress})
+	_, err := s.service.Register(s.t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 	return err
 }
 
@@ -54,7 +54,7 @@ func TestNewNamesAtOnce(t *testing.T) {
 		errs := make([]error, 4)
 		for i, name := range []string{"Lili", "LiIi", "LiIl", "L1l1"} { // each pair looks alike
 			wg.Go(func() {
-				_, errs[i] = s.service.Register(t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress})
+				_, errs[i] = s.service.Register(t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			})
 		}
 		wg.Wait()

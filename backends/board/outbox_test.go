@@ -98,7 +98,7 @@ func TestOutbox(t *testing.T) {
 		s.do("mod", "POST", path("/moderation/queue/%d/reject", held.ID), "").want(200)
 		s.wantTopics(TopicPostRejected)
 
-		if _, err := s.service.Register(t.Context(), NewMember{Name: "newcomer", Email: "new@example.com", Password: "correct horse battery"}); err != nil {
+		if _, err := s.service.Register(t.Context(), NewMember{Name: "newcomer", Email: "new@example.com", Password: "correct horse battery", Form: s.joinForm()}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantTopics(TopicUserRegistered)

@@ -16,6 +16,7 @@ import (
 type NewMember struct {
 	Name, Email, Password string
 	Address               string // of the client
+	Form                  JoinForm
 }
 
 // Registered is what a registration came to.
@@ -44,11 +45,11 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	name, nameErr := normal(m.Name), access.settings.checkNewName(m.Name)
 	email, emailErr := checkEmail(m.Email)
 	passwordErr := checkNewPassword(m.Password, name, email)
-	if err := first(nameErr, emailErr, passwordErr); err != nil {
+	if err := first(s.checkJoinForm(&access.settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
 		return done, err
 	}
 	mails := s.Mails()
-	if err := s.tryRegister(ctx, m.Address, email, mails); err != nil {
+	if err := s.tryRegister(ctx, &access.settings, m, email, mails); err != nil {
 		return done, err
 	}
 	var hash string
@@ -77,6 +78,9 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		if err := emailTaken(c, u.email); err != nil {
 			return err
 		}
+		if err := tryNetwork(c, &access.settings, m.Address, u.now); err != nil {
+			return err
+		}
 		id, err := addMember(c, u)
 		if err != nil {
 			return err
@@ -102,22 +106,35 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	return done, err
 }
 
-// tryRegister counts that a client registers, and that a mail is asked for with it.
-func (s *Service) tryRegister(ctx context.Context, address, email string, mails bool) error {
+// tryRegister counts that a client registers, a wrong answer, and that a mail is
+// asked for.
+func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, email string, mails bool) error {
 	var wait time.Duration
-	what := "too many registrations"
+	var wrong bool
+	var what string
 	err := s.write(ctx, func(c conn) (err error) {
-		if wait, err = newAccounts.try(c, newAccounts.key(address), s.micros()); err != nil || wait > 0 || !mails {
+		now := s.micros()
+		what = "too many wrong answers"
+		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong {
+			return err
+		}
+		what = "too many registrations"
+		if wait, err = newAccounts.try(c, newAccounts.key(m.Address), now); err != nil || wait > 0 || !mails {
 			return err
 		}
 		what = "too many mails were asked for, to this mail address or"
-		wait, err = tryLink(c, email, address, s.micros())
+		wait, err = tryLink(c, email, m.Address, now)
 		return err
 	})
-	if err == nil && wait > 0 {
-		err = errWait(wait, what)
+	switch {
+	case err != nil:
+		return err
+	case wait > 0:
+		return errWait(wait, what)
+	case wrong:
+		return invalid("answer", "wrong", "the answer is wrong")
 	}
-	return err
+	return nil
 }
 
 // queueJoin has the link mailed that lets a new member in, or tells the member who

@@ -88,9 +88,9 @@ type SeedUser struct {
 	Name      string   `json:"name"`
 	Email     string   `json:"email"`
 	Confirmed bool     `json:"emailConfirmed"` // mails go there
-	Password  string   `json:"password"` // empty: none
-	Groups    []string `json:"groups"`   // default: registered
-	State     string   `json:"state"`    // default: active
+	Password  string   `json:"password"`       // empty: none
+	Groups    []string `json:"groups"`         // default: registered
+	State     string   `json:"state"`          // default: active
 	Moderated bool     `json:"moderated"`
 	Posts     int64    `json:"posts"` // counted as posted before
 

@@ -36,8 +36,12 @@ type Settings struct {
 	DuplicateSeconds          int64
 	EditGraceSeconds          int64
 
-	ConfirmMail   bool   // new members open a link that is mailed to them first
-	ReservedNames string // of nobody who registers, one on each line
+	ConfirmMail    bool   // new members open a link that is mailed to them first
+	ReservedNames  string // of nobody who registers, one on each line
+	FormSeconds    int64  // a form to join is not sent earlier; 0: no matter when
+	NetworkMembers int64  // new ones a day of one network; 0: no limit
+	Question       string // that new members answer; empty: none
+	Answers        string // that are right, one on each line
 
 	HoldFirst      int64 // the first posts of a member, this many, are held
 	NewMemberPosts int64 // who has fewer is new
@@ -68,8 +72,8 @@ func defaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
 		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60, EditGraceSeconds: 300,
-		ConfirmMail: true,
-		HoldFirst:   o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
+		ConfirmMail: true, FormSeconds: 3, NetworkMembers: 20,
+		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10, ThreadsPerHour: 10, PostsPerHour: 60,
 		TokensMost: 10, TokenDays: 90,
 		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
@@ -143,7 +147,7 @@ func (s *Setting) put(into *Settings, text string) error {
 
 // AllSettings is the table of the settings, in the order of their form.
 func AllSettings() []Setting {
-	const general, texts, newcomers, flood, tokens, files = "Board", "Texts", "New members", "Flood control", "Tokens", "Attachments"
+	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members", "Flood control", "Tokens", "Attachments"
 	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
 		return Setting{Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most, of: func(s *Settings) any { return of(s) }}
 	}
@@ -161,6 +165,22 @@ func AllSettings() []Setting {
 		{Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.OfflineMessage }},
 		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.", func(s *Settings) *bool { return &s.Images }),
 
+		flag(joining, "confirm_mail", "New members confirm their mail address", "They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
+		number(joining, "form_seconds", "Shortest time to fill in the form", "Seconds. Programs send it at once; 0: no matter when.", 0, 60, func(s *Settings) *int64 { return &s.FormSeconds }),
+		number(joining, "network_members", "New members of one network a day", "A network is 256 addresses of IPv4, or a /56 of IPv6. 0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.NetworkMembers }),
+		{
+			Name: "question", Section: joining, Label: "Question to new members", Hint: "One that your members can answer and programs cannot. Empty: none.",
+			Kind: KindLine, Most: 200, of: func(s *Settings) any { return &s.Question },
+		},
+		{
+			Name: "answers", Section: joining, Label: "Right answers", Hint: "One on each line. Capitals, spaces and signs do not count.",
+			Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.Answers },
+		},
+		{
+			Name: "reserved_names", Section: joining, Label: "Reserved names", Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support and the like.",
+			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },
+		},
+
 		number(texts, "title_min", "Shortest title", "Characters.", 1, 120, func(s *Settings) *int64 { return &s.TitleLeast }),
 		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.TitleMost }),
 		number(texts, "message_min", "Shortest message", "Characters.", 1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
@@ -169,11 +189,6 @@ func AllSettings() []Setting {
 		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
-		flag(newcomers, "confirm_mail", "New members confirm their mail address", "They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
-		{
-			Name: "reserved_names", Section: newcomers, Label: "Reserved names", Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support and the like.",
-			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },
-		},
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.", 0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
 		number(newcomers, "new_member_posts", "A member is new below", "Visible posts; limits below and the flood control for new members count until then.", 0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
 		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.", 0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
@@ -268,6 +283,9 @@ func (s *Settings) contradictions() (wrong []error) {
 	}
 	if s.MessageLeast > s.MessageMost {
 		wrong = append(wrong, invalid("message_min", "range", "Shortest message: is longer than the longest"))
+	}
+	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
+		wrong = append(wrong, invalid("answers", "required", "Right answers: give one at least, for the question"))
 	}
 	return wrong
 }

@@ -85,19 +85,19 @@ func TestRegisterOffline(t *testing.T) {
 		form, own := b.get("/register").want(200), eve.get("/").want(200)
 		s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'eve'")
 		eve.get("/register").want(403)
-		own.send("/register", carol...).want(403)
+		own.join(carol...).want(403)
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
 		if p := b.get("/register").want(503, "Closed for now"); p.header.Get("Retry-After") != "300" {
 			t.Errorf("Retry-After: %s", p.header.Get("Retry-After"))
 		}
-		form.send("/register", carol...).want(503)
-		s.as("mod").get("/").want(200).send("/register", carol...).want(503)
+		form.join(carol...).want(503)
+		s.as("mod").get("/").want(200).join(carol...).want(503)
 		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'carol'"); n != 0 {
 			t.Error("somebody has joined")
 		}
 		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		form.send("/register", carol...).want(200, "on its way to carol@example.com")
+		form.join(carol...).want(200, "on its way to carol@example.com")
 	})
 }

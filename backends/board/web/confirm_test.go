@@ -18,7 +18,7 @@ func TestJoinByMail(t *testing.T) {
 		b := s.guest()
 		join := func(b *browser, name, email string) *shown {
 			t.Helper()
-			return b.get("/register").want(200, "A link is mailed to you").send("/register", "username", name, "email", email, "password", "a long password")
+			return b.get("/register").want(200, "A link is mailed to you").join("username", name, "email", email, "password", "a long password")
 		}
 		p := join(b, "carol", "carol@example.com").want(200, "<h1>Confirm your mail address</h1>", "on its way to carol@example.com", "Sign out").lacks("Notifications", "Profile")
 		for _, path := range []string{"/", "/account", "/account/tokens", "/register", at("/threads/%d", s.thread("Open thread")), "/notifications"} {
@@ -82,7 +82,7 @@ func TestJoinTellsNothing(t *testing.T) {
 			s.exec("UPDATE board_permission_version SET version = version + 1")
 			join := func(name, email string) *shown {
 				t.Helper()
-				return s.guest().get("/register").send("/register", "username", name, "email", email, "password", "a long password").want(200)
+				return s.guest().get("/register").join("username", name, "email", email, "password", "a long password").want(200)
 			}
 			// Names and addresses of equal length, so that nothing else differs.
 			one, two := "dan"+confirm, "fay"+confirm

@@ -238,6 +238,18 @@ func (p *shown) send(path string, fields ...string) *shown {
 	return p.do(http.MethodPost, path, values.Encode())
 }
 
+var stampField = regexp.MustCompile(`name="stamp" value="([^"]+)"`)
+
+// join sends the form to join, after the time that people take.
+func (p *shown) join(fields ...string) *shown {
+	p.t.Helper()
+	if match := stampField.FindStringSubmatch(p.body); match != nil {
+		fields = append(fields, "stamp", match[1])
+	}
+	p.clock.advance(time.Minute)
+	return p.send("/register", fields...)
+}
+
 // want checks the status and texts that the page has.
 func (p *shown) want(status int, texts ...string) *shown {
 	p.t.Helper()

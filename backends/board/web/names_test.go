@@ -16,7 +16,7 @@ func TestNamesAlike(t *testing.T) {
 		for name, problem := range map[string]string{
 			"adа": "mixes scripts", "b0b": "looks like that of another", "Adrnin": "is reserved", "bo\u200bb": "cannot be seen",
 		} {
-			p.send("/register", "username", name, "email", "x@example.com", "password", "a long password").want(422, problem, `id="username-problem"`)
+			p.join("username", name, "email", "x@example.com", "password", "a long password").want(422, problem, `id="username-problem"`)
 		}
 		ada := s.as("ada")
 		ada.get("/admin/members").want(200, `href="/admin/names"`)
@@ -24,7 +24,7 @@ func TestNamesAlike(t *testing.T) {
 		s.exec("UPDATE board_users SET username = 'B0b', username_key = 'b0b' WHERE username = 'eve'")
 		s.exec("DELETE FROM board_names")
 		s.exec("UPDATE board_settings SET value = '0' WHERE name = 'names_filled'")
-		p.send("/register", "username", "carol", "email", "x@example.com", "password", "a long password").want(503, "takes no new ones in the meantime")
+		p.join("username", "carol", "email", "x@example.com", "password", "a long password").want(503, "takes no new ones in the meantime")
 		if n, err := s.service.FillNames(t.Context()); err != nil || n != 6 {
 			t.Fatal(n, err)
 		}

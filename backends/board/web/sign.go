@@ -41,6 +41,9 @@ type registerForm struct {
 	Name, Email string
 	Approval    bool // an administrator must let the member in
 	Confirms    bool // the member must open a link that is mailed
+	Stamp       string
+	Question    string // empty: none
+	Answer      string
 }
 
 func (c *call) registerForm() (*registerForm, error) {
@@ -51,7 +54,9 @@ func (c *call) registerForm() (*registerForm, error) {
 	if mode == board.RegistrationClosed {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
+	c.token() // binds the form to the browser, and its stamp with it
 	return &registerForm{
+		Stamp: c.service.JoinStamp(c.bound, c.text("stamp")), Question: c.actor.Settings().Question, Answer: c.text("answer"),
 		Name: c.text("username"), Email: c.text("email"),
 		Approval: mode == board.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
 	}, nil
@@ -73,7 +78,9 @@ func (c *call) register() error {
 	if err != nil {
 		return err
 	}
-	done, err := c.service.Register(c.ctx(), board.NewMember{Name: form.Name, Email: form.Email, Password: c.text("password"), Address: c.address()})
+	done, err := c.service.Register(c.ctx(), board.NewMember{Name: form.Name, Email: form.Email, Password: c.text("password"), Address: c.address(), Form: board.JoinForm{
+		Browser: c.bound, Stamp: c.text("stamp"), Trap: c.text("homepage"), Answer: form.Answer,
+	}})
 	if err != nil {
 		return c.form(err, "register", "Join", form)
 	}

@@ -102,3 +102,54 @@ inBrowser('a member changes the mail address and the time zone', { ...phone, col
   await signIn(tab, 'greta@example.org', 'correct horse');
   await signedIn(tab);
 });
+
+inBrowser('who joins is in when the link is opened', phone, async (tab, context) => {
+  const join = async (name, email) => {
+    await context.clearCookies();
+    await tab.goto(`${url}/register`);
+    await sound(tab, 'Join');
+    // Nobody comes to the field for programs, by the keyboard or a screen reader.
+    assert.equal(await tab.getByRole('textbox', { name: 'Leave this empty' }).count(), 0);
+    await tab.getByLabel('Name', { exact: true }).fill(name);
+    await tab.getByLabel('Mail address').fill(email);
+    await tab.getByLabel('Password').fill('correct horse');
+    await button(tab, 'Join').click();
+    const early = tab.getByRole('alert').getByText('faster than people type');
+    await early.waitFor();
+    // Who fills it in for the second time has taken long enough before long.
+    while (await early.isVisible()) {
+      await tab.getByLabel('Password').fill('correct horse');
+      await button(tab, 'Join').click();
+      await tab.waitForLoadState();
+    }
+    await sound(tab, 'Confirm your mail address');
+    await tab.getByRole('status').getByText(`on its way to ${email}`).waitFor();
+    return tab.locator('main').innerText();
+  };
+  const unknown = await join('Henry', 'henry@example.com');
+  const letter = (await letters(1))['henry@example.com'];
+  const known = await join('Hermes', 'greta@example.org');
+  assert.equal(known.replace('greta@example.org', 'henry@example.com'), unknown);
+  const told = (await letters(1))['greta@example.org'];
+  assert.match(told, /Hello greta,[\s\S]*You are a member already/);
+  assert.doesNotMatch(told, /token=/);
+
+  await tab.goto(`${url}/account/tokens`);
+  await sound(tab, 'Confirm your mail address');
+  await context.clearCookies();
+  await signIn(tab, 'henry', 'correct horse');
+  await sound(tab, 'Confirm your mail address');
+  await button(tab, 'Mail it again').click();
+  await tab.getByRole('status').getByText('Another mail is on its way').waitFor();
+  const another = link((await letters(1))['henry@example.com']);
+  assert.notEqual(another, link(letter));
+  await tab.goto(another);
+  await sound(tab, 'Mail address');
+  await button(tab, 'Confirm the address').click();
+  await tab.getByRole('status').getByText('henry@example.com is confirmed. Welcome!').waitFor();
+  await tab.goto(`${url}/account/email`);
+  await tab.getByText('Mails go to henry@example.com.').waitFor();
+  await sound(tab, 'Your account');
+  await tab.goto(link(letter));
+  await sound(tab, 'This link is over');
+});
