@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // weight is how many bytes of memory a byte of a command takes until it is
@@ -20,40 +23,30 @@ const weight = 8
 
 // room bounds the memory of commands. Bodies take theirs as they come, so that
 // one who sends slowly holds no more than what he has sent. What is complete
-// waits for the room to be worked on, for which those before it need nothing more.
+// waits for the room to be worked on, for which those before it need nothing more:
+// it must not be the memory of bodies, which those that wait for it hold.
 type room struct {
-	bodies, work *semaphore.Weighted
-	patience     time.Duration
-	stall        time.Duration
+	bodies   *memory.Budget
+	work     *semaphore.Weighted
+	patience time.Duration
+	pace     inbound.Pace
 }
 
 // roomWait is how long a complete command waits for room.
 const roomWait = 10 * time.Second
 
-// stallTime is how long a body may keep its room while nothing of it comes.
-const stallTime = 30 * time.Second
-
 func newRoom(o Options) room {
-	return room{semaphore.NewWeighted(max(o.MaxQueued/4, 2*o.MaxBody)), semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait, stallTime}
+	bodies := o.Memory
+	if bodies == nil {
+		bodies = memory.New(max(o.MaxQueued/4, 2*o.MaxBody))
+	}
+	return room{bodies, semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait, inbound.Default}
 }
 
-var errTooLarge = errors.New("too large")
-
-// firstPiece is what a body is given before anything is known of it.
-const firstPiece = 16 << 10
-
-// steady is a body of which each piece has to come in time.
-type steady struct {
-	io.ReadCloser
-	control *http.ResponseController
-	stall   time.Duration
-}
-
-func (b steady) Read(p []byte) (int, error) {
-	// A writer without deadlines is one that its server bounds itself.
-	_ = b.control.SetReadDeadline(time.Now().Add(b.stall))
-	return b.ReadCloser.Read(p)
-}
+var (
+	errTooLarge = errors.New("too large")
+	errTooSlow  = errors.New("too slow")
+)
 
 // receive reads the payload and waits for the room to work on it, which release
 // gives back.
@@ -68,50 +61,25 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if !known {
 		size = s.o.MaxBody
 	}
-	held := int64(0)
+	held := s.room.bodies.Share()
 	defer func() {
 		if err != nil {
-			s.room.bodies.Release(held)
+			held.Free()
 		}
 	}()
-	control := http.NewResponseController(w)
-	var from io.Reader = http.MaxBytesReader(w, steady{r.Body, control, s.room.stall}, s.o.MaxBody)
+	paced := s.room.pace.Body(w, r)
+	var from io.Reader = http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
 	if zipped(r) {
 		unzip, err := gzip.NewReader(from)
 		if err != nil {
-			return nil, nil, errors.New("it is not gzip")
+			return nil, nil, s.unreadable(err, size)
 		}
 		from = unzip
 	}
-	for {
-		if len(body) == cap(body) { // twice as much, and never more than what may come and its end
-			grown := min(max(2*int64(cap(body)), firstPiece), size+1)
-			if grown == int64(len(body)) {
-				return nil, nil, s.overlong(size)
-			}
-			if !s.room.bodies.TryAcquire(grown - held) {
-				return nil, nil, ErrBusy
-			}
-			held = grown
-			body = append(make([]byte, 0, grown), body...)
-		}
-		n, err := from.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			if errors.As(err, new(*http.MaxBytesError)) {
-				return nil, nil, errTooLarge
-			}
-			return nil, nil, errors.New("it ends too early or is damaged")
-		}
+	if body, err = held.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+		return nil, nil, s.unreadable(err, size)
 	}
-	if int64(len(body)) > size {
-		return nil, nil, s.overlong(size)
-	}
-	// One that failed keeps its deadline: the server may wait for the rest of it.
-	_ = control.SetReadDeadline(time.Time{})
+	paced.Done()
 	// A client that has closed its side waits all the same; see answer.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
 	defer cancel()
@@ -119,7 +87,25 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if s.room.work.Acquire(waiting, work) != nil {
 		return nil, nil, ErrBusy
 	}
-	return body, func() { s.room.work.Release(work); s.room.bodies.Release(held) }, nil
+	return body, func() { s.room.work.Release(work); held.Free() }, nil
+}
+
+// unreadable is what is wrong with a body that could not be read whole.
+func (s *Service) unreadable(err error, size int64) error {
+	_, over := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case over:
+		return errTooLarge
+	case errors.Is(err, memory.ErrTooLarge):
+		return s.overlong(size)
+	case errors.Is(err, memory.ErrFull):
+		return ErrBusy
+	case inbound.TooSlow(err):
+		return errTooSlow
+	case errors.Is(err, gzip.ErrHeader):
+		return errors.New("it is not gzip")
+	}
+	return errors.New("it ends too early or is damaged")
 }
 
 // overlong is what is wrong with a body that is longer than the size it may have.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -41,10 +42,13 @@ type Options struct {
 	// Default: 32 MiB.
 	MaxBody int64
 	// MaxQueued bounds the memory, in bytes, that the commands take that are
-	// worked on at a time, and a fourth of it the bodies that are received; what
-	// the largest command needs is always had. A submission waits for some
-	// seconds, and is refused with 503 then. Default: 256 MiB.
+	// worked on at a time; what the largest command needs is always had. A
+	// submission waits for some seconds, and is refused with 503 then. Default:
+	// 256 MiB.
 	MaxQueued int64
+	// Memory is what the bodies take that are received, and from which others may
+	// take too. Default: a fourth of MaxQueued, and at least two of the largest.
+	Memory *memory.Budget
 	// CorrectiveChange shows corrective_change as sent. Default: null, as the
 	// open-source reference does.
 	CorrectiveChange bool

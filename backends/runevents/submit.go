@@ -40,6 +40,8 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(err, ErrBusy):
 			became.Outcome = outcomeBusy
 			busy(w)
+		case errors.Is(err, errTooSlow):
+			refuse(w, http.StatusRequestTimeout, "The body took too long to arrive, send it again")
 		case errors.Is(err, errTooLarge):
 			plain(w, http.StatusRequestEntityTooLarge, "Command size exceeds max-command-size")
 		default:

@@ -19,8 +19,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // least is the smallest report that is stored, with some of its text replaced.
@@ -186,7 +184,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
-	if !s.room.bodies.TryAcquire(s.o.MaxQueued/4) || !s.room.work.TryAcquire(s.o.MaxQueued) {
+	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
 		t.Error("refused commands still take room")
 	}
 }
@@ -295,18 +293,22 @@ func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
 	s.room.patience = time.Millisecond
+	bodies := s.room.bodies.Share()
 	for name, c := range map[string]struct {
-		room *semaphore.Weighted
-		all  int64
-	}{"bodies": {s.room.bodies, s.o.MaxQueued / 4}, "work": {s.room.work, s.o.MaxQueued}} {
-		if !c.room.TryAcquire(c.all) {
+		take    func() bool
+		release func()
+	}{
+		"bodies": {func() bool { return bodies.Grow(t.Context(), s.o.MaxQueued/4) == nil }, bodies.Free},
+		"work":   {func() bool { return s.room.work.TryAcquire(s.o.MaxQueued) }, func() { s.room.work.Release(s.o.MaxQueued) }},
+	} {
+		if !c.take() {
 			t.Fatal("no room")
 		}
 		w := s.post(leastURL, least())
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
-		c.room.Release(c.all)
+		c.release()
 	}
 	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -321,7 +323,7 @@ func TestBusy(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	s.room.stall = 50 * time.Millisecond
+	s.room.pace.Stall = 50 * time.Millisecond
 	server := httptest.NewServer(s)
 	defer server.Close()
 	reader, writer := io.Pipe()
@@ -337,10 +339,10 @@ func TestStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusBadRequest {
+	if answer.StatusCode != http.StatusRequestTimeout {
 		t.Error(answer.Status)
 	}
-	if !s.room.bodies.TryAcquire(s.o.MaxQueued / 4) {
+	if s.room.bodies.Taken() != 0 {
 		t.Error("it keeps its room")
 	}
 }
@@ -386,7 +388,7 @@ func TestRoom(t *testing.T) {
 	}
 	release()
 	<-answered
-	if !s.room.bodies.TryAcquire(s.o.MaxQueued/4) || !s.room.work.TryAcquire(s.o.MaxQueued) {
+	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
 		t.Error("room is lost")
 	}
 }

@@ -1,13 +1,13 @@
-// Package body reads the bodies of model requests: once, bounded, and
-// decompressed.
+// Package body reads the bodies of model requests: once, bounded in size, time and
+// memory, and decompressed.
 package body
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"math/bits"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,78 +17,84 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // Max is the largest body in bytes, after decompression: the 32 MB of the
 // model APIs. The request_body directive may set a smaller one.
 const Max = 32_000_000
 
-// Read reads the body once, decompressing gzip and zstd. The memory of a
-// large one is used again when the lease ends; nil: there is none. Its errors have
-// the status for the client: 400, 408, 413 or 415.
-func Read(r *http.Request) ([]byte, *wire.Lease, error) {
-	if size := r.ContentLength; size > leaseFrom && size <= leaseTo && r.Header["Content-Encoding"] == nil {
-		return readLeased(r.Body, int(size))
+// Read reads the body once, decompressing gzip and zstd, as far as there is memory
+// for it in the budget. The memory is held until the lease ends; nil: it does not
+// count. Its errors have the status for the client: 400, 408, 413, 415 or 503.
+func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget) ([]byte, *wire.Lease, error) {
+	if r.ContentLength > Max {
+		return nil, nil, tooLarge()
 	}
-	body, err := readOwn(r)
-	return body, nil, err
+	from := inbound.Default.Body(w, r)
+	var text []byte
+	var lease *wire.Lease
+	var err error
+	switch size := r.ContentLength; {
+	case r.Header["Content-Encoding"] != nil || size < 0 || size > leaseTo:
+		text, lease, err = readAll(r, from, budget)
+	case size > leaseFrom:
+		text, lease, err = readLeased(r.Context(), from, int(size), budget)
+	default:
+		text = make([]byte, size)
+		_, err = io.ReadFull(from, text)
+	}
+	if err != nil {
+		return nil, nil, unreadable(err)
+	}
+	from.Done()
+	return text, lease, nil
 }
 
-func readOwn(r *http.Request) ([]byte, error) {
-	if r.ContentLength > Max {
-		return nil, tooLarge()
-	}
-	packed := &io.LimitedReader{R: r.Body, N: Max + 1} // also of what unpacks to nothing
-	var source io.Reader = packed
-	size := r.ContentLength
+// windowOfZstd is the largest window that a frame of zstd may ask for. It asks by
+// its head, whatever follows.
+const windowOfZstd = 8 << 20
+
+// readAll reads a body that is large, packed, or of unknown length.
+func readAll(r *http.Request, from io.Reader, budget *memory.Budget) ([]byte, *wire.Lease, error) {
+	packed := &io.LimitedReader{R: from, N: Max + 1} // also of what unpacks to nothing
+	source, size := io.Reader(packed), int64(-1)
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
+		size = r.ContentLength
 	case "gzip", "x-gzip":
 		reader, err := gzip.NewReader(packed)
 		if err != nil {
-			return nil, unreadable(err)
+			return nil, nil, err
 		}
-		source, size = reader, -1
+		source = reader
 	case "zstd":
-		reader, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(8<<20))
+		window := budget.Share()
+		defer window.Free()
+		if err := window.Grow(r.Context(), windowOfZstd); err != nil {
+			return nil, nil, err
+		}
+		reader, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(windowOfZstd))
 		if err != nil {
-			return nil, unreadable(err)
+			return nil, nil, err
 		}
 		defer reader.Close()
-		source, size = reader, -1
+		source = reader
 	default:
-		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the Content-Encoding is not supported, use gzip, zstd or none")
+		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the Content-Encoding is not supported, use gzip, zstd or none")
 	}
-	if size >= 0 {
-		// Room is made as the body comes, a length alone is only a promise.
-		return readSized(source, size)
-	}
-	body, err := io.ReadAll(io.LimitReader(source, Max+1))
-	if len(body) > Max || packed.N <= 0 {
-		return nil, tooLarge()
-	}
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	return body, nil
-}
-
-// trusted is how much memory a Content-Length alone is worth.
-const trusted = 1 << 20
-
-func readSized(source io.Reader, size int64) ([]byte, error) {
-	if size > trusted {
-		body, err := io.ReadAll(io.LimitReader(source, size))
-		if err != nil {
-			return nil, unreadable(err)
+	share := budget.Share()
+	text, err := share.ReadAll(r.Context(), source, nil, size, Max)
+	if err != nil || packed.N <= 0 {
+		share.Free()
+		if packed.N <= 0 {
+			err = memory.ErrTooLarge
 		}
-		return body, nil
+		return nil, nil, err
 	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(source, body); err != nil {
-		return nil, unreadable(err)
-	}
-	return body, nil
+	return text, wire.NewLease(func(bool) { held := share; held.Free() }), nil
 }
 
 // Bodies of these sizes come from a pool: smaller ones are cheap to make, larger
@@ -98,10 +104,20 @@ const (
 	leaseTo   = 1 << 20
 )
 
+// trusted is how much memory a Content-Length alone is worth; a promise of more
+// counts when that much has come.
+const trusted = 64 << 10
+
 // bodies holds buffers by the power of two of their size.
 var bodies [12]sync.Pool
 
-func readLeased(source io.Reader, size int) ([]byte, *wire.Lease, error) {
+// pooled is a buffer and the pool where it belongs.
+type pooled struct {
+	pool   *sync.Pool
+	buffer *[]byte
+}
+
+func fromPool(size int) pooled {
 	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1)
 	pool := &bodies[class]
 	buffer, ok := pool.Get().(*[]byte)
@@ -109,29 +125,73 @@ func readLeased(source io.Reader, size int) ([]byte, *wire.Lease, error) {
 		made := make([]byte, leaseFrom<<class)
 		buffer = &made
 	}
-	body := (*buffer)[:size]
-	if _, err := io.ReadFull(source, body); err != nil {
-		pool.Put(buffer)
-		return nil, nil, unreadable(err)
+	return pooled{pool, buffer}
+}
+
+func (p pooled) put() { p.pool.Put(p.buffer) }
+
+func readLeased(ctx context.Context, source io.Reader, size int, budget *memory.Budget) ([]byte, *wire.Lease, error) {
+	share := budget.Share()
+	first := min(size, trusted)
+	if err := share.Grow(ctx, int64(first)); err != nil {
+		return nil, nil, err
 	}
-	return body, wire.NewLease(func() { pool.Put(buffer) }), nil
+	from := fromPool(first)
+	body := (*from.buffer)[:first]
+	_, err := io.ReadFull(source, body)
+	if err == nil && size > first {
+		if err = share.Grow(ctx, int64(size)); err == nil {
+			larger := fromPool(size)
+			body = (*larger.buffer)[:size]
+			copy(body, *from.buffer)
+			from.put()
+			from = larger
+			_, err = io.ReadFull(source, body[first:])
+		}
+	}
+	if err != nil {
+		from.put()
+		share.Free()
+		return nil, nil, err
+	}
+	buffer, held := from, share // which do not change any more
+	return body, wire.NewLease(func(reuse bool) {
+		if reuse {
+			buffer.put()
+		}
+		share := held
+		share.Free()
+	}), nil
 }
 
 func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
 }
 
-// unreadable is the error of a body that stalls, breaks off or is not what its
-// encoding says; the limit of request_body stays what it is.
+// unreadable is the error of a body that stalls, breaks off, is not what its
+// encoding says, or finds no memory; the limit of request_body stays what it is.
 func unreadable(err error) error {
+	if _, told := apierror.From(err); told {
+		return err
+	}
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return caddyhttp.Error(http.StatusRequestEntityTooLarge, err)
 	}
-	e := apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() { // as os.ErrDeadlineExceeded is
+	var e *apierror.Error
+	switch {
+	case errors.Is(err, memory.ErrTooLarge):
+		return tooLarge()
+	case errors.Is(err, memory.ErrFull):
+		e = apierror.Unavailable("memory for this request", err)
+	case errors.Is(err, context.Canceled): // the client left while it waited
+		return err
+	case inbound.TooSlow(err):
 		e = apierror.New(http.StatusRequestTimeout, "request_timeout", "the request body took too long to arrive, send it again")
+		e.Cause = err
+	default:
+		e = apierror.New(http.StatusBadRequest, "invalid_json", "the request body could not be read to its end")
+		e.Cause = err
 	}
-	e.Cause = err
 	return caddyhttp.Error(e.Status, e)
 }
 

@@ -14,7 +14,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 func packed(tb testing.TB, text string) []byte {
@@ -78,7 +80,7 @@ func TestReadTimeout(t *testing.T) {
 			if test.encoding != "" {
 				r.Header.Set("Content-Encoding", test.encoding)
 			}
-			_, _, err := Read(r)
+			_, _, err := Read(httptest.NewRecorder(), r, nil)
 			e, ok := apierror.From(err)
 			if !ok || e.Status != http.StatusRequestTimeout || e.Code != "request_timeout" || e.NoRetry {
 				t.Errorf("%v, want a 408", err)
@@ -116,7 +118,7 @@ func TestRead(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(test.body))
 			r.ContentLength = -1
 			r.Header.Set("Content-Encoding", test.encoding)
-			text, lease, err := Read(r)
+			text, lease, err := Read(httptest.NewRecorder(), r, nil)
 			defer lease.Give()
 			if test.status == 0 {
 				if err != nil || string(text) != "hello" {
@@ -132,4 +134,79 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReadTakesMemory: a body takes what it has become, until its lease ends, and one
+// for which there is none is a 503 that says when to come again.
+func TestReadTakesMemory(t *testing.T) {
+	t.Parallel()
+	const size = 4 << 20
+	for name, test := range map[string]struct {
+		body     io.Reader
+		length   int64
+		encoding string
+	}{
+		"small":            {&endless{text: []byte("x")}, 100 << 10, ""},
+		"large":            {&endless{text: []byte("x")}, size, ""},
+		"of unknown size":  {io.LimitReader(&endless{text: []byte("x")}, size), -1, ""},
+		"much in a little": {bytes.NewReader(packed(t, strings.Repeat("x", size))), -1, "gzip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			budget := memory.New(3 * size)
+			other := budget.Share()
+			read := func() ([]byte, *wire.Lease, error) {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(test.body))
+				r.ContentLength = test.length
+				if test.encoding != "" {
+					r.Header.Set("Content-Encoding", test.encoding)
+				}
+				return Read(httptest.NewRecorder(), r, budget)
+			}
+			text, lease, err := read()
+			if err != nil || budget.Taken() < int64(len(text)) || budget.Taken() > 2*int64(len(text)) {
+				t.Fatalf("%d bytes took %d, %v", len(text), budget.Taken(), err)
+			}
+			if err := other.Grow(t.Context(), budget.Size()-budget.Taken()); err != nil {
+				t.Fatal(err)
+			}
+			if seeker, ok := test.body.(io.Seeker); ok {
+				_, _ = seeker.Seek(0, io.SeekStart)
+			} else if test.length < 0 {
+				test.body = io.LimitReader(&endless{text: []byte("x")}, size)
+			}
+			_, none, err := read()
+			e, ok := apierror.From(err)
+			if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || none != nil {
+				t.Errorf("when it is full: %v", err)
+			}
+			other.Free()
+			lease.Give()
+			if budget.Taken() != 0 {
+				t.Errorf("%d bytes stay taken", budget.Taken())
+			}
+		})
+	}
+}
+
+// TestPromiseTakesLittle: a length that is only declared takes no memory of that size.
+func TestPromiseTakesLittle(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{1 << 20, 30 << 20} {
+		budget := memory.New(64 << 20)
+		taken := int64(-1)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
+		r.ContentLength = size
+		if _, _, err := Read(httptest.NewRecorder(), r, budget); err == nil || taken < 0 || taken > trusted || budget.Taken() != 0 {
+			t.Errorf("a promise of %d took %d bytes, %v, and %d stay", size, taken, err, budget.Taken())
+		}
+	}
+}
+
+// reading is a body without bytes that tells when it is read.
+type reading func()
+
+func (r reading) Read([]byte) (int, error) {
+	r()
+	return 0, io.ErrUnexpectedEOF
 }

@@ -227,7 +227,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 			ask.Chat.Release()
 		}
 	}()
-	if err := read(r, ask, format, gateway, identity); err != nil {
+	held, err := h.read(w, r, ask, format, gateway, identity)
+	defer held.Give()
+	if err != nil {
 		return err
 	}
 	engine := h.engine(gateway)
@@ -240,11 +242,14 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 	return statusError(err)
 }
 
-// read reads the request, and what the sender may use.
-func read(r *http.Request, ask *cascade.Request, format hub.Format, gateway *tollgate.Gateway, identity *keychain.Identity) error {
-	text, lease, err := body.Read(r)
+// read reads the request, and what the sender may use. held is the memory of a
+// request that refers to its body to its end.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format hub.Format, gateway *tollgate.Gateway,
+	identity *keychain.Identity,
+) (held *wire.Lease, err error) {
+	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch format {
 	case hub.Chat:
@@ -258,16 +263,16 @@ func read(r *http.Request, ask *cascade.Request, format hub.Format, gateway *tol
 	case hub.Responses:
 		ask.Hub, err = responses.Read(text, readOptions(r, gateway, identity))
 	}
-	if ask.Hub == nil {
-		lease.Give()
-	} // else the request keeps the bytes
+	if ask.Hub != nil {
+		lease.Keep()
+	}
 	if err != nil {
-		return statusError(err)
+		return lease, statusError(err)
 	}
 	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return statusError(tollgate.Unavailable(err))
+		return lease, statusError(tollgate.Unavailable(err))
 	}
-	return statusError(tollgate.Unavailable(gateway.Keychain.Admit(r.Context(), identity)))
+	return lease, statusError(tollgate.Unavailable(gateway.Keychain.Admit(r.Context(), identity)))
 }
 
 // account tells the usage log, the metrics, the trace and the placeholders how
@@ -295,7 +300,7 @@ func (h *Handler) client(r *http.Request) (*tollgate.Gateway, *keychain.Identity
 
 func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
 	return &cascade.Engine{
-		Options: h.options, Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
+		Options: h.options, Memory: gateway.Memory, Budget: h.app.MemoryBudget(), Catalog: h.app.ModelCatalog,
 		Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
 	}
 }
@@ -341,7 +346,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, lease, err := body.Read(r)
+	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -42,6 +43,8 @@ func (n *nobody) Header() http.Header         { return n.header }
 func (n *nobody) Write(p []byte) (int, error) { return len(p), nil }
 func (n *nobody) WriteHeader(status int)      { n.status = status }
 func (n *nobody) FlushError() error           { return nil }
+
+func (n *nobody) SetReadDeadline(time.Time) error { return nil }
 
 // BenchmarkGateway is one chat completion through all that `tollgate gateway`
 // stands for, without the network on either side.

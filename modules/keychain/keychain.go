@@ -105,7 +105,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	h.once.Do(func() {
 		h.service.Keychain = gateway.Keychain
 		h.service.Engine = &cascade.Engine{
-			Options: cascade.Options{}.WithDefaults(), Memory: gateway.Memory, Catalog: h.app.ModelCatalog,
+			Options: cascade.Options{}.WithDefaults(), Memory: gateway.Memory, Budget: h.app.MemoryBudget(), Catalog: h.app.ModelCatalog,
 			Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now,
 		}
 	})

@@ -198,7 +198,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
 	}
 	key := serviceKey{db, fmt.Sprintf("%+v", options)}
-	options.DB, options.Logger, options.Stored = db, h.logger, observeStored
+	if h.MaxBody > app.MemorySize() {
+		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
+	}
+	options.DB, options.Logger, options.Stored, options.Memory = db, h.logger, observeStored, app.MemoryBudget()
 	loaded, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
 		service, err := runevents.New(options)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -63,6 +64,7 @@ type KeyringProvider interface {
 //			database <service> postgres {env.TOLLGATE_DSN}   # for one service
 //			counters memory
 //			keyring  aes {env.TOLLGATE_MASTER_KEY}
+//			memory   <size>
 //			catalog  {
 //				file    <path>
 //				enable  <code>...
@@ -100,6 +102,12 @@ type App struct {
 	// What encrypts secrets in the database. Default: aes with a key file.
 	KeyringRaw json.RawMessage `json:"keyring,omitempty" caddy:"namespace=tollgate.keyring inline_key=ring"`
 
+	// How many bytes the bodies of requests, unpacked, and whole answers of
+	// upstreams may take together; what finds no room within 2 seconds is a 503. At
+	// least 64 MiB. Default: a quarter of the memory that GOMEMLIMIT, or else the
+	// control group or the machine, leaves to the process.
+	Memory int64 `json:"memory,omitempty"`
+
 	// The providers and models of the gateway.
 	Catalog *Catalog `json:"catalog,omitempty"`
 
@@ -116,6 +124,7 @@ type App struct {
 	ctx    caddy.Context
 	allow  []netip.Prefix
 
+	memory   *memory.Budget
 	db       *store.DB
 	common   Storage
 	named    map[string]any // loaded storages of single services
@@ -145,6 +154,9 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 // Provision loads the guests. Nothing is opened, migrated or listened on.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
+	if err := a.provisionMemory(ctx); err != nil {
+		return err
+	}
 	if err := a.provisionKeychain(ctx); err != nil {
 		return err
 	}
@@ -278,6 +290,7 @@ func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage
 // get 503 until it is there. Where no module needs them, nothing is opened.
 func (a *App) Start() error {
 	a.started.Store(true)
+	a.memory.Resize(a.MemorySize())
 	if !a.needed && a.FirstRun == nil {
 		return nil
 	}

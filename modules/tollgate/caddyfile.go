@@ -2,6 +2,7 @@ package tollgate
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/dustin/go-humanize"
+
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 func init() {
@@ -42,6 +46,8 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = oneGuest(d, "tollgate.counters.", "store", &a.CountersRaw)
 		case "keyring":
 			err = oneGuest(d, "tollgate.keyring.", "ring", &a.KeyringRaw)
+		case "memory":
+			err = a.memoryOption(d)
 		case "catalog":
 			err = a.catalog(d)
 		case "allow_networks":
@@ -53,12 +59,29 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "first_run":
 			err = a.firstRunOption(d)
 		default:
-			return d.Errf("unknown option %q; there are: database, counters, keyring, catalog, allow_networks, first_run", d.Val())
+			return d.Errf("unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, first_run", d.Val())
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// memoryOption reads `memory <size>`.
+func (a *App) memoryOption(d *caddyfile.Dispenser) error {
+	if a.Memory != 0 {
+		return d.Err("memory is given twice")
+	}
+	var size string
+	if !d.AllArgs(&size) {
+		return d.ArgErr()
+	}
+	n, err := humanize.ParseBytes(size)
+	if err != nil || n < memory.Least || n > math.MaxInt64 {
+		return d.Errf("memory: %q is not a size of at least 64MiB, such as 2GiB", size)
+	}
+	a.Memory = int64(n)
 	return nil
 }
 

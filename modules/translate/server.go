@@ -43,11 +43,11 @@ func (t *translation) failure() error {
 }
 
 func (t *translation) write(made *conversion) error {
-	text, lease, err := body.Read(t.original)
+	text, lease, err := body.Read(t.client, t.original, t.handler.memory)
 	if err != nil {
 		return err
 	}
-	defer lease.Give()
+	t.hold(lease)
 	ask, err := t.handler.read(text, t.original, t.format)
 	if err != nil {
 		return err

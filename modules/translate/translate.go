@@ -18,11 +18,14 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
@@ -50,7 +53,7 @@ func init() {
 // another handler answers without a look at the body passes untouched.
 //
 // Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415
-// for the body; an error of the server keeps its status; 502 for a redirect and for
+// for the body, 503 when there is no memory for it; an error of the server keeps its status; 502 for a redirect and for
 // an answer that cannot be read.
 type Handler struct {
 	// Formats are what clients may speak: "messages", "responses" or both.
@@ -65,7 +68,9 @@ type Handler struct {
 	// since servers without reasoning models refuse it.
 	Reasoning bool `json:"reasoning,omitempty"`
 
-	sealer *hub.Sealer
+	sealer  *hub.Sealer
+	memory  *memory.Budget
+	release func() error
 }
 
 // CaddyModule returns the Caddy module information.
@@ -86,6 +91,9 @@ var tokenKey = func() []byte {
 
 // Provision makes what all requests share.
 func (h *Handler) Provision(caddy.Context) (err error) {
+	if h.memory, h.release, err = tollgate.TakeMemory(); err != nil {
+		return err
+	}
 	h.sealer, err = hub.NewSealer(tokenKey)
 	return err
 }
@@ -104,6 +112,14 @@ func (h *Handler) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Cleanup gives the memory back; requests under way go on with it.
+func (h *Handler) Cleanup() error {
+	if h.release == nil {
+		return nil
+	}
+	return h.release()
 }
 
 const countTokens = "/messages/count_tokens"
@@ -125,7 +141,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 
 // translate sends the request on as a chat completion below base.
 func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format hub.Format, base string) error {
-	t := &translation{handler: h, format: format, original: r}
+	t := &translation{handler: h, format: format, original: r, client: w}
 	caddyhttp.SetVar(r.Context(), original, t)
 	out := r.WithContext(r.Context())
 	target := *r.URL
@@ -138,7 +154,8 @@ func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
-	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t}
+	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share()}
+	defer t.release()
 	defer answer.release()
 	return answer.finish(answer.serve(next, out))
 }
@@ -156,7 +173,7 @@ func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open(""
 
 // count answers …/messages/count_tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
-	text, lease, err := body.Read(r)
+	text, lease, err := body.Read(w, r, h.memory)
 	if err != nil {
 		return err
 	}
@@ -189,6 +206,7 @@ type translation struct {
 	handler  *Handler
 	format   hub.Format
 	original *http.Request
+	client   http.ResponseWriter
 	taken    bool
 
 	// The transport of reverse_proxy reads the body on a goroutine of its own, and
@@ -196,6 +214,29 @@ type translation struct {
 	begun atomic.Bool // somebody behind reads the body, or has closed it
 	once  sync.Once
 	made  atomic.Pointer[conversion]
+
+	mu    sync.Mutex
+	ended bool        // nobody needs what was converted
+	held  *wire.Lease // of the client's body, and for what was made of it
+}
+
+// hold keeps the memory of the body until release, which may have been before.
+func (t *translation) hold(lease *wire.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		lease.Give()
+		return
+	}
+	t.held = lease
+}
+
+func (t *translation) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	t.held.Give()
+	t.held = nil
 }
 
 // Take hands the client's own request to a handler that answers in the client's
@@ -268,6 +309,7 @@ func statusError(err error) error {
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 	_ io.ReadCloser               = (*converted)(nil)
 )

@@ -34,6 +34,11 @@ func sendBody(t *testing.T, config, path string, body io.Reader, next caddyhttp.
 	if err := errors.Join(h.Provision(caddy.Context{}), h.Validate()); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := h.Cleanup(); err != nil {
+			t.Error(err)
+		}
+	})
 	if next == nil {
 		model := scriptedmodel.New(scriptedmodel.Options{})
 		next = func(w http.ResponseWriter, r *http.Request) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 )
 
@@ -48,7 +49,8 @@ type writer struct {
 	status int
 	err    error // in the place of a refused answer
 	pass   hub.Pass
-	kept   []byte // of whole and refused
+	kept   []byte       // of whole and refused
+	share  memory.Share // for kept, and what is made of it
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
@@ -127,13 +129,28 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.kept = append(w.kept, p[:min(len(p), maxError-len(w.kept))]...)
 		return len(p), nil
 	case whole:
-		if len(w.kept)+len(p) > maxReply {
-			return 0, errors.New("the answer is larger than 32 MiB")
-		}
-		w.kept = append(w.kept, p...)
-		return len(p), nil
+		return len(p), w.keep(p)
 	}
 	return len(p), w.stream(p)
+}
+
+// keep keeps a piece of an answer that is translated when it is complete.
+func (w *writer) keep(p []byte) error {
+	size := len(w.kept) + len(p)
+	if size > maxReply {
+		return errors.New("the answer is larger than 32 MiB")
+	}
+	if size > cap(w.kept) {
+		grown := min(max(2*cap(w.kept), size), maxReply)
+		if err := w.share.Grow(w.t.original.Context(), 2*int64(grown)); err != nil { // of it one as large is made
+			w.mode, w.err, w.kept = refused, apierror.Unavailable("memory for this answer", err), nil
+			w.share.Free()
+			return nil
+		}
+		w.kept = append(make([]byte, 0, grown), w.kept...)
+	}
+	w.kept = append(w.kept, p...)
+	return nil
 }
 
 // stream translates the events that p completes.
@@ -309,6 +326,7 @@ func (w *writer) release() {
 	if w.events != nil {
 		w.events.Release()
 	}
+	w.share.Free()
 }
 
 // upstream is the 502 of an answer that is an error or cannot be read.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
@@ -36,10 +35,20 @@ var (
 	errIdle         = errors.New("the stream fell silent")
 )
 
-// attempt sends the request to one candidate; fix is a parameter that it has
-// refused just now, empty: none. nil: it has answered, and the client has got
-// the answer, or has left behind the commit point.
+// attempt sends the request to one candidate, and once more if its connection dies
+// unanswered; fix is a parameter that it has refused just now, empty: none. nil: it
+// has answered, and the client has got the answer, or has left behind the commit
+// point.
 func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *failure {
+	f := r.once(c, key, fix, false)
+	if f != nil && f.class == lost && r.result.Attempts < maxAttempts {
+		f = r.once(c, key, fix, true)
+	}
+	return f
+}
+
+// once is one attempt, fresh: on a new connection.
+func (r *run) once(c *keychain.Candidate, key keychain.Key, fix string, fresh bool) *failure {
 	r.result.Attempts++
 	r.late, r.secret = 0, key.Secret
 	r.Memory.Traffic.add(providerScope(c), key.ID)
@@ -49,7 +58,13 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 	connect, wait, idle, late := r.limits(c)
 	timer := time.AfterFunc(wait, func() { cancel(late) })
 	defer timer.Stop()
-	f := r.send(ctx, cancel, timer, c, key, fix, connect, idle)
+	var connecting *time.Timer
+	if connect > 0 {
+		connecting = time.AfterFunc(connect, func() { cancel(errConnect) })
+		defer connecting.Stop()
+	}
+	r.link.begin(connecting)
+	f := r.send(ctx, cancel, timer, c, key, fix, fresh, idle)
 	r.learn(c, key, f, started)
 	return f
 }
@@ -80,6 +95,8 @@ func (r *run) learn(c *keychain.Candidate, key keychain.Key, f *failure, started
 		seen.Outcome, seen.FirstToken = f.class.String(), 0
 		f.redact(key.Secret)
 		seen.Cooldown = r.note(c, key, f, took)
+	case r.late == busy:
+		seen.Outcome = busy.String()
 	case r.late != 0:
 		seen.Outcome = r.late.String()
 		r.Memory.Health.failed(providerScope(c), ReasonErrors, 0)
@@ -112,16 +129,13 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 
 // send makes one HTTP exchange.
 func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key keychain.Key,
-	fix string, connect, idle time.Duration,
+	fix string, fresh bool, idle time.Duration,
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fix))
 	if err != nil {
 		return unfit(err)
 	}
-	if connect > 0 {
-		defer x.connectWithin(connect, cancel).Stop()
-	}
-	request, err := r.request(x.traced(ctx), c, key, x)
+	request, err := r.request(ctx, c, key, x)
 	if err != nil {
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
 	}
@@ -129,11 +143,17 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	if c.Custom {
 		transport = r.Custom
 	}
+	if fresh {
+		transport = anew(transport)
+	}
 	resp, err := transport.RoundTrip(request)
 	if err != nil {
 		f := r.broken(ctx, err)
-		if f.class == gone && x.sent.Load() {
+		switch {
+		case f.class == gone && r.link.sent.Load():
 			r.lose(c, x.pass, false)
+		case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !errors.Is(err, outbound.ErrShutdown):
+			f.class, f.reason = lost, ""
 		}
 		return f
 	}
@@ -168,10 +188,6 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
-	body, err := x.body()
-	if err != nil {
-		return nil, err
-	}
 	r.dropped = x.dropped
 	header := make(http.Header, 8)
 	header["Content-Type"] = contentType
@@ -180,9 +196,6 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 		header["Accept"] = acceptStream
 	}
 	header["User-Agent"] = userAgent
-	// Present but empty: not sent, but lets the transport repeat a request that
-	// died with a connection which the upstream had closed while it was idle.
-	header["X-Idempotency-Key"] = nil
 	for name, value := range c.Provider.Headers {
 		header.Set(name, value)
 	}
@@ -202,7 +215,7 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.K
 	request := (&http.Request{
 		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body, ContentLength: x.size, GetBody: x.body,
+		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
 	}).WithContext(ctx)
 	return request, nil
 }
@@ -213,13 +226,6 @@ var (
 	acceptStream = []string{"text/event-stream"}
 	userAgent    = []string{"Tollgate"}
 )
-
-// connectWithin cancels the exchange when it has no connection in time.
-func (x *exchange) connectWithin(limit time.Duration, cancel context.CancelCauseFunc) *time.Timer {
-	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
-	x.trace.GotConn = func(httptrace.GotConnInfo) { timer.Stop() }
-	return timer
-}
 
 // Codes that other code asks for.
 const (
@@ -244,6 +250,10 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	}
 	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors}
 	switch {
+	case errors.Is(err, memory.ErrFull):
+		f.class, f.code, f.message, f.reason, f.cause = busy, "no_memory", "memory for the answer", "", err
+	case outbound.OutOfFiles(err):
+		f.class, f.code, f.message, f.reason, f.cause = busy, "no_file_descriptor", "a connection to the provider", "", err
 	case errors.Is(err, outbound.ErrShutdown):
 		f.message = outbound.ErrShutdown.Error()
 	case errors.Is(err, outbound.ErrNotAllowed):
@@ -323,7 +333,9 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
-	body, err := readAll((*in)[:0], resp)
+	share := r.Budget.Share()
+	defer share.Free()
+	body, err := readAll(ctx, &share, *in, resp)
 	var answer []byte
 	if err == nil {
 		answer, err = pass.Whole((*out)[:0], wire.ValidUTF8(body))
@@ -378,18 +390,13 @@ func recycle(buffer *[]byte, used []byte) {
 var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
 
 // readAll reads a body of bounded size, into buffer where it fits.
-func readAll(buffer []byte, resp *http.Response) ([]byte, error) {
-	if n := resp.ContentLength; n >= 0 {
-		if n > maxReply {
-			return nil, errTooLarge
-		}
-		body := slices.Grow(buffer, int(n))[:n]
-		_, err := io.ReadFull(resp.Body, body)
-		return body, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
-	if err == nil && len(body) > maxReply {
+func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http.Response) ([]byte, error) {
+	body, err := share.ReadAll(ctx, resp.Body, buffer, resp.ContentLength, maxReply)
+	switch {
+	case errors.Is(err, memory.ErrTooLarge):
 		err = errTooLarge
+	case err == nil && cap(body) > maxRecycled:
+		err = share.Grow(ctx, int64(cap(body)+len(body))) // what is made of it is about as long
 	}
 	return body, err
 }
@@ -400,9 +407,6 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
 	if r.req.Chat != nil {
-		if r.needs&media != 0 && !r.result.Usage.Known {
-			r.promptTokens() // while there is a body
-		}
 		r.req.Chat.Release() // no other candidate will need the body
 	}
 	r.gatewayHeaders()

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // Options are the settings of one cascade; zero values mean the defaults.
@@ -76,6 +77,8 @@ func NewMemory(now func() time.Time) *Memory {
 type Engine struct {
 	Options Options
 	Memory  *Memory
+	// Budget is what whole answers take from; nil: it has no bound.
+	Budget *memory.Budget
 	// Catalog is asked once a request.
 	Catalog func() *catalog.Catalog
 	// Providers sends to the catalog's base URLs, Custom to those of users.
@@ -162,11 +165,13 @@ type run struct {
 	lastClass class
 	classes   uint32 // bit set of all classes that occurred
 	earliest  time.Time
-	waits     bool     // a candidate was passed over that waiting helps
-	turn      uint32   // of the account's keys; 0: not drawn yet
-	dropped   []string // fields that the last body sent leaves out
-	secret    string   // the key of the attempt under way
-	late      class    // of what broke the attempt behind its commit point; 0: nothing
+	waits     bool        // a candidate was passed over that waiting helps
+	turn      uint32      // of the account's keys; 0: not drawn yet
+	dropped   []string    // fields that the last body sent leaves out
+	secret    string      // the key of the attempt under way
+	link      link        // its connection
+	held      *wire.Lease // of a chat request that was read into the common form
+	late      class       // of what broke the attempt behind its commit point; 0: nothing
 
 	explains bool   // nothing is sent: see Explain
 	skipped  []Step // what the plan leaves out, with the reason; kept for Explain only
@@ -180,6 +185,7 @@ const maxAttempts = 32
 // the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
+	defer func() { r.held.Give() }()
 	err := e.Mark.refuse(req.Via)
 	if err == nil {
 		err = r.answer()
@@ -200,7 +206,8 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 }
 
 func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
-	r := &run{Engine: e, ctx: ctx, w: w, req: req, start: e.Now()}
+	r := &run{Engine: e, w: w, req: req, start: e.Now()}
+	r.ctx = r.link.watch(ctx)
 	if c := req.Chat; c != nil {
 		r.model, r.stream, r.needs, r.text = c.Model, c.Stream, c.Needs, c.TextBytes
 	} else {
@@ -245,6 +252,8 @@ func (r *run) try(plan []*keychain.Candidate) error {
 			continue // every key is cooling
 		case f.class == gone:
 			return context.Cause(r.ctx)
+		case f.class == busy:
+			return apierror.Unavailable(f.message, f.cause)
 		case f.class == client:
 			refused = append(refused, providerScope(c))
 			r.refusals = append(r.refusals, f)
@@ -339,7 +348,7 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 		until, cooldown = health.blockKey(provider, key.ID, NoCredit), string(NoCredit)
 	case badKey:
 		until, cooldown = health.blockKey(provider, key.ID, InvalidKey), string(InvalidKey)
-	case skip, unable, looped, fixable, tooLong, policy, client, gone:
+	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
 	}
 	r.soonest(until)
 	if until.IsZero() {
@@ -368,7 +377,7 @@ func (r *run) soonest(until time.Time) {
 // only reports whether all failures were of these classes. Those that were
 // tried again do not count: what came of it does.
 func (r *run) only(classes ...class) bool {
-	occurred := r.classes &^ (1 << fixable)
+	occurred := r.classes &^ (1<<fixable | 1<<lost)
 	rest := occurred
 	for _, c := range classes {
 		rest &^= 1 << c

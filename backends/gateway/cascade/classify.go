@@ -28,13 +28,15 @@ const (
 	policy                       // next candidate, unless told to stop
 	client                       // one more provider, then the client is told
 	gone                         // the client left
+	lost                         // same candidate once more on a new connection: this one died unanswered
+	busy                         // no more: the gateway itself has no memory or no file descriptor left
 )
 
 // String names the class as metrics and logs do.
 func (c class) String() string {
 	return [...]string{
 		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "cannot_carry", "loop", "unknown_model", "fixable",
-		"too_long", "policy", "client_error", "client_gone",
+		"too_long", "policy", "client_error", "client_gone", "connection_lost", "gateway_busy",
 	}[c]
 }
 
@@ -49,6 +51,7 @@ type failure struct {
 	fix     string        // fixable: the parameter
 	unknown bool          // fixable: the provider does not take it, whatever its value
 	reason  string        // of the cooldown
+	cause   error         // busy: for the log
 }
 
 // redact takes the key that was sent out of what the upstream said of it:

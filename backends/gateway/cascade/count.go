@@ -70,6 +70,11 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 		return 0, false
 	}
 	resp, err := r.Providers.RoundTrip(request)
+	if err != nil && r.ctx.Err() == nil && r.link.died(err) {
+		if request, err = r.request(r.ctx, c, key, x); err == nil {
+			resp, err = anew(r.Providers).RoundTrip(request)
+		}
+	}
 	if err != nil {
 		return 0, false
 	}

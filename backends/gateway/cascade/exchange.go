@@ -2,13 +2,10 @@ package cascade
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http/httptrace"
 	"slices"
-	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -27,28 +24,38 @@ type exchange struct {
 	url     string
 	format  hub.Format
 	header  map[string]string
-	size    int64
-	body    func() (io.ReadCloser, error)
 	dropped []string
 	pass    hub.Pass
-	// sends reports whether the body has a top-level parameter.
-	sends func(param string) bool
 
-	trace httptrace.ClientTrace
-	sent  atomic.Bool // the upstream has been sent all of the request
+	// The body: the client's own with changes, or one that was written.
+	ask     *wire.ChatRequest
+	shape   *wire.ChatShape
+	shaped  *wire.Shaped
+	written []byte
 }
 
-// traced lets the connection tell when the request is on its way. What it costs
-// is why there is one trace, in memory that is there anyway.
-func (x *exchange) traced(ctx context.Context) context.Context {
-	x.trace.WroteRequest = x.wrote
-	return httptrace.WithClientTrace(ctx, &x.trace)
-}
-
-func (x *exchange) wrote(info httptrace.WroteRequestInfo) {
-	if info.Err == nil {
-		x.sent.Store(true)
+// size is the length of the body.
+func (x *exchange) size() int64 {
+	if x.shaped != nil {
+		return x.shaped.Len()
 	}
+	return int64(len(x.written))
+}
+
+// open returns the body from its start. It must be closed.
+func (x *exchange) open() io.ReadCloser {
+	if x.shaped != nil {
+		return x.shaped.Reader()
+	}
+	return io.NopCloser(bytes.NewReader(x.written))
+}
+
+// sends reports whether the body has a parameter.
+func (x *exchange) sends(param string) bool {
+	if x.shaped != nil {
+		return x.ask.Sends(x.shape, param)
+	}
+	return gjson.GetBytes(x.written, nativePath(x.format, param)).Exists()
 }
 
 // shape is what a candidate wants changed.
@@ -105,13 +112,10 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	if own && format == hub.Messages {
 		x.header = r.req.Header
 	}
-	x.size = int64(len(written.Body))
-	x.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(written.Body)), nil }
-	x.dropped = written.Dropped
+	x.written, x.dropped = written.Body, written.Dropped
 	if !own { // what the reader left out stands in the client's own bytes
 		x.dropped = slices.Concat(h.Dropped, written.Dropped)
 	}
-	x.sends = func(param string) bool { return gjson.GetBytes(written.Body, nativePath(format, param)).Exists() }
 	return x, nil
 }
 
@@ -152,10 +156,9 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 		r.promptTokens()
 	}
 	return &exchange{
-		url: c.Provider.ChatURL(), format: hub.Chat, size: body.Len(), dropped: body.Dropped,
-		body:  func() (io.ReadCloser, error) { return body.Reader(), nil },
-		pass:  chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
-		sends: func(param string) bool { return r.req.Chat.Sends(&s.ChatShape, param) },
+		url: c.Provider.ChatURL(), format: hub.Chat, dropped: body.Dropped,
+		pass: chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
+		ask:  r.req.Chat, shape: &s.ChatShape, shaped: body,
 	}
 }
 
@@ -221,6 +224,8 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
+		r.held = r.req.Chat.Lease // for the copy of the text that stays behind the commit point
+		r.held.Take()
 	}
 	return r.req.Hub, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
 // Times of a stream (specification 2.7, 12.4).
@@ -40,7 +41,7 @@ var errNoContent = errors.New("the upstream sent much and no content")
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, idle time.Duration,
 ) *failure {
-	s := newRelay(r, c, cancel, resp, x, idle)
+	s := newRelay(ctx, r, c, cancel, resp, x, idle)
 	defer s.end()
 	for {
 		event, err := s.events.Next()
@@ -112,13 +113,15 @@ type relay struct {
 	events    *wire.EventReader // over the relay itself
 	candidate *keychain.Candidate
 	body      io.Reader
+	ctx       context.Context //nolint:containedctx // of the attempt
 	cancel    context.CancelCauseFunc
 	idle      time.Duration
 	rc        *http.ResponseController
 	committed bool
-	sign      []byte // of life, for the time behind the commit point
-	pending   []byte // events for the client
-	unheard   int    // bytes read since the last event for the client, or content
+	sign      []byte       // of life, for the time behind the commit point
+	pending   []byte       // events for the client
+	share     memory.Share // for events of unusual size
+	unheard   int          // bytes read since the last event for the client, or content
 
 	mu          sync.Mutex // over the writer and what follows; the watch writes too
 	dirty       bool
@@ -129,10 +132,10 @@ type relay struct {
 	watch       *time.Timer
 }
 
-func newRelay(r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, idle time.Duration) *relay {
+func newRelay(ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, idle time.Duration) *relay {
 	s := new(relay) // filled field by field, not copied from a literal on the stack
 	s.run, s.candidate, s.cancel, s.idle = r, c, cancel, idle
-	s.pass, s.body = x.pass, resp.Body
+	s.pass, s.body, s.share, s.ctx = x.pass, resp.Body, r.Budget.Share(), ctx
 	s.rc = http.NewResponseController(r.w)
 	s.events = wire.NewEventReader(s)
 	return s
@@ -154,6 +157,15 @@ func (s *relay) Read(p []byte) (int, error) {
 		s.mu.Unlock()
 	}
 	return n, err
+}
+
+// Room implements wire.Roomer.
+func (s *relay) Room(size int) error {
+	if size == 0 {
+		s.share.Free()
+		return nil
+	}
+	return s.share.Grow(s.ctx, int64(size))
 }
 
 // commit sends the head of the answer and starts the watch over silence.
@@ -269,6 +281,7 @@ func (s *relay) end() {
 		s.watch.Stop()
 	}
 	s.events.Release()
+	s.share.Free()
 	if s.pending != nil {
 		s.recycle()
 	}

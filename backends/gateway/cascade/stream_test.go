@@ -623,7 +623,7 @@ func TestRequestMemory(t *testing.T) {
 			request := r.request("local/x", true, []string{`"pad":"` + strings.Repeat("x", 8<<20) + `"`})
 			memory := request.Chat.Body
 			given := make(chan struct{})
-			request.Chat.Lease = wire.NewLease(func() {
+			request.Chat.Lease = wire.NewLease(func(bool) {
 				clear(memory) // a read at the same time is a race that the detector sees
 				close(given)  // a second time would panic
 			})

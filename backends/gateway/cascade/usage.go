@@ -3,7 +3,6 @@ package cascade
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -53,7 +52,8 @@ func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 const media = wire.NeedImage | wire.NeedFile | wire.NeedAudio
 
 // promptTokens estimates the prompt, once: it is the number that the client is told.
-// The text of a chat request that nobody had to read further is measured by its bytes.
+// The text of a chat request that nobody had to read further is measured by its bytes,
+// its media as they were seen in passing.
 func (r *run) promptTokens() int64 {
 	if r.prompt > 0 {
 		return r.prompt
@@ -62,10 +62,8 @@ func (r *run) promptTokens() int64 {
 	switch ask := r.req.Chat; {
 	case r.req.Hub != nil:
 		r.prompt = hub.CountTokens(r.req.Hub)
-	case r.needs&media != 0 && ask.Body != nil:
-		if h, err := chat.Read(ask.Body, hub.ReadOptions{}); err == nil { // not kept: it holds copies of the images
-			r.prompt = hub.CountTokens(h)
-		}
+	case r.needs&media != 0:
+		r.prompt += ask.MediaTokens + int64(ask.Messages)*wire.MessageTokens
 	}
 	return r.prompt
 }

@@ -77,6 +77,10 @@ type ChatRequest struct {
 	ToolChoiceRequired bool
 	// TextBytes is the size of the text and the tools in the prompt.
 	TextBytes int64
+	// Messages is how many there are, MediaTokens what their pictures, files and
+	// sounds cost about.
+	Messages    int
+	MediaTokens int64
 	// Lease holds Body's memory; nil: the garbage collector does.
 	Lease *Lease
 
@@ -87,6 +91,7 @@ type ChatRequest struct {
 	options    bool     // stream_options has members
 	limit      int      // the field that MaxTokens is from, when it is not 0
 	calls      callTurn // while the messages are read
+	pictures   int      // that were looked into
 }
 
 // maxFields bounds the search for duplicates.
@@ -392,9 +397,9 @@ func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
 	if kind != Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
-	count, last, turn := 0, "", ""
+	last, turn := "", ""
 	err := s.Array(func(i int) error {
-		count++
+		r.Messages++
 		var err error
 		last, err = r.message(s, i)
 		switch last {
@@ -414,7 +419,7 @@ func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
 	if err != nil {
 		return err
 	}
-	if count == 0 {
+	if r.Messages == 0 {
 		return invalid("messages", "messages must have at least one message")
 	}
 	if last == "assistant" {
@@ -512,12 +517,18 @@ func (r *ChatRequest) part(s *Scanner, i, j int) error {
 	default:
 		return wrongKind(s, fmt.Sprintf("messages[%d].content[%d]", i, j), "an object", k)
 	}
-	return s.Object(func(key []byte) error {
+	var m medium
+	err := s.Object(func(key []byte) error {
 		switch string(key) {
 		case "text":
 			return r.count(s)
 		case "image_url":
-			return r.image(s)
+			return r.image(s, &m)
+		case "file":
+			from := s.Offset()
+			err := s.Skip()
+			m.file = s.Offset() - from
+			return err
 		}
 		if string(key) != "type" || s.Kind() != String {
 			return s.Skip()
@@ -525,22 +536,55 @@ func (r *ChatRequest) part(s *Scanner, i, j int) error {
 		raw, err := s.word()
 		switch string(raw) {
 		case "image_url":
-			r.Needs |= NeedImage
+			m.need = NeedImage
 		case "file":
-			r.Needs |= NeedFile
+			m.need = NeedFile
 		case "input_audio":
-			r.Needs |= NeedAudio
+			m.need = NeedAudio
 		}
 		return err
 	})
+	r.medium(&m)
+	return err
+}
+
+// medium is what a part that is no text is told by.
+type medium struct {
+	need    Needs // 0: it is text
+	url     []byte
+	escaped bool
+	file    int // bytes of a file with what is said of it
+}
+
+// mostPictures bounds how many pictures of a request are looked into.
+const mostPictures = 256
+
+// medium counts a part that is no text.
+func (r *ChatRequest) medium(m *medium) {
+	r.Needs |= m.need
+	switch m.need {
+	case NeedImage:
+		url := m.url[:min(len(m.url), HeadOfImage)]
+		if r.pictures++; r.pictures > mostPictures {
+			url = nil
+		}
+		if m.escaped { // base64 has no other character that is
+			url = bytes.ReplaceAll(url, []byte(`\/`), []byte(`/`))
+		}
+		r.MediaTokens += ImageTokens(url)
+	case NeedFile:
+		r.MediaTokens += FileTokens(m.file)
+	case NeedAudio:
+		r.MediaTokens += AudioTokens
+	}
 }
 
 // image passes the value of image_url: {"url": …}, or the URL itself.
-func (r *ChatRequest) image(s *Scanner) error {
+func (r *ChatRequest) image(s *Scanner, m *medium) error {
 	if s.Kind() == Object {
 		return s.Object(func(key []byte) error {
 			if string(key) == "url" {
-				return r.image(s)
+				return r.image(s, m)
 			}
 			return s.Skip()
 		})
@@ -548,10 +592,11 @@ func (r *ChatRequest) image(s *Scanner) error {
 	if s.Kind() != String {
 		return s.Skip()
 	}
-	raw, _, err := s.Text()
+	raw, escaped, err := s.Text()
 	if !bytes.HasPrefix(raw, []byte("data:")) {
 		r.Traits |= TraitRemoteImage
 	}
+	m.url, m.escaped = raw, escaped
 	return err
 }
 

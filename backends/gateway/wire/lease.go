@@ -6,27 +6,36 @@ import "sync/atomic"
 // again once nobody does.
 type Lease struct {
 	holders atomic.Int32
-	end     func()
+	kept    atomic.Bool
+	end     func(reuse bool)
 }
 
 // NewLease returns a lease with one holder; end runs when the last one gives
-// it back.
-func NewLease(end func()) *Lease {
+// it back. reuse tells whether the memory may be used again at once.
+func NewLease(end func(reuse bool)) *Lease {
 	l := &Lease{end: end}
 	l.holders.Store(1)
 	return l
 }
 
-// take adds a holder. A nil lease counts nothing.
-func (l *Lease) take() {
+// Take adds a holder. A nil lease counts nothing.
+func (l *Lease) Take() {
 	if l != nil {
 		l.holders.Add(1)
+	}
+}
+
+// Keep leaves the memory to the garbage collector: parts of it are in use that
+// nobody holds a lease for.
+func (l *Lease) Keep() {
+	if l != nil {
+		l.kept.Store(true)
 	}
 }
 
 // Give ends the hold of one holder.
 func (l *Lease) Give() {
 	if l != nil && l.holders.Add(-1) == 0 {
-		l.end()
+		l.end(!l.kept.Load())
 	}
 }

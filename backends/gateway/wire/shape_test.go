@@ -245,7 +245,7 @@ func TestLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := 0
-	r.Lease = NewLease(func() { ended++ })
+	r.Lease = NewLease(func(bool) { ended++ })
 	shaped := r.Shape(&ChatShape{Model: "x"})
 	first, second := shaped.Reader(), shaped.Reader()
 	if _, err := io.ReadFull(first, make([]byte, 5)); err != nil {
@@ -273,7 +273,8 @@ func TestLease(t *testing.T) {
 		t.Errorf("given back %d times, %v", ended, err)
 	}
 	var none *Lease
-	none.take()
+	none.Take()
+	none.Keep()
 	none.Give()
 }
 

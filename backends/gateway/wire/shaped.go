@@ -43,7 +43,7 @@ func (b *Shaped) Reader() io.ReadCloser {
 	if b.small != nil {
 		return io.NopCloser(bytes.NewReader(b.small))
 	}
-	b.lease.take()
+	b.lease.Take()
 	return &pieceReader{pieces: b.pieces, lease: b.lease}
 }
 

@@ -19,6 +19,13 @@ var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 // yet. Next returns it, and may be called again when there is more.
 var ErrWait = errors.New("nothing to read yet")
 
+// Roomer is a reader under an EventReader that is asked for memory.
+type Roomer interface {
+	// Room is asked before an unusually large event takes up to size bytes; its
+	// error ends the stream. 0: it is over.
+	Room(size int) error
+}
+
 // startBuffer is what an idle stream holds, burstBuffer what a busy one reads
 // with. Larger events grow the buffer for the time they need it.
 const (
@@ -237,6 +244,9 @@ func (e *EventReader) fit() {
 		e.buf = larger
 	case e.end > 0:
 	case !e.burst && len(e.buf) != startBuffer, len(e.buf) > burstBuffer:
+		if r, ok := e.r.(Roomer); ok && len(e.buf) > burstBuffer {
+			_ = r.Room(0) // nothing is asked for
+		}
 		e.Release()
 		e.buf = *buffers.Get().(*[]byte)
 	}
@@ -291,7 +301,15 @@ func (e *EventReader) refill(keep *int, held ...*span) {
 			e.start = e.end
 			return
 		}
-		grown := make([]byte, min(2*len(e.buf), MaxEvent))
+		size := min(2*len(e.buf), MaxEvent)
+		if r, ok := e.r.(Roomer); ok && size > burstBuffer {
+			if err := r.Room(2 * size); err != nil { // data of several lines is joined in as much again
+				e.err = err
+				e.start = e.end
+				return
+			}
+		}
+		grown := make([]byte, size)
 		copy(grown, e.buf[:e.end])
 		e.buf = grown
 	}

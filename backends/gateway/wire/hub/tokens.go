@@ -1,28 +1,15 @@
 package hub
 
 import (
-	"encoding/base64"
-	"image"
-	_ "image/gif" // sizes of pictures
-	_ "image/jpeg"
-	_ "image/png"
-	"io"
 	"math/bits"
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// What a prompt costs beside its text (specification 15.1), in tokens.
-const (
-	perMessage   = 4
-	perTool      = 12
-	perImage     = 1100 // of unknown size
-	mostPerImage = 1600
-	perFile      = 1500 // at least
-	bytesPerFile = 1500
-	perAudio     = 500
-)
+// perTool is what a tool costs beside its text (specification 15.1), in tokens.
+const perTool = 12
 
 // CountTokens estimates the tokens of a prompt. It needs no tables, so it is the same
 // for all models: about 3.6 bytes a token for text and code, one character a token for
@@ -31,7 +18,7 @@ func CountTokens(r *Request) int64 {
 	var c counter
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		c.tokens += perMessage
+		c.tokens += wire.MessageTokens
 		for j := range m.Parts {
 			c.part(&m.Parts[j])
 		}
@@ -112,26 +99,12 @@ func (c *counter) part(p *Part) {
 	case PartText, PartRefusal:
 		c.text(p.Text)
 	case PartImage:
-		c.tokens += imageTokens(p.URL)
+		c.tokens += wire.ImageTokens([]byte(p.URL[:min(len(p.URL), wire.HeadOfImage)]))
 	case PartFile:
-		c.tokens += max(perFile, int64(len(p.URL))*3/4/bytesPerFile)
+		c.tokens += wire.FileTokens(len(p.URL))
 	case PartAudio:
-		c.tokens += perAudio
+		c.tokens += wire.AudioTokens
 	case PartOther:
 		c.text(p.Raw)
 	}
-}
-
-// imageTokens reads the size of a picture from a data URL.
-func imageTokens(url string) int64 {
-	_, data, isData := strings.Cut(url, ";base64,")
-	if !isData || !strings.HasPrefix(url, "data:") {
-		return perImage
-	}
-	const head = 64 << 10 // the size stands near the beginning
-	config, _, err := image.DecodeConfig(io.LimitReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)), head))
-	if err != nil || config.Width <= 0 || config.Height <= 0 || config.Width > 1<<16 || config.Height > 1<<16 {
-		return perImage
-	}
-	return min(mostPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
 }

@@ -1,0 +1,216 @@
+package cascade
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// warm leaves so many idle connections with alpha.
+func (r *rig) warm(n int) {
+	r.t.Helper()
+	var inside, all sync.WaitGroup
+	inside.Add(n)
+	r.alpha.does(make([]step, n)...)
+	r.alpha.mu.Lock()
+	for i := range r.alpha.script {
+		r.alpha.script[i] = func(w http.ResponseWriter, q *http.Request) {
+			inside.Done()
+			inside.Wait() // each has a connection of its own
+			reply(200, completion("warm"))(w, q)
+		}
+	}
+	r.alpha.mu.Unlock()
+	for range n {
+		all.Go(func() { r.ask("keychain-low").wants(r.t, "alpha/a-low", "warm") })
+	}
+	all.Wait()
+}
+
+// TestDeadConnections: a request whose connection dies unanswered is sent once more,
+// on a new connection, however many idle ones there are.
+func TestDeadConnections(t *testing.T) {
+	t.Parallel()
+	const idle = 8
+	t.Run("the new one lives", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+		r.warm(idle)
+		r.alpha.does(drop, reply(200, completion("alive")))
+		opened := r.alpha.opened.Load()
+		e := r.ask("keychain-low")
+		e.wants(t, "alpha/a-low", "alive")
+		if n := len(r.alpha.got()) - idle; n != 2 || e.Attempts != 2 || len(e.Failed) != 1 || e.Failed[0].Code != connectionError {
+			t.Errorf("%d requests were sent, %d attempts: %+v", n, e.Attempts, e.Failed)
+		}
+		if n := r.alpha.opened.Load() - opened; n != 1 {
+			t.Errorf("%d connections were made", n)
+		}
+		if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+			t.Errorf("the age of a connection is a failure of its provider: %+v", state)
+		}
+		if first := r.observed[len(r.observed)-2]; first.Outcome != "connection_lost" || first.Cooldown != "" {
+			t.Errorf("observed %+v", first)
+		}
+	})
+	t.Run("the new one dies too", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+		r.warm(idle)
+		r.alpha.always = drop
+		r.beta.does(answers("beta"))
+		e := r.askStream("keychain-low")
+		e.wants(t, "beta/b-low", "beta")
+		if n := len(r.alpha.got()) - idle; n != 2 || e.Attempts != 3 {
+			t.Errorf("%d requests were sent, %d attempts", n, e.Attempts)
+		}
+		if !r.engine.Memory.Health.Lookup("alpha", "", "").LastFailure.After(r.clock.now().Add(-1)) {
+			t.Error("a new connection that dies is no failure")
+		}
+	})
+	t.Run("a new one at once", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.alpha.always = drop
+		e := r.ask("keychain-low")
+		e.fails(t, 502, "all_providers_failed")
+		if len(r.alpha.got()) != 1 || e.Attempts != 1 {
+			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.got()), e.Attempts)
+		}
+	})
+	t.Run("one that has answered", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.warm(idle)
+		r.alpha.does(then(reply(200, `{"choices":`), func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() }, drop))
+		e := r.ask("keychain-low")
+		e.fails(t, 502, "all_providers_failed")
+		if n := len(r.alpha.got()) - idle; n != 1 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
+}
+
+// refuser is a server of HTTP/2 that ends each stream in its own way.
+type refuser struct {
+	requests, connections atomic.Int32
+	end                   func(f *http2.Framer, stream uint32) error
+}
+
+func (s *refuser) serve(conn net.Conn) error {
+	defer conn.Close() //nolint:errcheck // a test
+	s.connections.Add(1)
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return err
+	}
+	f := http2.NewFramer(conn, conn)
+	if err := f.WriteSettings(); err != nil {
+		return err
+	}
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return err
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				err = f.WriteSettingsAck()
+			}
+		case *http2.HeadersFrame:
+			s.requests.Add(1)
+			err = s.end(f, frame.StreamID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// TestRefusedOnHTTP2: what HTTP/2 has for a request that is to be sent again counts as
+// one attempt more, not as many as the transport likes.
+func TestRefusedOnHTTP2(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *http2.Framer, stream uint32) error{
+		"REFUSED_STREAM": func(f *http2.Framer, stream uint32) error {
+			return f.WriteRSTStream(stream, http2.ErrCodeRefusedStream)
+		},
+		"GOAWAY":         func(f *http2.Framer, _ uint32) error { return f.WriteGoAway(0, http2.ErrCodeNo, nil) },
+		"PROTOCOL_ERROR": func(f *http2.Framer, stream uint32) error { return f.WriteRSTStream(stream, http2.ErrCodeProtocol) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cert := httptest.NewUnstartedServer(nil)
+			cert.StartTLS()
+			t.Cleanup(cert.Close)
+			listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: cert.TLS.Certificates, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			server := &refuser{end: end}
+			all.Go(func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					all.Go(func() { _ = server.serve(conn) })
+				}
+			})
+			pool := NewTransport()
+			pool.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // a test
+			r := newRig(t, setup{transport: pool, keys: []string{"alpha"}})
+			r.catalog.Providers()[0].BaseURL = "https://" + listener.Addr().String() + "/v1"
+			e := r.ask("keychain-low")
+			e.fails(t, 502, "all_providers_failed")
+			if n, c := server.requests.Load(), server.connections.Load(); n != 2 || c != 2 || e.Attempts != 2 {
+				t.Errorf("%d requests were sent on %d connections, %d attempts", n, c, e.Attempts)
+			}
+			pool.CloseIdleConnections()
+			_ = listener.Close()
+			all.Wait()
+		})
+	}
+}
+
+// noFiles is a transport of a process that has no file descriptor left.
+type noFiles struct{ err error }
+
+func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
+	_ = r.Body.Close()
+	return nil, n.err
+}
+
+// TestOutOfFiles: a gateway that can make no connection is busy, its providers are not to blame.
+func TestOutOfFiles(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"of the process": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+		"of the machine": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.ENFILE)},
+		"of a lookup":    &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "dial udp 192.0.2.1:53: socket: too many open files", Name: "x"}},
+	} {
+		r := newRig(t, setup{transport: noFiles{err}, keys: []string{"alpha", "alpha", "beta"}})
+		e := r.ask("keychain-low")
+		e.fails(t, http.StatusServiceUnavailable, "overloaded")
+		if e.err.RetryAfter <= 0 || e.Attempts != 1 || !errors.Is(e.err, err) {
+			t.Errorf("%s: %+v after %d attempts", name, e.err, e.Attempts)
+		}
+		if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+			t.Errorf("%s: alpha is blamed: %+v", name, state)
+		}
+		if r.observed[0].Outcome != "gateway_busy" || r.observed[0].Cooldown != "" {
+			t.Errorf("%s: observed %+v", name, r.observed[0])
+		}
+	}
+}

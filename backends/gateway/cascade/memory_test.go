@@ -1,0 +1,139 @@
+package cascade
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// allocated is how many bytes were made while f ran. Tests that use it run alone.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // it fits
+}
+
+// TestClaimedLength: the length that an upstream claims takes no memory until it
+// comes.
+func TestClaimedLength(t *testing.T) { //nolint:paralleltest // it measures the process
+	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
+	r.engine.Budget = memory.New(1 << 30)
+	const requests = 20
+	var inside sync.WaitGroup
+	inside.Add(requests)
+	r.alpha.always = func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "33554432")
+		_, _ = io.WriteString(w, `{"choices":`+strings.Repeat(" ", 5<<10))
+		_ = http.NewResponseController(w).Flush()
+		inside.Done()
+		<-q.Context().Done()
+	}
+	var all sync.WaitGroup
+	ended := make(chan struct{})
+	got := allocated(func() {
+		for range requests {
+			all.Go(func() { r.send(until(t, ended), "keychain-low", false, nil) })
+		}
+		inside.Wait()
+		for r.engine.Budget.Taken() < requests<<16 { // until all answers are being read
+			time.Sleep(time.Millisecond)
+		}
+		close(ended)
+		all.Wait()
+	})
+	if got > requests<<20 {
+		t.Errorf("%d answers that did not come took %d MiB", requests, got>>20)
+	}
+	if r.engine.Budget.Taken() != 0 {
+		t.Errorf("%d bytes stay taken", r.engine.Budget.Taken())
+	}
+}
+
+// TestAnswersTakeMemory: an answer for which there is no memory is a 503 of the
+// gateway, and no failure of its provider.
+func TestAnswersTakeMemory(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 300<<10)
+	event := "data: " + strings.TrimPrefix(text(large), "data: ")
+	for name, c := range map[string]struct {
+		stream bool
+		answer step
+	}{
+		"whole":             {false, reply(200, completion(large))},
+		"of known length":   {false, reply(200, completion(large), "Content-Length", fmt.Sprint(len(completion(large))))},
+		"packed":            {false, reply(200, packed(completion(large)), "Content-Encoding", "gzip")},
+		"event of a stream": {true, stream(role, event, finish, doneLine)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
+			r.engine.Budget = memory.New(4 << 20)
+			other := r.engine.Budget.Share()
+			if err := other.Grow(t.Context(), 4<<20-(100<<10)); err != nil {
+				t.Fatal(err)
+			}
+			r.alpha.does(c.answer, c.answer)
+			e := r.send(t.Context(), "keychain-low", c.stream, nil)
+			e.fails(t, http.StatusServiceUnavailable, "overloaded")
+			if e.err.RetryAfter <= 0 || !r.engine.Memory.Health.Lookup("alpha", "", "").LastFailure.IsZero() {
+				t.Errorf("%+v, alpha %+v", e.err, r.engine.Memory.Health.Lookup("alpha", "", ""))
+			}
+			other.Free()
+			r.send(t.Context(), "keychain-low", c.stream, nil).wants(t, "alpha/a-low", large[:1000])
+			if r.engine.Budget.Taken() != 0 {
+				t.Errorf("%d bytes stay taken", r.engine.Budget.Taken())
+			}
+		})
+	}
+}
+
+// TestMediaIsReadOnce: what a prompt with a picture costs is not worth reading it again.
+func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures the process
+	r := newRig(t, setup{keys: []string{"alpha"}})
+	const size = 20 << 20
+	ask := r.request("keychain-low", true, []string{`"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+		strings.Repeat("A", size) + `"}}]}]`})
+	run := r.engine.run(t.Context(), nil, ask)
+	run.w = &nobody{http.Header{}}
+	if got := allocated(func() {
+		run.commit(&keychain.Candidate{Provider: r.catalog.Providers()[0], Model: r.catalog.Models("alpha")[0]})
+	}); got > 1<<20 {
+		t.Errorf("the commit took %d KiB", got>>10)
+	}
+	if ask.Chat.Body != nil {
+		t.Error("the body is kept")
+	}
+	if got := run.promptTokens(); got != 1100+4 {
+		t.Errorf("%d tokens", got)
+	}
+}
+
+// nobody takes an answer.
+type nobody struct{ header http.Header }
+
+func (d *nobody) Header() http.Header         { return d.header }
+func (d *nobody) Write(p []byte) (int, error) { return len(p), nil }
+func (d *nobody) WriteHeader(int)             {}
+
+// until is a context that ends with a channel.
+func until(t *testing.T, ended <-chan struct{}) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-ended
+		cancel()
+	}()
+	return ctx
+}

@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	_ "image/gif" // sizes of pictures
+	_ "image/jpeg"
+	_ "image/png"
+)
+
+// What a prompt costs beside its text (specification 15.1), in tokens.
+const (
+	MessageTokens = 4
+	AudioTokens   = 500
+	perImage      = 1100 // of unknown size
+	mostPerImage  = 1600
+	perFile       = 1500 // at least
+	bytesPerFile  = 1500
+)
+
+// HeadOfImage is how much of a picture's URL is looked at: the size stands near the
+// beginning.
+const HeadOfImage = 64 << 10
+
+// ImageTokens estimates a picture by its size, which it reads from a data URL.
+func ImageTokens(url []byte) int64 {
+	head, data, isData := bytes.Cut(url[:min(len(url), HeadOfImage)], []byte(";base64,"))
+	if !isData || !bytes.HasPrefix(head, []byte("data:")) {
+		return perImage
+	}
+	config, _, err := image.DecodeConfig(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(data)))
+	if err != nil || config.Width <= 0 || config.Height <= 0 || config.Width > 1<<16 || config.Height > 1<<16 {
+		return perImage
+	}
+	return min(mostPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
+}
+
+// FileTokens estimates a file by the length of its data URL.
+func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }

@@ -1,0 +1,92 @@
+// Package inbound bounds the time that the body of a request may take to come, so
+// that one who sends a byte now and then does not hold a request for ever.
+package inbound
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Pace is how slowly a body may come.
+type Pace struct {
+	// Stall is the longest time in which nothing of it comes.
+	Stall time.Duration
+	// Rate is how many bytes a second it has on the whole, after a first Stall.
+	Rate int64
+}
+
+// Default lets 32 MB come within 33 minutes, over a line of 128 kbit/s, and what
+// is small within half a minute.
+var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
+
+// Body is the body of a request that has to keep a pace. Once it does not, reads
+// fail: see TooSlow.
+type Body struct {
+	from    io.Reader
+	control http.ResponseController
+	free    bool // no deadline can be set any more
+	request *http.Request
+	pace    Pace
+	began   time.Time
+	read    int64
+	last    time.Time // the server's own limit; zero: none
+	armed   time.Time
+}
+
+// Body reads the body of r, which w answers.
+func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
+	b := &Body{from: r.Body, control: *http.NewResponseController(w), request: r, pace: p, began: time.Now()}
+	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.ReadTimeout > 0 {
+		b.last = b.began.Add(server.ReadTimeout)
+	}
+	return b
+}
+
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (int, error) {
+	b.arm()
+	n, err := b.from.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// arm moves the deadline on, not for each little piece.
+func (b *Body) arm() {
+	if b.free {
+		return
+	}
+	deadline := b.began.Add(b.pace.Stall + time.Duration(b.read*int64(time.Second)/b.pace.Rate))
+	if stall := time.Now().Add(b.pace.Stall); stall.Before(deadline) {
+		deadline = stall
+	}
+	if !b.last.IsZero() && b.last.Before(deadline) {
+		deadline = b.last
+	}
+	if deadline.Sub(b.armed) < b.pace.Stall/32 {
+		return
+	}
+	// Behind the end of a request its connection may be another one's.
+	if b.request.Context().Err() != nil || b.control.SetReadDeadline(deadline) != nil {
+		b.free = true
+		return
+	}
+	b.armed = deadline
+}
+
+// Done ends the limit of a body that was read. One that failed keeps it: the
+// server may wait for the rest of it.
+func (b *Body) Done() {
+	if !b.free && !b.armed.IsZero() {
+		_ = b.control.SetReadDeadline(b.last) // what could be set can be lifted
+	}
+}
+
+// TooSlow reports whether a body could not be read since it did not keep its pace,
+// or that of the server.
+func TooSlow(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err) // as os.ErrDeadlineExceeded is
+	return ok && timeout.Timeout()
+}

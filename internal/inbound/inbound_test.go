@@ -1,0 +1,153 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener of connections in memory, which keep the time of a test.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (p pipes) Close() error { return nil }
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// read is how a server fared with a body.
+type read struct {
+	n    int
+	took time.Duration
+	err  error
+}
+
+// serve has a server read the body that send writes, of a promised length.
+func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) read {
+	t.Helper()
+	results := make(chan read, 2)
+	server := &http.Server{ReadTimeout: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		body := Default.Body(w, r)
+		text, err := io.ReadAll(body)
+		if err == nil {
+			body.Done()
+		}
+		results <- read{len(text), time.Since(began), err}
+	})}
+	listener := make(pipes, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	client, conn := net.Pipe()
+	listener <- conn
+	go func() { _, _ = io.Copy(io.Discard, client) }()
+	_, _ = fmt.Fprintf(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", length)
+	send(client)
+	got := <-results
+	_ = client.Close()
+	close(listener)
+	<-ended
+	_ = server.Close()
+	time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+	return got
+}
+
+// drip writes so many bytes every second.
+func drip(seconds, bytes int) func(net.Conn) {
+	return func(c net.Conn) {
+		piece := []byte(strings.Repeat("x", bytes))
+		for range seconds {
+			if _, err := c.Write(piece); err != nil {
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit  time.Duration
+		length int
+		send   func(net.Conn)
+		slow   bool
+		within time.Duration
+	}{
+		"a byte a second":           {0, 1000, drip(1000, 1), true, 31 * time.Second},
+		"nothing":                   {0, 1000, func(net.Conn) {}, true, 31 * time.Second},
+		"below the rate":            {0, 10 << 20, drip(1000, 8<<10), true, 61 * time.Second},
+		"much, then nothing":        {0, 10 << 20, drip(1, 9<<20), true, 31 * time.Second},
+		"32 MB over a slow line":    {0, 32_000_000, drip(1600, 20_000), false, 1601 * time.Second},
+		"a small one, slowly":       {0, 20, drip(20, 1), false, 20 * time.Second},
+		"what the server is set to": {5 * time.Second, 100, drip(100, 1), true, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				got := serve(t, c.limit, c.length, c.send)
+				if TooSlow(got.err) != c.slow || !c.slow && (got.err != nil || got.n != c.length) || got.took > c.within {
+					t.Errorf("%d bytes in %s, error %v", got.n, got.took, got.err)
+				}
+			})
+		})
+	}
+}
+
+// The limit ends with the body, and the connection serves on.
+func TestDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		left := make(chan error, 1)
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := Default.Body(w, r)
+			_, _ = io.Copy(io.Discard, body)
+			body.Done()
+			time.Sleep(time.Hour)
+			left <- r.Context().Err()
+		})}
+		listener := make(pipes, 1)
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		client, conn := net.Pipe()
+		listener <- conn
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+		if err := <-left; err != nil {
+			t.Errorf("the request ended by the limit of its body: %v", err)
+		}
+		_ = client.Close()
+		close(listener)
+		<-ended
+		_ = server.Close()
+	})
+}
+
+// A writer without deadlines is read all the same.
+func TestNoDeadlines(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("hello"))
+	body := Default.Body(httptest.NewRecorder(), r)
+	if text, err := io.ReadAll(body); err != nil || string(text) != "hello" {
+		t.Errorf("%q, %v", text, err)
+	}
+	body.Done()
+	if TooSlow(io.ErrUnexpectedEOF) || TooSlow(nil) || TooSlow(context.Canceled) || !TooSlow(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}) || TooSlow(errors.New("x")) {
+		t.Error("errors are told apart wrongly")
+	}
+}

@@ -1,0 +1,85 @@
+package tollgate
+
+import (
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// budgets has the memory of the process for bodies and answers: one, which all
+// configurations take from that run at a time.
+var budgets = caddy.NewUsagePool()
+
+const budgetKey = "memory"
+
+// The metrics live for the process and are registered with each configuration.
+var (
+	memoryTaken = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "memory", Name: "taken_bytes",
+		Help: "Memory that bodies of requests and whole answers of upstreams have taken.",
+	}, ofBudget((*memory.Budget).Taken))
+	memorySize = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "memory", Name: "size_bytes",
+		Help: "Memory that bodies of requests and whole answers of upstreams may take together.",
+	}, ofBudget((*memory.Budget).Size))
+	memoryRefused = prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "memory", Name: "refused_total",
+		Help: "Bodies and answers that found no memory in time.",
+	}, ofBudget((*memory.Budget).Refused))
+)
+
+func ofBudget(number func(*memory.Budget) int64) func() float64 {
+	return func() float64 {
+		var n int64
+		budgets.Range(func(_, value any) bool {
+			if p, ok := value.(*pooled[*memory.Budget]); ok {
+				n = number(p.value)
+			}
+			return true
+		})
+		return float64(n)
+	}
+}
+
+// provisionMemory takes the budget. Its size is set by Start, since a configuration
+// that is only tried must not change it.
+func (a *App) provisionMemory(ctx caddy.Context) error {
+	if a.Memory != 0 && a.Memory < memory.Least {
+		return fmt.Errorf("memory: must be at least %d MiB, which one large request and its answer may take", memory.Least>>20)
+	}
+	if err := a.takeMemory(a.MemorySize()); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	return RegisterMetrics(ctx, memoryTaken, memorySize, memoryRefused)
+}
+
+// TakeMemory gives the budget to a module that needs nothing else of the app,
+// until release.
+func TakeMemory() (budget *memory.Budget, release func() error, err error) {
+	var alone App
+	if err := alone.takeMemory(memory.Default()); err != nil {
+		return nil, nil, err
+	}
+	return alone.memory, alone.release, nil
+}
+
+func (a *App) takeMemory(size int64) (err error) {
+	a.memory, err = take(a, budgets, budgetKey, func() (*memory.Budget, error) { return memory.New(size), nil },
+		func(*memory.Budget) error { return nil })
+	return err
+}
+
+// MemorySize is how many bytes the budget has by this configuration.
+func (a *App) MemorySize() int64 {
+	if a.Memory == 0 {
+		return memory.Default()
+	}
+	return a.Memory
+}
+
+// MemoryBudget is what bodies of requests and answers of upstreams take from
+// before they grow.
+func (a *App) MemoryBudget() *memory.Budget { return a.memory }
