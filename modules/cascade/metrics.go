@@ -25,8 +25,8 @@ var (
 	}, []string{"tier"})
 	cooldowns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "cooldowns_total",
-		Help: "Failures that made a provider, a key or a model rest, by provider and reason.",
-	}, []string{"provider", "reason"})
+		Help: "Failures that made a provider, a key or a model rest, by provider, reason and for whom: user or everyone.",
+	}, []string{"provider", "reason", "for"})
 	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
 		Help: "Tokens by provider and direction (input, output).",
@@ -41,7 +41,11 @@ var (
 func observeAttempt(a cascade.Attempt) {
 	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()
 	if a.Cooldown != "" {
-		cooldowns.WithLabelValues(a.Provider, a.Cooldown).Inc()
+		whom := "user"
+		if a.Everyone {
+			whom = "everyone"
+		}
+		cooldowns.WithLabelValues(a.Provider, a.Cooldown, whom).Inc()
 	}
 	if a.FirstToken > 0 {
 		firstToken.WithLabelValues(a.Provider, a.Tier.String()).Observe(a.FirstToken.Seconds())

@@ -2,11 +2,14 @@ package cascade
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,14 +97,14 @@ func (r *run) learn(c *keychain.Candidate, key keychain.Key, f *failure, started
 	case f != nil:
 		seen.Outcome, seen.FirstToken = f.class.String(), 0
 		f.redact(key.Secret)
-		seen.Cooldown = r.note(c, key, f, took)
+		seen.Cooldown, seen.Everyone = r.note(c, key, f, took)
 	case r.late == busy:
 		seen.Outcome = busy.String()
 	case r.late != 0:
 		seen.Outcome = r.late.String()
-		r.Memory.Health.failed(providerScope(c), ReasonErrors, 0)
+		r.Memory.Health.failed(r.incident(c, &failure{reason: ReasonErrors}))
 	default:
-		r.Memory.Health.success(providerScope(c), key.ID)
+		r.Memory.Health.success(providerScope(c), r.req.User, key.ID)
 	}
 	if r.Observe != nil {
 		r.Observe(seen)
@@ -244,11 +247,11 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	case errors.Is(cause, errAnswer):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time", reason: ReasonErrors}
 	case errors.Is(cause, errConnect):
-		return &failure{class: transient, code: "connect_timeout", message: "the upstream could not be connected in time", reason: ReasonErrors}
+		return &failure{class: transient, code: "connect_timeout", message: "the upstream could not be connected in time", reason: ReasonErrors, unreachable: true}
 	case errors.Is(cause, errIdle):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
 	}
-	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors}
+	f := &failure{class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors, unreachable: unreachable(err)}
 	switch {
 	case errors.Is(err, memory.ErrFull):
 		f.class, f.code, f.message, f.reason, f.cause = busy, "no_memory", "memory for the answer", "", err
@@ -272,6 +275,17 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
 	}
 	return f
+}
+
+// unreachable tells an exchange that got no connection from one whose connection
+// broke, which a request may bring about.
+func unreachable(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && slices.Contains([]string{"dial", "proxyconnect", "remote error"}, op.Op) {
+		return true // the last one is an alert of TLS
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	return untrusted || noTLS
 }
 
 // refused judges an answer whose status is not 200.

@@ -100,8 +100,9 @@ type Attempt struct {
 	// Outcome is "ok" or the class of the failure.
 	Outcome string
 	// Cooldown is why the provider, key or model is not asked for a time from now
-	// on; empty: it is.
+	// on; empty: it is. Everyone: by nobody, else by the user.
 	Cooldown string
+	Everyone bool
 	// FirstToken is the time to the first content; 0: none came.
 	FirstToken time.Duration
 }
@@ -119,9 +120,10 @@ type Request struct {
 	Header map[string]string
 	// EffortMode says how output_config.effort chooses the tier.
 	EffortMode keychain.EffortMode
+	// User is who sends it: of providers they get to know what they have met themselves.
+	User string
 	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
 	Sealer *hub.Sealer
-	User   string
 	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
 	KeyID string
 	// Allows tells whether the sender may use an entry; nil: all of them.
@@ -333,13 +335,15 @@ func providerScope(c *keychain.Candidate) string {
 }
 
 // note remembers a failure for the next requests and for the client. It returns
-// the reason of the cooldown that the failure began, empty: none.
-func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) (cooldown string) {
+// the reason of the cooldown that the failure began, empty: none, and whether it is
+// for everyone.
+func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
 	switch f.class {
 	case transient, timedOut:
-		until, cooldown = health.failed(provider, f.reason, f.wait), f.reason
+		until, everyone = health.failed(r.incident(c, f))
+		cooldown = f.reason
 	case rateLimited:
 		until, cooldown = health.limit(provider, key.ID, c.Model.ID, ReasonRateLimited, f.wait), ReasonRateLimited
 	case badEntry:
@@ -364,7 +368,11 @@ func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took tim
 		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code), zap.String("model", c.Model.ID),
 			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code), zap.Duration("took", took))
 	}
-	return cooldown
+	return cooldown, everyone
+}
+
+func (r *run) incident(c *keychain.Candidate, f *failure) incident {
+	return incident{provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason, wait: f.wait}
 }
 
 // soonest notes the end of a cooldown; zero: there is none.

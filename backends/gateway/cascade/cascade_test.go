@@ -297,7 +297,7 @@ func TestClientMistakes(t *testing.T) {
 			r.alpha.does(bad)
 			r.ask("keychain-low").fails(t, 400, "invalid_type")
 		}
-		if state := r.engine.Memory.Health.Lookup("alpha", "", ""); state.Status != Untested {
+		if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Status != Untested {
 			t.Errorf("alpha is %+v", state)
 		}
 	})
@@ -328,7 +328,7 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("%+v", e.err)
 	}
 	for _, p := range everybody {
-		if state := r.engine.Memory.Health.Lookup(p, "", ""); state.Status == CoolingDown {
+		if state := r.engine.Memory.Health.Provider(p, r.account.UserID); state.Status == CoolingDown {
 			t.Errorf("%s is %+v", p, state)
 		}
 	}
@@ -643,7 +643,7 @@ func TestOverloadWaits(t *testing.T) {
 	r.alpha.does(refusal(503, "", "m", "Retry-After", "3"))
 	r.beta.always = reply(200, completion("hi"))
 	r.ask("keychain-low").wants(t, "beta/b-low", "hi")
-	if state := r.engine.Memory.Health.Lookup("alpha", "", ""); state.Reason != ReasonOverloaded || state.Until.Sub(r.clock.now()) != 3*time.Second {
+	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Reason != ReasonOverloaded || state.Until.Sub(r.clock.now()) != 3*time.Second {
 		t.Errorf("state %+v", state)
 	}
 	r.ask("keychain-low").wants(t, "beta/b-low", "hi")

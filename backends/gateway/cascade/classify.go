@@ -52,6 +52,8 @@ type failure struct {
 	unknown bool          // fixable: the provider does not take it, whatever its value
 	reason  string        // of the cooldown
 	cause   error         // busy: for the log
+	// unreachable: there was no connection to the upstream.
+	unreachable bool
 }
 
 // redact takes the key that was sent out of what the upstream said of it:

@@ -78,7 +78,7 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool) {
 		until, status := r.Memory.Health.blocked(provider, key.ID, c.Model.ID)
 		if until.IsZero() {
 			step = Step{Candidate: c}
-			if state := r.Memory.Health.Lookup(provider, "", ""); !state.Until.IsZero() {
+			if state := r.Memory.Health.Provider(provider, r.req.User); !state.Until.IsZero() {
 				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
 			}
 			return step, true

@@ -3,6 +3,7 @@ package cascade
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,9 +27,15 @@ const (
 	ReasonUnknown     = "unknown_model"
 )
 
-// scope names what a state belongs to: a provider alone (key and model empty),
-// a key, or a model through a key.
-type scope struct{ provider, key, model string }
+// scope names what a state belongs to: a provider as one user has met it (key and
+// model empty), a provider for everyone (user empty too), a key, or a model through
+// a key. A key belongs to one user, so it needs no user beside it.
+type scope struct{ provider, user, key, model string }
+
+// ofProvider: it is no key's, nor that of a model through one.
+func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
+
+func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
 
 // State is what is known of one scope.
 type State struct {
@@ -42,6 +49,39 @@ type State struct {
 	failures    int           // of a provider, inside the window
 	firstOfMany time.Time     // when the window began
 	backoff     time.Duration // the last cooldown of a provider
+	witnesses   *witnesses    // of a provider for everyone; nil: none
+}
+
+// troubled: a success changes the state of a provider.
+func (s *State) troubled() bool {
+	return s != nil && (s.failures > 0 || s.backoff > 0 || s.witnesses != nil)
+}
+
+// witnesses are the users who saw a provider fail last.
+type witnesses [usersToAct]struct {
+	user string
+	at   time.Time
+}
+
+// enough notes a user's failure and tells whether there are enough of them by now.
+func (w *witnesses) enough(user string, now time.Time) bool {
+	at, recent := 0, 1
+	for i := range w {
+		if w[i].user == user {
+			at = i
+			break
+		}
+		if w[i].at.Before(w[at].at) {
+			at = i // the oldest gives way
+		}
+	}
+	w[at].user, w[at].at = user, now
+	for i := range w {
+		if i != at && !w[i].at.IsZero() && now.Sub(w[i].at) <= failureWindow {
+			recent++
+		}
+	}
+	return recent == len(w)
 }
 
 // Limits of the table and the back-off of failing providers (specification 13.3).
@@ -49,18 +89,24 @@ const (
 	maxStates     = 100_000
 	failureWindow = time.Minute
 	failuresToAct = 2
+	usersToAct    = 3
 	firstBackoff  = 10 * time.Second
 	lastBackoff   = 5 * time.Minute
 	longCooldown  = time.Hour
 )
 
 // Health remembers which providers, keys and models are not worth a try now.
-// It lives as long as the process and survives reloads.
+// It lives as long as the process and survives reloads. What a user can bring
+// about alone, by a request that breaks a provider or by a server of their own,
+// counts for that user; for everyone counts what no request can cause, and what
+// several users have met.
 type Health struct {
-	mu     sync.RWMutex
-	states map[scope]*State
-	now    func() time.Time
-	jitter func() float64 // 0..1
+	mu       sync.RWMutex
+	states   map[scope]*State
+	troubled int          // states of providers that a success changes
+	backedUp atomic.Int64 // when the last back-off of any provider ends, in Unix nanoseconds
+	now      func() time.Time
+	jitter   func() float64 // 0..1
 }
 
 // NewHealth returns an empty table.
@@ -73,7 +119,7 @@ func NewHealth(now func() time.Time) *Health {
 func (h *Health) blocked(provider, key, model string) (until time.Time, status Status) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for _, s := range [...]scope{{provider, key, ""}, {provider, key, model}} {
+	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
 		if state := h.states[s]; state != nil && state.Until.After(until) {
 			until, status = state.Until, state.Status
 		}
@@ -84,12 +130,21 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	return until, status
 }
 
-// failing reports whether a provider is in a back-off: it is tried last.
-func (h *Health) failing(provider string) bool {
+// failing reports whether a provider is in a back-off, for everyone or for the
+// user: it is tried last. While no provider is, it looks nothing up.
+func (h *Health) failing(provider, user string) bool {
+	now := h.now()
+	if now.UnixNano() >= h.backedUp.Load() {
+		return false
+	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	state := h.states[scope{provider: provider}]
-	return state != nil && !state.Until.IsZero() && state.Until.After(h.now())
+	for _, s := range [...]scope{{provider: provider}, {provider: provider, user: user}} {
+		if state := h.states[s]; state != nil && state.Until.After(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // update changes the state of a scope, making it when there is none yet. It
@@ -106,85 +161,157 @@ func (h *Health) update(s scope, change func(state *State, now time.Time)) time.
 		state = &State{Status: Untested}
 		h.states[s] = state
 	}
+	if state.troubled() {
+		h.troubled--
+	}
 	change(state, now)
+	if state.troubled() {
+		h.troubled++
+	}
 	if !state.Until.After(now) {
 		return time.Time{}
+	}
+	if s.ofProvider() {
+		h.backedUp.Store(max(h.backedUp.Load(), state.Until.UnixNano()))
 	}
 	return state.Until
 }
 
-// evict makes room: states whose cooldown is over go first, else any.
+// evict makes room: states whose cooldown is over go first, else any but those of
+// everyone, which are as many as there are providers: no user can drive them out.
 func (h *Health) evict(now time.Time) {
-	for s, state := range h.states {
-		if !state.Until.After(now) {
+	for _, running := range []bool{false, true} {
+		for s, state := range h.states {
+			if len(h.states) < maxStates*9/10 {
+				return
+			}
+			if s.ofEveryone() || state.Until.After(now) != running {
+				continue
+			}
+			if state.troubled() {
+				h.troubled--
+			}
 			delete(h.states, s)
 		}
-		if len(h.states) < maxStates*9/10 {
-			return
-		}
-	}
-	for s := range h.states {
-		if len(h.states) < maxStates*9/10 {
-			return
-		}
-		delete(h.states, s)
 	}
 }
 
 // success notes a good answer. It ends the count of failures, not a cooldown.
 // The usual case, all well before and noted in this second, takes no write lock.
-func (h *Health) success(provider, key string) {
+func (h *Health) success(provider, user, key string) {
+	ofKey := scope{provider: provider, key: key}
+	ofProvider := [...]scope{{provider: provider}, {provider: provider, user: user}}
 	h.mu.RLock()
-	now := h.now()
-	p, k := h.states[scope{provider: provider}], h.states[scope{provider: provider, key: key}]
-	noted := p != nil && k != nil && p.failures == 0 && p.backoff == 0 && p.Status == Active && k.Status == Active &&
-		now.Sub(k.LastSuccess) < time.Second && now.Sub(p.LastSuccess) < time.Second
+	k := h.states[ofKey]
+	noted := k != nil && k.Status == Active && h.now().Sub(k.LastSuccess) < time.Second
+	troubled := h.troubled > 0 && (h.states[ofProvider[0]].troubled() || h.states[ofProvider[1]].troubled())
 	h.mu.RUnlock()
-	if noted {
+	if !noted {
+		h.update(ofKey, func(state *State, now time.Time) {
+			state.LastSuccess = now
+			state.settle(now)
+		})
+	}
+	if !troubled {
 		return
 	}
-	for _, s := range [...]scope{{provider: provider}, {provider: provider, key: key}} {
-		h.update(s, func(state *State, now time.Time) {
-			state.LastSuccess = now
-			state.failures, state.backoff = 0, 0
-			if !state.Until.After(now) {
-				state.Status, state.Reason = Active, ""
-			}
-		})
+	for _, s := range ofProvider {
+		h.mu.RLock()
+		known := h.states[s] != nil
+		h.mu.RUnlock()
+		if known {
+			h.update(s, func(state *State, now time.Time) {
+				state.LastSuccess = now
+				state.failures, state.backoff, state.witnesses = 0, 0, nil
+				state.settle(now)
+			})
+		}
 	}
 }
 
-// failed notes a transient failure of a provider and starts its back-off after
-// the second one in a minute. after is what the provider asked for; zero: none.
-// It returns until when the provider is tried last only.
-func (h *Health) failed(provider, reason string, after time.Duration) time.Time {
-	return h.update(scope{provider: provider}, func(state *State, now time.Time) {
-		state.LastFailure = now
-		if now.Sub(state.firstOfMany) > failureWindow {
-			state.failures, state.firstOfMany = 0, now
-			if !state.Until.After(now.Add(-failureWindow)) {
-				state.backoff = 0
-			}
+// settle makes a state good when its cooldown is over.
+func (s *State) settle(now time.Time) {
+	if !s.Until.After(now) {
+		s.Status, s.Reason = Active, ""
+	}
+}
+
+// incident is a transient failure of a provider that a user has met.
+type incident struct {
+	provider, user string
+	// own: the provider is the user's own server.
+	own bool
+	// unreachable: there was no connection, which no request can bring about.
+	unreachable bool
+	reason      string
+	wait        time.Duration // what the provider asked for; 0: nothing
+}
+
+// failed notes an incident. It starts the provider's back-off after the second one
+// in a minute: for the user; for everyone when it was unreachable, or when several
+// users have met one. It returns until when the provider is tried last only, and
+// whether that is for everyone.
+func (h *Health) failed(i incident) (until time.Time, everyone bool) {
+	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
+		h.count(state, now, i.reason, i.wait)
+	})
+	if i.own {
+		return until, false
+	}
+	ofAll := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
+		if i.unreachable {
+			h.count(state, now, i.reason, i.wait)
+			return
 		}
-		state.failures++
-		wait := after
-		if state.failures >= failuresToAct {
-			// Requests that were under way when a back-off began tell nothing new:
-			// only a failure after its end makes the next one longer.
-			if state.backoff == 0 || !state.Until.After(now) {
-				state.backoff = min(max(2*state.backoff, firstBackoff), lastBackoff)
-			}
-			wait = max(wait, state.backoff)
+		if state.witnesses == nil {
+			state.witnesses = new(witnesses)
 		}
-		if wait > 0 {
-			h.cool(state, now, CoolingDown, reason, wait)
+		if state.witnesses.enough(i.user, now) {
+			h.backOff(state, now, i.reason, i.wait)
 		}
 	})
+	if ofAll.IsZero() {
+		return until, false
+	}
+	if ofAll.After(until) {
+		until = ofAll
+	}
+	return until, true
+}
+
+// count notes a failure of a provider, of which the second in a minute begins a
+// back-off; one for which the provider asks to be left alone does so at once.
+func (h *Health) count(state *State, now time.Time, reason string, wait time.Duration) {
+	state.LastFailure = now
+	if now.Sub(state.firstOfMany) > failureWindow {
+		state.failures, state.firstOfMany = 0, now
+	}
+	state.failures++
+	switch {
+	case state.failures >= failuresToAct:
+		h.backOff(state, now, reason, wait)
+	case wait > 0:
+		h.cool(state, now, CoolingDown, reason, wait)
+	}
+}
+
+// backOff cools a provider for longer each time, beginning anew after a minute of
+// peace. Requests that were under way when a back-off began tell nothing new: only
+// a failure after its end makes the next one longer.
+func (h *Health) backOff(state *State, now time.Time, reason string, wait time.Duration) {
+	state.LastFailure = now
+	if !state.Until.After(now.Add(-failureWindow)) {
+		state.backoff = 0
+	}
+	if state.backoff == 0 || !state.Until.After(now) {
+		state.backoff = min(max(2*state.backoff, firstBackoff), lastBackoff)
+	}
+	h.cool(state, now, CoolingDown, reason, max(wait, state.backoff))
 }
 
 // limit notes that a model is not to be asked through a key for a time.
 func (h *Health) limit(provider, key, model, reason string, wait time.Duration) time.Time {
-	return h.update(scope{provider, key, model}, func(state *State, now time.Time) {
+	return h.update(scope{provider: provider, key: key, model: model}, func(state *State, now time.Time) {
 		state.LastFailure = now
 		if reason == ReasonRateLimited {
 			state.Last429 = now
@@ -211,16 +338,31 @@ func (h *Health) cool(state *State, now time.Time, status Status, reason string,
 	state.Status, state.Reason = status, reason
 }
 
-// Lookup tells the state of a provider (key and model empty), a key, or a
-// model through a key, as of now.
+// Provider tells the state of a provider as of now, as a user has to know it: what
+// the user has met, and the back-off for everyone while one runs.
+func (h *Health) Provider(provider, user string) State {
+	found := h.lookup(scope{provider: provider, user: user})
+	if all := h.lookup(scope{provider: provider}); all.Until.After(found.Until) {
+		found.Status, found.Reason, found.Until = all.Status, all.Reason, all.Until
+	}
+	return found
+}
+
+// Lookup tells the state of a key (model empty), or of a model through a key, as
+// of now.
 func (h *Health) Lookup(provider, key, model string) State {
+	return h.lookup(scope{provider: provider, key: key, model: model})
+}
+
+func (h *Health) lookup(s scope) State {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	state := h.states[scope{provider, key, model}]
+	state := h.states[s]
 	if state == nil {
 		return State{Status: Untested}
 	}
 	found := *state
+	found.witnesses = nil
 	if !found.Until.After(h.now()) {
 		found.Until, found.Reason = time.Time{}, ""
 		switch {

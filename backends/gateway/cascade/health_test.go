@@ -17,35 +17,41 @@ func newTestHealth() (*Health, *clock) {
 	return h, c
 }
 
+// fails is an incident of a user at the provider p.
+func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
+	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
+	return until
+}
+
 func TestHealthBackoff(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.failed("p", ReasonErrors, 0); !until.IsZero() || h.failing("p") {
+	if until := h.fails("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
 		t.Fatalf("one failure cools until %s", until)
 	}
 	// Two in a minute: 10 s, then doubling up to 5 min as long as it goes on failing.
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		h.failed("p", ReasonErrors, 0)
-		until := h.failed("p", ReasonErrors, 0)
+		h.fails("u", ReasonErrors, 0)
+		until := h.fails("u", ReasonErrors, 0)
 		if got := until.Sub(c.now()); got != want*time.Second {
 			t.Fatalf("cools for %s, want %ds", got, want)
 		}
-		state := h.Lookup("p", "", "")
-		if !h.failing("p") || state.Status != CoolingDown || state.Reason != ReasonErrors || !state.Until.Equal(until) {
+		state := h.Provider("p", "u")
+		if !h.failing("p", "u") || state.Status != CoolingDown || state.Reason != ReasonErrors || !state.Until.Equal(until) {
 			t.Fatalf("state %+v", state)
 		}
 		c.advance(want*time.Second - 1)
-		if !h.failing("p") {
+		if !h.failing("p", "u") {
 			t.Fatal("ended too early")
 		}
 		c.advance(1)
-		if h.failing("p") {
+		if h.failing("p", "u") {
 			t.Fatal("did not end")
 		}
 	}
-	h.success("p", "k")
-	h.failed("p", ReasonErrors, 0)
-	if until := h.failed("p", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.success("p", "u", "k")
+	h.fails("u", ReasonErrors, 0)
+	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after a success it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -54,9 +60,9 @@ func TestHealthBurstIsOneOutage(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 50 { // requests under way when the provider broke
-		h.failed("p", ReasonErrors, 0)
+		h.fails("u", ReasonErrors, 0)
 	}
-	if got := h.Lookup("p", "", "").Until.Sub(c.now()); got != firstBackoff {
+	if got := h.Provider("p", "u").Until.Sub(c.now()); got != firstBackoff {
 		t.Errorf("a burst of failures cools for %s", got)
 	}
 }
@@ -65,20 +71,20 @@ func TestHealthFailuresApart(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
-		h.failed("p", ReasonErrors, 0)
-		if h.failing("p") {
+		h.fails("u", ReasonErrors, 0)
+		if h.failing("p", "u") {
 			t.Fatal("failures that are minutes apart add up")
 		}
 		c.advance(failureWindow + time.Second)
 	}
 	// A long time of peace forgets the back-off.
 	for range 4 {
-		h.failed("p", ReasonErrors, 0)
+		h.fails("u", ReasonErrors, 0)
 		c.advance(11 * time.Second)
 	}
 	c.advance(time.Hour)
-	h.failed("p", ReasonErrors, 0)
-	if until := h.failed("p", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.fails("u", ReasonErrors, 0)
+	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -86,16 +92,16 @@ func TestHealthFailuresApart(t *testing.T) {
 func TestHealthHonoursTheWait(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.failed("p", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
+	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
 		t.Errorf("told to wait 3s it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.failed("p", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
+	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("the second time it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.failed("p", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
+	if until := h.fails("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
 		t.Errorf("told to wait a minute it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.failed("p", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
+	if until := h.fails("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
 		t.Errorf("a running cooldown became %s", until.Sub(c.now()))
 	}
 }
@@ -103,14 +109,14 @@ func TestHealthHonoursTheWait(t *testing.T) {
 func TestHealthSuccessKeepsAReset(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	h.failed("p", ReasonErrors, 0)
-	h.failed("p", ReasonErrors, 0)
-	h.success("p", "k")
-	if state := h.Lookup("p", "", ""); state.Status != CoolingDown || !h.failing("p") {
+	h.fails("u", ReasonErrors, 0)
+	h.fails("u", ReasonErrors, 0)
+	h.success("p", "u", "k")
+	if state := h.Provider("p", "u"); state.Status != CoolingDown || !h.failing("p", "u") {
 		t.Errorf("a success ended the cooldown: %+v", state)
 	}
 	c.advance(firstBackoff)
-	if state := h.Lookup("p", "", ""); state.Status != Active || !state.Until.IsZero() || state.Reason != "" {
+	if state := h.Provider("p", "u"); state.Status != Active || !state.Until.IsZero() || state.Reason != "" {
 		t.Errorf("afterwards: %+v", state)
 	}
 }
@@ -189,7 +195,7 @@ func TestHealthIsBounded(t *testing.T) {
 	h, c := newTestHealth()
 	h.limit("p", "keep", "m", ReasonRateLimited, time.Hour)
 	for i := range maxStates + 1000 {
-		h.failed(fmt.Sprint("https://", i), ReasonErrors, 0)
+		h.failed(incident{provider: fmt.Sprint("https://", i), user: "u", own: true, reason: ReasonErrors})
 	}
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d states", n)
@@ -203,7 +209,153 @@ func TestHealthIsBounded(t *testing.T) {
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d running states", n)
 	}
+	// What is everyone's stays, whatever one user does.
+	for range failuresToAct {
+		h.failed(incident{provider: "down", user: "other", unreachable: true, reason: ReasonErrors})
+	}
+	for i := range 2 * maxStates {
+		h.limit("p", fmt.Sprint("more ", i), "m", ReasonRateLimited, 2*time.Hour)
+	}
+	if !h.failing("down", "nobody") || len(h.states) > maxStates {
+		t.Errorf("%d states, down fails for everyone: %t", len(h.states), h.failing("down", "nobody"))
+	}
+	troubled := 0
+	for _, state := range h.states {
+		if state.troubled() {
+			troubled++
+		}
+	}
+	if troubled != h.troubled {
+		t.Errorf("%d states are troubled, %d counted", troubled, h.troubled)
+	}
 	_ = c
+}
+
+// What one user meets counts for that user, however often.
+func TestHealthIsTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	h, c := newTestHealth()
+	for range 10 {
+		h.fails("u", ReasonErrors, time.Minute)
+	}
+	if !h.failing("p", "u") || h.failing("p", "v") || h.failing("p", "") {
+		t.Errorf("failing for u %t, for v %t", h.failing("p", "u"), h.failing("p", "v"))
+	}
+	if state := h.Provider("p", "v"); state.Status != Untested || !state.LastFailure.IsZero() {
+		t.Errorf("v sees %+v", state)
+	}
+	// Two users are not several yet, nor are three whose failures are minutes apart.
+	h.fails("v", ReasonErrors, 0)
+	h.fails("v", ReasonErrors, 0)
+	if h.failing("p", "w") {
+		t.Error("two users make it fail for a third")
+	}
+	c.advance(failureWindow + time.Second)
+	h.fails("w", ReasonErrors, 0)
+	if h.failing("p", "x") || h.failing("p", "w") {
+		t.Error("old failures count")
+	}
+}
+
+// What several users meet in a minute counts for everyone, longer each time.
+func TestHealthOfEveryone(t *testing.T) {
+	t.Parallel()
+	h, c := newTestHealth()
+	outage := func() time.Time {
+		h.fails("u", ReasonErrors, 0)
+		h.fails("v", ReasonOverloaded, 0)
+		until, everyone := h.failed(incident{provider: "p", user: "w", reason: ReasonOverloaded})
+		if !everyone || !h.failing("p", "x") {
+			t.Fatal("three users do not make it fail for everyone")
+		}
+		return until
+	}
+	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
+		until := outage()
+		if got := until.Sub(c.now()); got != want*time.Second {
+			t.Fatalf("cools for %s, want %ds", got, want)
+		}
+		if state := h.Provider("p", "x"); state.Status != CoolingDown || state.Reason != ReasonOverloaded || !state.Until.Equal(until) || !state.LastFailure.IsZero() {
+			t.Fatalf("x sees %+v", state)
+		}
+		c.advance(want * time.Second)
+		if h.failing("p", "x") {
+			t.Fatal("did not end")
+		}
+	}
+	// An answer to anybody ends the count for everyone.
+	h.fails("u", ReasonErrors, 0)
+	h.fails("v", ReasonErrors, 0)
+	h.success("p", "x", "k")
+	h.fails("w", ReasonErrors, 0)
+	if h.failing("p", "x") {
+		t.Error("failures before a success count")
+	}
+	c.advance(time.Hour)
+	if until := outage(); until.Sub(c.now()) != firstBackoff {
+		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
+	}
+	// Of four users the latest three count.
+	h, c = newTestHealth()
+	for _, user := range []string{"a", "b", "a", "b", "a"} {
+		h.fails(user, ReasonErrors, 0)
+		c.advance(failureWindow / 4)
+	}
+	h.fails("c", ReasonErrors, 0)
+	if !h.failing("p", "x") {
+		t.Error("users that came back are not counted once each")
+	}
+}
+
+// No connection is nobody's fault, unless the server is one's own.
+func TestHealthUnreachable(t *testing.T) {
+	t.Parallel()
+	h, _ := newTestHealth()
+	for range failuresToAct {
+		h.failed(incident{provider: "p", user: "u", unreachable: true, reason: ReasonErrors})
+		h.failed(incident{provider: "http://own", user: "u", own: true, unreachable: true, reason: ReasonErrors})
+	}
+	if !h.failing("p", "u") || !h.failing("p", "v") {
+		t.Error("an unreachable provider does not fail for everyone")
+	}
+	if !h.failing("http://own", "u") || h.failing("http://own", "v") {
+		t.Error("one's own server fails for others, or not at all")
+	}
+	for _, user := range []string{"v", "w", "x"} {
+		h.failed(incident{provider: "http://own", user: user, own: true, reason: ReasonErrors})
+	}
+	if h.failing("http://own", "y") {
+		t.Error("one's own server has a state for everyone")
+	}
+}
+
+// While all is well, nothing is looked up and nothing allocated.
+func TestHealthIsCheap(t *testing.T) {
+	h, _ := newTestHealth()
+	h.success("p", "u", "k")
+	if n := testing.AllocsPerRun(100, func() {
+		if h.failing("p", "u") {
+			t.Error("failing")
+		}
+		h.success("p", "u", "k")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if len(h.states) != 1 {
+		t.Errorf("%d states of one key that works", len(h.states))
+	}
+}
+
+func BenchmarkHealth(b *testing.B) {
+	h, _ := newTestHealth()
+	b.ReportAllocs()
+	for b.Loop() {
+		for range 9 {
+			h.failing("p", "u")
+		}
+		h.blocked("p", "k", "m")
+		h.success("p", "u", "k")
+	}
 }
 
 func TestHealthUnderLoad(t *testing.T) {
@@ -213,11 +365,11 @@ func TestHealthUnderLoad(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for range 500 {
-				h.success("p", "k")
-				h.failed("p", ReasonErrors, 0)
+				h.success("p", "u", "k")
+				h.fails("u", ReasonErrors, 0)
 				h.limit("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
 				h.blocked("p", "k", "m")
-				h.failing("p")
+				h.failing("p", "u")
 				h.Lookup("p", "k", "")
 			}
 		})

@@ -354,7 +354,7 @@ func (r *rig) knows(t *testing.T, health string) {
 	t.Helper()
 	memory := r.engine.Memory.Health
 	model, key := memory.Lookup("alpha", r.keyID("key-alpha-1"), "a-low"), memory.Lookup("alpha", r.keyID("key-alpha-1"), "")
-	if provider := memory.Lookup("alpha", "", ""); health == ReasonOverloaded {
+	if provider := memory.Provider("alpha", r.account.UserID); health == ReasonOverloaded {
 		if provider.LastFailure.IsZero() {
 			t.Errorf("alpha is %+v", provider)
 		}

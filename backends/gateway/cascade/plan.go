@@ -214,7 +214,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			}
 			continue
 		}
-		if f.run.Memory.Health.failing(providerScope(c)) || f.run.emulates(c) {
+		if f.run.Memory.Health.failing(providerScope(c), f.run.req.User) || f.run.emulates(c) {
 			late = append(late, c)
 			continue
 		}

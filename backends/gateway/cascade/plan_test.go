@@ -129,7 +129,7 @@ func TestPlanPutsFailingProvidersLast(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	for range failuresToAct {
-		r.engine.Memory.Health.failed("alpha", ReasonErrors, 0)
+		r.engine.Memory.Health.failed(incident{provider: "alpha", user: r.account.UserID, reason: ReasonErrors})
 	}
 	got, _, _ := r.planned("keychain-medium")
 	if want := "beta/b-medium alpha/a-medium beta/b-low alpha/a-low"; strings.Join(got, " ") != want {

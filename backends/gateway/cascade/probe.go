@@ -24,15 +24,15 @@ type Probe struct {
 // probeTimeout bounds a try of a probe.
 const probeTimeout = 30 * time.Second
 
-// Probe asks a provider for a few tokens through one key, whatever is known of
-// it, and notes the outcome: a key that works again is open at once.
-func (e *Engine) Probe(ctx context.Context, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
+// Probe asks a provider for a few tokens through one key of a user, whatever is
+// known of it, and notes the outcome: a key that works again is open at once.
+func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
 	chat, err := wire.ParseChat(fmt.Appendf(nil, `{"model":%q,"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`, c.Entry))
 	if err != nil {
 		return nil, err
 	}
 	c = inTime(c)
-	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), Chat: chat})
+	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), User: user, Chat: chat})
 	f := r.attempt(c, key, "")
 	if f != nil && f.class == fixable {
 		f = r.retry(c, key, f)
@@ -78,7 +78,7 @@ func (d *discard) Flush() {}
 // reopen ends what keeps a key and a model through it from being asked: they
 // have just answered.
 func (h *Health) reopen(provider, key, model string) {
-	for _, s := range [...]scope{{provider, key, ""}, {provider, key, model}} {
+	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
 		h.mu.RLock()
 		known := h.states[s] != nil
 		h.mu.RUnlock()

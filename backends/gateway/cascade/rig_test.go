@@ -478,7 +478,7 @@ func (r *rig) request(model string, streams bool, more []string) *Request {
 	if err != nil {
 		r.t.Fatalf("%s: %v", body, err)
 	}
-	return &Request{ID: "req_1", Chat: chat, Account: r.account}
+	return &Request{ID: "req_1", User: r.account.UserID, Chat: chat, Account: r.account}
 }
 
 func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {

@@ -261,7 +261,7 @@ func TestBrokenStreamsCoolTheProvider(t *testing.T) {
 	for range 2 {
 		r.askStream("keychain-low")
 	}
-	if state := r.engine.Memory.Health.Lookup("alpha", "", ""); state.Status != CoolingDown {
+	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Status != CoolingDown {
 		t.Fatalf("alpha is %+v", state)
 	}
 	r.beta.does(answers("from beta"))
@@ -317,7 +317,7 @@ func (r *rig) serve() *front {
 			r.t.Error(err)
 			return
 		}
-		result, err := r.engine.Answer(req.Context(), w, &Request{ID: "req_1", Chat: chat, Account: r.account})
+		result, err := r.engine.Answer(req.Context(), w, &Request{ID: "req_1", User: r.account.UserID, Chat: chat, Account: r.account})
 		f.results <- &ended{Result: result, raw: err}
 	}))
 	r.t.Cleanup(f.Close)
@@ -456,7 +456,7 @@ func TestClientLeaves(t *testing.T) {
 				t.Errorf("%v, %+v", e.raw, e.Result)
 			}
 			for _, p := range []string{"alpha", "beta"} {
-				if state := r.engine.Memory.Health.Lookup(p, "", ""); !state.LastFailure.IsZero() {
+				if state := r.engine.Memory.Health.Provider(p, r.account.UserID); !state.LastFailure.IsZero() {
 					t.Errorf("%s is blamed: %+v", p, state)
 				}
 			}
@@ -483,7 +483,7 @@ func TestBrokenClient(t *testing.T) {
 			for r.alpha.gone.Load() == 0 {
 				time.Sleep(time.Millisecond)
 			}
-			if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+			if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
 				t.Errorf("the provider is blamed: %+v", state)
 			}
 		})

@@ -103,7 +103,7 @@ func TestSchemaInWords(t *testing.T) {
 // of reads a request of a surface.
 func (r *rig) of(surface hub.Format, body string) *Request {
 	r.t.Helper()
-	req := &Request{ID: "req_1", Account: r.account}
+	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
 	var err error
 	switch surface {
 	case hub.Chat:
@@ -654,7 +654,7 @@ func TestSurfacesClientLeaves(t *testing.T) {
 				if c.seen != "" && (e.raw != nil || e.Status != 200 || e.Candidate == nil || e.Usage.Prompt == 0 || e.Usage.Completion == 0 || !e.Estimated) {
 					t.Errorf("%v, %+v", e.raw, e.Result)
 				}
-				if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+				if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
 					t.Errorf("alpha is blamed: %+v", state)
 				}
 			})

@@ -83,7 +83,7 @@ func TestGuardedCustomModel(t *testing.T) {
 	if len(e.Failed) != 1 || e.Failed[0].Code != "address_not_allowed" || e.Failed[0].Provider != "custom" || strings.Contains(e.Failed[0].Message, "127.0.0.1") {
 		t.Errorf("failed attempts %+v", e.Failed)
 	}
-	if r.engine.Memory.Health.failing(private.server.URL + "/v1") {
+	if r.engine.Memory.Health.failing(private.server.URL+"/v1", r.account.UserID) {
 		t.Error("a refused address counts as a failure of the provider")
 	}
 

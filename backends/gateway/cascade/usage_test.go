@@ -174,7 +174,7 @@ func TestSchemaMismatchBlamesNobody(t *testing.T) {
 	}
 	r.alpha.does(reply(200, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[}"}}]},"finish_reason":"tool_calls"}]}`))
 	r.askOn(hub.Messages, question(hub.Messages, "keychain-low", false)).fails(t, 502, "all_providers_failed")
-	if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() || r.engine.Memory.Health.failing("alpha") {
+	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() || r.engine.Memory.Health.failing("alpha", r.account.UserID) {
 		t.Errorf("alpha is blamed: %+v", state)
 	}
 }

@@ -60,6 +60,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.User = user
 	ctx, cat := c.R.Context(), s.Catalog()
 	if in.KeyID != "" {
 		if err := s.asKey(c, user, in.KeyID, req); err != nil {

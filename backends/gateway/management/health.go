@@ -66,7 +66,7 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 			}
 		}
 		if len(one.Keys) > 0 {
-			list = append(list, s.together(one, p.Code))
+			list = append(list, s.together(one, p.Code, user))
 		}
 	}
 	for i := range models {
@@ -74,7 +74,7 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 			one := providerHealth{Provider: m.Provider, Name: m.Entry}
 			key := keychain.ProviderKey{ID: m.ID, Label: m.Entry}
 			one.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
-			list = append(list, s.together(one, m.BaseURL))
+			list = append(list, s.together(one, m.BaseURL, user))
 		}
 	}
 	return struct {
@@ -98,9 +98,10 @@ func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*c
 }
 
 // together adds up the keys of a provider. It cools down where the provider
-// itself does; else its best key speaks for it, since requests go through that.
-func (s *Service) together(p providerHealth, scope string) providerHealth {
-	own := conditionOf(s.Engine.Memory.Health.Lookup(scope, "", ""), s.Engine.Now())
+// itself does, for the user or for everyone; else its best key speaks for it, since
+// requests go through that.
+func (s *Service) together(p providerHealth, scope, user string) providerHealth {
+	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	p.condition = own
 	best := map[cascade.Status]int{cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4}
 	chosen := &p.Keys[0]
@@ -160,7 +161,7 @@ func (s *Service) testKey(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	probe, err := s.Engine.Probe(c.R.Context(), candidate, key)
+	probe, err := s.Engine.Probe(c.R.Context(), user, candidate, key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,127 @@
+package cascade
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// as is the rig for another user.
+func (r *rig) as(account *keychain.Account) *rig {
+	return &rig{t: r.t, clock: r.clock, engine: r.engine, account: account, catalog: r.catalog, alpha: r.alpha, beta: r.beta, gamma: r.gamma}
+}
+
+// What a request of one user brings about, a provider that breaks or falls silent
+// over it, changes nothing for the others.
+func TestTenantsFailApart(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]step{
+		"500": refusal(500, "", "m"), "503 that asks to wait": refusal(503, "", "m", "Retry-After", "60"), "no answer": reply(200, `{"choices":[]}`),
+		"reset": drop, "web page": reply(200, "<html>", "Content-Type", "text/html"), "429": refusal(429, "", "m"), "401": refusal(401, "", "m"), "402": refusal(402, "", "m"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keys := []string{"alpha", "beta"}
+			r := newRig(t, setup{keys: keys})
+			other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+			r.alpha.always, r.beta.always = broken, reply(200, completion("hi"))
+			for range 4 {
+				r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+			}
+			if e := r.ask("keychain-low"); e.Attempts != 1 {
+				t.Errorf("alpha is not the last one for the user who broke it: %s", e.failedList())
+			}
+			r.alpha.always = reply(200, completion("all well"))
+			if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "alpha/a-low" {
+				t.Errorf("for another user: %s, failed %s", e.Candidate.Entry, e.failedList())
+			}
+			if plan, err := r.engine.Explain(t.Context(), r.request("keychain-low", false, nil)); err != nil || plan.Tried[0].Candidate.Entry != "beta/b-low" {
+				t.Errorf("the plan of the user: %v, %+v", err, plan)
+			}
+			if plan, err := r.engine.Explain(t.Context(), other.request("keychain-low", false, nil)); err != nil || plan.Tried[0].Candidate.Entry != "alpha/a-low" || plan.Tried[0].Code != "" {
+				t.Errorf("the plan of another user: %v, %+v", err, plan)
+			}
+		})
+	}
+}
+
+// What three users meet is the provider's fault.
+func TestOutageIsEverybodys(t *testing.T) {
+	t.Parallel()
+	keys := []string{"alpha", "beta"}
+	r := newRig(t, setup{keys: keys})
+	r.alpha.always, r.beta.always = refusal(500, "", "m"), reply(200, completion("hi"))
+	for i := range usersToAct {
+		one := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+		if e := one.ask("keychain-low"); e.Attempts != 2 {
+			t.Errorf("user %d: %d attempts", i, e.Attempts)
+		}
+	}
+	r.mu.Lock()
+	for i, a := range r.observed {
+		if a.Provider == "alpha" && a.Everyone != (i == len(r.observed)-2) {
+			t.Errorf("observed %+v", r.observed)
+		}
+	}
+	r.mu.Unlock()
+	if e := r.ask("keychain-low"); e.Attempts != 1 {
+		t.Errorf("after an outage that three users met, %d attempts", e.Attempts)
+	}
+}
+
+// Nor can a request keep a connection from coming about.
+func TestUnreachableForEverybody(t *testing.T) {
+	t.Parallel()
+	keys := []string{"alpha", "beta"}
+	r := newRig(t, setup{keys: keys})
+	alpha := r.alpha.server.Listener.Addr().String()
+	transport := NewTransport()
+	t.Cleanup(transport.CloseIdleConnections)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address == alpha {
+			address = "127.0.0.1:1" // where nobody listens
+		}
+		return dial(ctx, network, address)
+	}
+	r.engine.Providers = transport
+	r.beta.always = reply(200, completion("hi"))
+	for range failuresToAct {
+		if e := r.ask("keychain-low"); e.failedList() != "alpha:0:connection_error" {
+			t.Errorf("failed %s", e.failedList())
+		}
+	}
+	other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+	if e := other.ask("keychain-low"); e.Attempts != 1 {
+		t.Errorf("%d attempts of another user", e.Attempts)
+	}
+}
+
+// Two users at one address: the one who makes it fail makes it fail for themselves.
+func TestSharedAddressFailsApart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{})
+	one, two := newUpstream(t, "one"), newUpstream(t, "two")
+	custom := setup{custom: []keychain.CustomModel{
+		{Entry: "local/one", BaseURL: one.server.URL + "/v1", Model: "m", Tier: catalog.Low},
+		{Entry: "local/two", BaseURL: two.server.URL + "/v1", Model: "m", Tier: catalog.Low},
+	}}
+	r.account = newAccount(t, r.catalog, custom)
+	one.always, two.always = refusal(500, "", "m"), reply(200, completion("hi"))
+	for range 2 {
+		r.ask("keychain-low").wants(t, "local/two", "hi")
+	}
+	if e := r.ask("keychain-low"); e.Attempts != 1 {
+		t.Errorf("%d attempts", e.Attempts)
+	}
+	one.always = reply(200, completion("well"))
+	for range usersToAct {
+		other := r.as(newAccount(t, r.catalog, custom))
+		if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "local/one" {
+			t.Errorf("another user: failed %s", e.failedList())
+		}
+	}
+}
