@@ -397,11 +397,12 @@ func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascad
 		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
 	}
 	if c := result.Candidate; c != nil {
-		record.Provider, record.Model = c.Provider.Code, c.ModelName()
+		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key
 		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
 	} else if n := len(result.Lost); n > 0 {
-		c := result.Lost[n-1].Candidate
-		record.Provider, record.Model, record.CostKnown = c.Provider.Code, c.ModelName(), true
+		last := &result.Lost[n-1]
+		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
+		record.CostKnown = true
 	}
 	for i := range result.Lost {
 		l := &result.Lost[i]

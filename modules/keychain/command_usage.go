@@ -24,6 +24,7 @@ type request struct {
 	Tier            *string            `json:"tier"`
 	Provider        *string            `json:"provider"`
 	Model           *string            `json:"model"`
+	ProviderKey     *string            `json:"provider_key_id"`
 	Stream          bool               `json:"stream"`
 	Status          int                `json:"status"`
 	Code            *string            `json:"code"`
@@ -42,7 +43,7 @@ type request struct {
 func newRequest(r *keychain.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
-		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), Stream: r.Stream,
+		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey), Stream: r.Stream,
 		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: list(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),

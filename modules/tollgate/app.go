@@ -69,8 +69,10 @@ type KeyringProvider interface {
 //				file    <path>
 //				enable  <code>...
 //				disable <code>...
+//				provider_keys env
 //				provider <code> {
 //					base_url      <url>
+//					api_key       <key>
 //					param         <name> <value>
 //					header        <name> <value>
 //					connect       <duration>

@@ -171,6 +171,13 @@ func (a *App) catalog(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&c.File) {
 				return d.ArgErr()
 			}
+		case "provider_keys":
+			if c.ProviderKeys != "" {
+				return d.Err("provider_keys is given twice")
+			}
+			if !d.AllArgs(&c.ProviderKeys) {
+				return d.ArgErr()
+			}
 		case "enable", "disable":
 			list := &c.Enable
 			if d.Val() == "disable" {
@@ -186,7 +193,7 @@ func (a *App) catalog(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: file, enable, disable, provider", d.Val())
+			return d.Errf("unknown option %q; there are: file, enable, disable, provider_keys, provider", d.Val())
 		}
 	}
 	return nil
@@ -213,6 +220,13 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return d.Err("base_url is given twice")
 			}
 			if !d.AllArgs(&p.BaseURL) {
+				return d.ArgErr()
+			}
+		case "api_key":
+			if p.APIKey != "" {
+				return d.Err("api_key is given twice")
+			}
+			if !d.AllArgs(&p.APIKey) {
 				return d.ArgErr()
 			}
 		case "param", "header":
@@ -252,7 +266,7 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: base_url, param, header, connect, first_content, answer, idle", option)
+			return d.Errf("unknown option %q; there are: base_url, api_key, param, header, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil

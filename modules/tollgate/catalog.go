@@ -1,7 +1,10 @@
 package tollgate
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -23,6 +26,11 @@ type Catalog struct {
 	// Disable lists providers that are not to be offered.
 	Disable []string `json:"disable,omitempty"`
 
+	// ProviderKeys says where keys that serve every user come from: "env" takes the
+	// variables that GET /providers names, such as OPENAI_API_KEY, where they are set.
+	// Default: from nowhere, users bring their own.
+	ProviderKeys string `json:"provider_keys,omitempty"`
+
 	// Providers changes how providers are reached, by their code.
 	Providers map[string]*Provider `json:"providers,omitempty"`
 }
@@ -40,6 +48,11 @@ type Provider struct {
 
 	// Headers are sent with each request.
 	Headers map[string]string `json:"headers,omitempty"`
+
+	// APIKey is a key that serves every user, behind keys of their own. May hold the
+	// placeholders {env.*} and {file.*}, which keep it out of the admin API and are
+	// read anew by each reload. Default: that of provider_keys, else none.
+	APIKey string `json:"api_key,omitempty"`
 
 	// Connect is the time to a usable connection. Default: 10s.
 	Connect caddy.Duration `json:"connect,omitempty"`
@@ -66,7 +79,15 @@ func (c *Catalog) source(logger *zap.Logger) (*catalog.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
-	options := catalog.Options{Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
+	var environment func(string) string
+	switch c.ProviderKeys {
+	case "":
+	case "env":
+		environment = os.Getenv
+	default:
+		return nil, fmt.Errorf("provider_keys: %q is no place for keys; there is: env", c.ProviderKeys)
+	}
+	options := catalog.Options{Environment: environment, Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
 	for code, p := range c.Providers {
 		override, err := p.override(repl)
 		if err != nil {
@@ -82,6 +103,13 @@ func (p *Provider) override(repl *caddy.Replacer) (catalog.Override, error) {
 	var err error
 	if o.BaseURL, err = repl.ReplaceOrErr(p.BaseURL, p.BaseURL != "", true); err != nil {
 		return o, fmt.Errorf("base_url: %w", err)
+	}
+	if o.APIKey, err = repl.ReplaceOrErr(p.APIKey, p.APIKey != "", true); err != nil {
+		return o, fmt.Errorf("api_key: %w", err)
+	}
+	o.APIKey = strings.TrimSpace(o.APIKey) // files end in a line break
+	if o.APIKey == "" && p.APIKey != "" {
+		return o, errors.New("api_key: there is nothing but spaces")
 	}
 	for name, value := range p.Params {
 		if o.Params[name], err = repl.ReplaceOrErr(value, true, true); err != nil {

@@ -42,7 +42,7 @@ var (
 // unanswered; fix is a parameter that it has refused just now, empty: none. nil: it
 // has answered, and the client has got the answer, or has left behind the commit
 // point.
-func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *failure {
+func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fix string) *failure {
 	f := r.once(c, key, fix, false)
 	if f != nil && f.class == lost && r.result.Attempts < maxAttempts {
 		f = r.once(c, key, fix, true)
@@ -51,10 +51,10 @@ func (r *run) attempt(c *keychain.Candidate, key keychain.Key, fix string) *fail
 }
 
 // once is one attempt, fresh: on a new connection.
-func (r *run) once(c *keychain.Candidate, key keychain.Key, fix string, fresh bool) *failure {
+func (r *run) once(c *keychain.Candidate, key *keychain.Key, fix string, fresh bool) *failure {
 	r.result.Attempts++
-	r.late, r.secret = 0, key.Secret
-	r.Memory.Traffic.add(providerScope(c), key.ID)
+	r.late, r.key = 0, key
+	r.Memory.Traffic.add(providerScope(c), key.Mine)
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -88,7 +88,7 @@ func (r *run) limits(c *keychain.Candidate) (connect, wait, idle time.Duration, 
 }
 
 // learn notes how an attempt went.
-func (r *run) learn(c *keychain.Candidate, key keychain.Key, f *failure, started time.Time) {
+func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
 	seen := Attempt{
 		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok", FirstToken: r.result.FirstToken,
@@ -131,7 +131,7 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 }
 
 // send makes one HTTP exchange.
-func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key keychain.Key,
+func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
 	fix string, fresh bool, idle time.Duration,
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fix))
@@ -186,7 +186,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 
 // request builds the upstream request. Nothing of the client's headers goes
 // along: they are the gateway's business.
-func (r *run) request(ctx context.Context, c *keychain.Candidate, key keychain.Key, x *exchange) (*http.Request, error) {
+func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange) (*http.Request, error) {
 	target, err := url.Parse(x.url)
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
@@ -325,7 +325,7 @@ func unfit(err error) *failure {
 
 // cooldownInAdvance leaves a model alone through a key whose limit this very
 // answer has used up (specification 13.5).
-func (r *run) cooldownInAdvance(c *keychain.Candidate, key keychain.Key, h http.Header) {
+func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http.Header) {
 	wait, daily, ok := exhausted(h, r.Now())
 	if !ok {
 		return
@@ -417,7 +417,7 @@ func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http
 
 // commit is the point of no return: this candidate's answer goes to the client.
 func (r *run) commit(c *keychain.Candidate) {
-	r.result.Candidate = c
+	r.result.Candidate, r.result.Key = c, r.key.PublicID()
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
 	if r.req.Chat != nil {

@@ -138,6 +138,7 @@ func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows
 type Result struct {
 	Tier       catalog.Tier // asked; 0: an entry was asked for
 	Candidate  *keychain.Candidate
+	Key        string // of the provider, by its public id, through which Candidate answered
 	Attempts   int
 	Failed     []apierror.Attempt
 	Status     int    // what the client got
@@ -167,13 +168,13 @@ type run struct {
 	lastClass class
 	classes   uint32 // bit set of all classes that occurred
 	earliest  time.Time
-	waits     bool        // a candidate was passed over that waiting helps
-	turn      uint32      // of the account's keys; 0: not drawn yet
-	dropped   []string    // fields that the last body sent leaves out
-	secret    string      // the key of the attempt under way
-	link      link        // its connection
-	held      *wire.Lease // of a chat request that was read into the common form
-	late      class       // of what broke the attempt behind its commit point; 0: nothing
+	waits     bool          // a candidate was passed over that waiting helps
+	turn      uint32        // of the account's keys; 0: not drawn yet
+	dropped   []string      // fields that the last body sent leaves out
+	key       *keychain.Key // of the attempt under way
+	link      link          // its connection
+	held      *wire.Lease   // of a chat request that was read into the common form
+	late      class         // of what broke the attempt behind its commit point; 0: nothing
 
 	explains bool   // nothing is sent: see Explain
 	skipped  []Step // what the plan leaves out, with the reason; kept for Explain only
@@ -274,20 +275,24 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	return r.failure()
 }
 
-// tryKeys tries one candidate through its keys, starting at another one each
-// time. It returns nil after success and when all keys are blocked.
+// tryKeys tries one candidate through its keys, the user's own starting at another
+// one each time, then the operator's. It returns nil after success and when all keys
+// are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
-	from := 0
-	if len(c.Keys) > 1 {
+	from, own := 0, c.OwnKeys()
+	if own > 1 {
 		if r.turn == 0 { // one turn a request: every provider's keys take theirs
 			r.turn = max(r.req.Account.NextKey(), 1)
 		}
-		from = int(r.turn % uint32(len(c.Keys))) //nolint:gosec // at most 200 keys
+		from = int(r.turn % uint32(own)) //nolint:gosec // at most 200 keys
 	}
 	provider := providerScope(c)
 	for i := range c.Keys {
-		key := c.Keys[(from+i)%len(c.Keys)]
-		if until, status := r.Memory.Health.blocked(provider, key.ID, c.Model.ID); !until.IsZero() {
+		key := &c.Keys[i]
+		if i < own {
+			key = &c.Keys[(from+i)%own]
+		}
+		if until, status := r.Memory.Health.shut(provider, key, c.Model.ID); !until.IsZero() {
 			r.soonest(until)
 			r.waits = r.waits || status == CoolingDown
 			continue
@@ -312,7 +317,7 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 // retry sends the request once more to the candidate that refused a parameter,
 // without it. What worked is remembered, but only if the provider does not know
 // the parameter at all: one client's bad value must not take it from the others.
-func (r *run) retry(c *keychain.Candidate, key keychain.Key, refused *failure) *failure {
+func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	f := r.attempt(c, key, refused.fix)
 	switch {
 	case f == nil && refused.unknown:
@@ -337,21 +342,25 @@ func providerScope(c *keychain.Candidate) string {
 // note remembers a failure for the next requests and for the client. It returns
 // the reason of the cooldown that the failure began, empty: none, and whether it is
 // for everyone.
-func (r *run) note(c *keychain.Candidate, key keychain.Key, f *failure, took time.Duration) (cooldown string, everyone bool) {
+func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
+	name, shared := key.ID, key.OfOperator() && f.certain
+	if !f.certain {
+		name = key.Mine
+	}
 	switch f.class {
 	case transient, timedOut:
 		until, everyone = health.failed(r.incident(c, f))
 		cooldown = f.reason
 	case rateLimited:
-		until, cooldown = health.limit(provider, key.ID, c.Model.ID, ReasonRateLimited, f.wait), ReasonRateLimited
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonRateLimited, f.wait), ReasonRateLimited, shared
 	case badEntry:
-		until, cooldown = health.limit(provider, key.ID, c.Model.ID, ReasonUnknown, longCooldown), ReasonUnknown
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonUnknown, longCooldown), ReasonUnknown, shared
 	case noCredit:
-		until, cooldown = health.blockKey(provider, key.ID, NoCredit), string(NoCredit)
+		until, cooldown, everyone = health.blockKey(provider, name, NoCredit), string(NoCredit), shared
 	case badKey:
-		until, cooldown = health.blockKey(provider, key.ID, InvalidKey), string(InvalidKey)
+		until, cooldown, everyone = health.blockKey(provider, name, InvalidKey), string(InvalidKey), shared
 	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
 	}
 	r.soonest(until)

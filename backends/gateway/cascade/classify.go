@@ -54,6 +54,8 @@ type failure struct {
 	cause   error         // busy: for the log
 	// unreachable: there was no connection to the upstream.
 	unreachable bool
+	// certain: it is of the key, or of the model, whatever was asked.
+	certain bool
 }
 
 // redact takes the key that was sent out of what the upstream said of it:
@@ -107,6 +109,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}
+	f.certain = certain(status, code, f.class)
 	if f.class == transient && waits {
 		f.wait = clamp(wait, lastBackoff)
 	}
@@ -120,6 +123,27 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 		f.code = statusCode(status)
 	}
 	return f
+}
+
+// certain reports whether a failure is of the key or the model whatever was asked,
+// since the status or the code says so. The words of an error may be the client's
+// own, given back, and must not take the operator's key from the other users.
+func certain(status int, code string, c class) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests:
+		return true
+	}
+	switch c {
+	case rateLimited: // inside a good answer, by its code
+		return true
+	case noCredit:
+		return strings.HasPrefix(code, "402 ") || spent(code, "")
+	case badKey:
+		return strings.HasPrefix(code, "401 ") || contains(code, "api_key", "apikey", "authentication", "credential", "unauthorized")
+	case badEntry:
+		return contains(code, "model")
+	}
+	return false
 }
 
 // statusCode is the code of an answer that names none.

@@ -49,7 +49,7 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 // unfit notes a candidate for which the request cannot be written.
 func (r *run) unfit(c *keychain.Candidate, err error) {
 	f := unfit(err)
-	r.note(c, keychain.Key{}, f, 0)
+	r.note(c, &keychain.Key{}, f, 0)
 	if f.class == client {
 		r.refusals = append(r.refusals, f)
 	}
@@ -60,8 +60,8 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if c.Custom || x.format != hub.Messages || len(c.Keys) == 0 {
 		return 0, false
 	}
-	key := c.Keys[0]
-	if until, _ := r.Memory.Health.blocked(providerScope(c), key.ID, c.Model.ID); !until.IsZero() {
+	key := &c.Keys[0]
+	if until, _ := r.Memory.Health.shut(providerScope(c), key, c.Model.ID); !until.IsZero() {
 		return 0, false
 	}
 	x.url += "/count_tokens"

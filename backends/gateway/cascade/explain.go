@@ -27,6 +27,9 @@ type Step struct {
 	Code, Reason string
 	// Until is the end of a cooldown; zero: there is none.
 	Until time.Time
+	// Key is the public id of the provider key that it is tried through, or one of
+	// several of the user's own; empty: the candidate is skipped.
+	Key string
 }
 
 // Why a candidate is not tried, or late.
@@ -74,10 +77,11 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 func (r *run) step(c *keychain.Candidate) (step Step, open bool) {
 	step.Candidate = c
 	provider := providerScope(c)
-	for _, key := range c.Keys {
-		until, status := r.Memory.Health.blocked(provider, key.ID, c.Model.ID)
+	for i := range c.Keys {
+		key := &c.Keys[i]
+		until, status := r.Memory.Health.shut(provider, key, c.Model.ID)
 		if until.IsZero() {
-			step = Step{Candidate: c}
+			step = Step{Candidate: c, Key: key.PublicID()}
 			if state := r.Memory.Health.Provider(provider, r.req.User); !state.Until.IsZero() {
 				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
 			}

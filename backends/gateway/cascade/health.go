@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
 // Status is the health of a key or a provider (specification 13.5).
@@ -29,7 +31,7 @@ const (
 
 // scope names what a state belongs to: a provider as one user has met it (key and
 // model empty), a provider for everyone (user empty too), a key, or a model through
-// a key. A key belongs to one user, so it needs no user beside it.
+// a key. Keys have names of their own for what one user has met, see keychain.Key.
 type scope struct{ provider, user, key, model string }
 
 // ofProvider: it is no key's, nor that of a model through one.
@@ -126,6 +128,18 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	}
 	if until.IsZero() || !until.After(h.now()) {
 		return time.Time{}, ""
+	}
+	return until, status
+}
+
+// shut is blocked for a key of a user: of the operator's, what the user alone has met
+// counts too.
+func (h *Health) shut(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
+	until, status = h.blocked(provider, key.ID, model)
+	if key.OfOperator() {
+		if mine, other := h.blocked(provider, key.Mine, model); mine.After(until) {
+			return mine, other
+		}
 	}
 	return until, status
 }
@@ -352,6 +366,19 @@ func (h *Health) Provider(provider, user string) State {
 // of now.
 func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
+}
+
+// Key is Lookup for a key of a user: of the operator's, what the user alone has met
+// counts too.
+func (h *Health) Key(provider string, key *keychain.Key, model string) State {
+	found := h.Lookup(provider, key.ID, model)
+	if !key.OfOperator() {
+		return found
+	}
+	if mine := h.Lookup(provider, key.Mine, model); mine.Until.After(found.Until) {
+		found.Status, found.Reason, found.Until = mine.Status, mine.Reason, mine.Until
+	}
+	return found
 }
 
 func (h *Health) lookup(s scope) State {

@@ -56,7 +56,7 @@ func TestDeadConnections(t *testing.T) {
 		if n := r.alpha.opened.Load() - opened; n != 1 {
 			t.Errorf("%d connections were made", n)
 		}
-		if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+		if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
 			t.Errorf("the age of a connection is a failure of its provider: %+v", state)
 		}
 		if first := r.observed[len(r.observed)-2]; first.Outcome != "connection_lost" || first.Cooldown != "" {
@@ -74,7 +74,7 @@ func TestDeadConnections(t *testing.T) {
 		if n := len(r.alpha.got()) - idle; n != 2 || e.Attempts != 3 {
 			t.Errorf("%d requests were sent, %d attempts", n, e.Attempts)
 		}
-		if !r.engine.Memory.Health.Lookup("alpha", "", "").LastFailure.After(r.clock.now().Add(-1)) {
+		if !r.engine.Memory.Health.Provider("alpha", r.account.UserID).LastFailure.After(r.clock.now().Add(-1)) {
 			t.Error("a new connection that dies is no failure")
 		}
 	})
@@ -206,7 +206,7 @@ func TestOutOfFiles(t *testing.T) {
 		if e.err.RetryAfter <= 0 || e.Attempts != 1 || !errors.Is(e.err, err) {
 			t.Errorf("%s: %+v after %d attempts", name, e.err, e.Attempts)
 		}
-		if state := r.engine.Memory.Health.Lookup("alpha", "", ""); !state.LastFailure.IsZero() {
+		if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
 			t.Errorf("%s: alpha is blamed: %+v", name, state)
 		}
 		if r.observed[0].Outcome != "gateway_busy" || r.observed[0].Cooldown != "" {

@@ -87,8 +87,8 @@ func TestAnswersTakeMemory(t *testing.T) {
 			r.alpha.does(c.answer, c.answer)
 			e := r.send(t.Context(), "keychain-low", c.stream, nil)
 			e.fails(t, http.StatusServiceUnavailable, "overloaded")
-			if e.err.RetryAfter <= 0 || !r.engine.Memory.Health.Lookup("alpha", "", "").LastFailure.IsZero() {
-				t.Errorf("%+v, alpha %+v", e.err, r.engine.Memory.Health.Lookup("alpha", "", ""))
+			if e.err.RetryAfter <= 0 || !r.engine.Memory.Health.Provider("alpha", r.account.UserID).LastFailure.IsZero() {
+				t.Errorf("%+v, alpha %+v", e.err, r.engine.Memory.Health.Provider("alpha", r.account.UserID))
 			}
 			other.Free()
 			r.send(t.Context(), "keychain-low", c.stream, nil).wants(t, "alpha/a-low", large[:1000])

@@ -33,9 +33,9 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	}
 	c = inTime(c)
 	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), User: user, Chat: chat})
-	f := r.attempt(c, key, "")
+	f := r.attempt(c, &key, "")
 	if f != nil && f.class == fixable {
-		f = r.retry(c, key, f)
+		f = r.retry(c, &key, f)
 	}
 	out := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
 	if f == nil {

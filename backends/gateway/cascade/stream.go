@@ -351,7 +351,7 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 			return s.done()
 		}
 	}
-	f.redact(s.run.secret)
+	f.redact(s.run.key.Secret)
 	s.run.late = f.class
 	s.run.result.Code = "upstream_stream_error"
 	s.pending = s.pass.Fail(s.pending, hub.Failure{

@@ -10,6 +10,7 @@ import (
 // provider had worked on the request.
 type Lost struct {
 	Candidate *keychain.Candidate
+	Key       string // of the provider, by its public id
 	Usage     wire.Usage
 }
 
@@ -24,7 +25,7 @@ func (r *run) lose(c *keychain.Candidate, pass hub.Pass, whole bool) {
 		}
 		u.Known = false
 	}
-	r.result.Lost = append(r.result.Lost, Lost{c, r.settled(u, pass.TextBytes())})
+	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.settled(u, pass.TextBytes())})
 }
 
 // settleUsage completes the usage of the answer.

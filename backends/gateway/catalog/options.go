@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ type Options struct {
 	// Overrides are by provider code. One for a provider that is not enabled
 	// is checked but has no effect.
 	Overrides map[string]Override
+	// Environment gives the values of the variables of Provider.Env, for keys of
+	// the operator's; nil: they are not looked at.
+	Environment func(name string) string
 }
 
 // Override changes how one provider is reached.
@@ -33,6 +37,9 @@ type Override struct {
 	Headers map[string]string
 	// Timeouts replace those of the file where they are not zero.
 	Timeouts Timeouts
+	// APIKey is the operator's key, for every user; see Provider. Empty: that of
+	// Options.Environment.
+	APIKey string
 }
 
 // With returns a catalog of the same file with these options instead of any
@@ -75,7 +82,11 @@ func build(d *data, opts Options) (*Catalog, error) {
 	var enabled []*Provider
 	for _, p := range d.providers {
 		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
-		if o, ok := opts.Overrides[p.Code]; ok {
+		o, changes := opts.Overrides[p.Code]
+		if from := opts.environmentKey(p); o.APIKey == "" && from != "" {
+			o.APIKey, changes = from, true
+		}
+		if changes {
 			changed, err := o.apply(p)
 			if err != nil {
 				return nil, fmt.Errorf("provider %s: %w", p.Code, err)
@@ -127,8 +138,37 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 		return nil, err
 	}
 	p.Timeouts = o.Timeouts.Or(p.Timeouts)
-	return p, nil
+	return p, p.setKey(o.APIKey)
 }
+
+// environmentKey is the first key that the environment has for a provider.
+func (o *Options) environmentKey(p *Provider) string {
+	if o.Environment == nil {
+		return ""
+	}
+	for _, name := range p.Env {
+		if key := strings.TrimSpace(o.Environment(name)); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// setKey gives a provider the operator's key; empty: none.
+func (p *Provider) setKey(key string) error {
+	if key == "" {
+		return nil
+	}
+	if len(key) > maxText || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("api_key: must be 1 to %d printable ASCII characters without spaces", maxText)
+	}
+	p.APIKey = key
+	p.KeyID = fmt.Sprintf("operator/%s/%x", p.Code, maphash.String(fingerprints, key))
+	return nil
+}
+
+// fingerprints tell keys apart in this process, and nothing of them elsewhere.
+var fingerprints = maphash.MakeSeed()
 
 // fill puts value in place of {name} in every base URL of p.
 func (p *Provider) fill(name, value string) error {

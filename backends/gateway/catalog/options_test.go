@@ -186,3 +186,50 @@ func TestEmbeddedAlternates(t *testing.T) {
 		}
 	}
 }
+
+// The operator's keys: what is configured comes before the environment, the first
+// variable that is set before the next one, and a key is named by no part of it.
+func TestOperatorKeys(t *testing.T) {
+	t.Parallel()
+	environment := map[string]string{"ONE_API_KEY": " sk-environment\n", "TWO_API_KEY": "sk-nobody-reads-it"}
+	with := func(o Options) *Provider {
+		t.Helper()
+		c, err := parseSample(t).With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := c.Provider("one")
+		return p
+	}
+	read := func(name string) string { return environment[name] }
+	if p := with(Options{}); p.APIKey != "" || p.KeyID != "" {
+		t.Errorf("by default %+v", p)
+	}
+	fromEnvironment := with(Options{Environment: read})
+	if fromEnvironment.APIKey != "sk-environment" {
+		t.Errorf("of the environment: %q", fromEnvironment.APIKey)
+	}
+	configured := with(Options{Environment: read, Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}})
+	if configured.APIKey != "sk-configured" || configured.KeyID == fromEnvironment.KeyID || strings.Contains(configured.KeyID, "configured") {
+		t.Errorf("configured: %q %q", configured.APIKey, configured.KeyID)
+	}
+	if again := with(Options{Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}}); again.KeyID != configured.KeyID {
+		t.Error("the same key has another name after a reload")
+	}
+	two, _ := func() (*Provider, bool) {
+		c, err := parseSample(t).With(Options{Environment: read})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Provider("two")
+	}()
+	if two.APIKey != "" {
+		t.Errorf("two names no variable, and has %q", two.APIKey)
+	}
+	for _, bad := range []string{"with space", "line\nbreak", "ü", strings.Repeat("x", maxText+1)} {
+		_, err := parseSample(t).With(Options{Overrides: map[string]Override{"one": {APIKey: bad}}})
+		if err == nil || !strings.Contains(err.Error(), "api_key") || strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

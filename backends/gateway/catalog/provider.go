@@ -54,6 +54,10 @@ type Provider struct {
 	Shape Shape `json:"shape"`
 	// Timeouts override those of the gateway where they are not zero.
 	Timeouts Timeouts `json:"-"`
+	// APIKey is the operator's key, which serves every user behind their own; empty:
+	// there is none. KeyID stands for it inside this process, and changes with it.
+	APIKey string `json:"-"`
+	KeyID  string `json:"-"`
 	// DocsURL is the API reference, KeyURL the page where a key is made.
 	DocsURL string `json:"docs_url"`
 	KeyURL  string `json:"key_url"`

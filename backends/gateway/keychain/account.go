@@ -38,6 +38,31 @@ type Key struct {
 	ID string
 	// Secret is sent to the provider; empty: none.
 	Secret string
+	// Mine names in the health table what this user alone has met through the key:
+	// as ID does, but for the operator's key, which others use too.
+	Mine string
+}
+
+// OperatorKey is what users know the operator's key of any provider by.
+const OperatorKey = "operator"
+
+// OfOperator reports whether the key is the operator's.
+func (k *Key) OfOperator() bool { return k.Mine != k.ID }
+
+// PublicID names the key to users and in the usage log.
+func (k *Key) PublicID() string {
+	if k.OfOperator() {
+		return OperatorKey
+	}
+	return k.ID
+}
+
+// ownKey is a key of the user's own.
+func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id} }
+
+// OperatorKey is the key that a provider has for every user, as this user has it.
+func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
+	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID}, p.APIKey != ""
 }
 
 // Candidate is a model that a request can be sent to.
@@ -47,9 +72,18 @@ type Candidate struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
 	Tier     catalog.Tier
-	// Keys has at least one element.
+	// Keys has at least one element. The operator's is the last.
 	Keys   []Key
 	Custom bool
+}
+
+// OwnKeys is how many of the keys are the user's own.
+func (c *Candidate) OwnKeys() int {
+	n := len(c.Keys)
+	if n > 0 && c.Keys[n-1].OfOperator() {
+		n--
+	}
+	return n
 }
 
 // ModelName is what users know the model by: its name in the catalog, or the
@@ -64,7 +98,8 @@ func (c *Candidate) ModelName() string {
 // Routing is an Account over a catalog, ordered.
 type Routing struct {
 	catalog *catalog.Catalog
-	// Connected: the user has a provider key, or an entry that needs none.
+	// Connected: the user has a provider key, or an entry that needs none, or the
+	// operator has a key for all.
 	Connected bool
 	// tiers holds the candidates of each tier in the order of trial.
 	tiers   [catalog.High + 1][]*Candidate
@@ -189,7 +224,12 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 	keys := make(map[string][]Key)
 	for _, k := range a.keys {
 		if _, ok := cat.Provider(k.Provider); ok {
-			keys[k.Provider] = append(keys[k.Provider], Key{k.ID, k.secret})
+			keys[k.Provider] = append(keys[k.Provider], ownKey(k.ID, k.secret))
+		}
+	}
+	for _, p := range cat.Providers() {
+		if key, ok := a.OperatorKey(p); ok {
+			keys[p.Code] = append(keys[p.Code], key)
 		}
 	}
 	r.Connected = len(keys) > 0
@@ -248,7 +288,7 @@ func (a *Account) customCandidate(m *modelRow) *Candidate {
 			Provider: CustomProvider, ID: m.Model, Name: m.Entry,
 			Modalities: []string{"text", "image", "file", "audio"}, Tools: true, JSONSchema: true, Prefill: true,
 		},
-		Keys: []Key{{ID: m.ID, Secret: a.customKeys[m.ID]}},
+		Keys: []Key{ownKey(m.ID, a.customKeys[m.ID])},
 	}
 }
 
@@ -261,6 +301,9 @@ func (a *Account) table(cat *catalog.Catalog) []ModelEntry {
 	connected := make(map[string]bool)
 	for _, k := range a.keys {
 		connected[k.Provider] = true
+	}
+	for _, p := range cat.Providers() {
+		connected[p.Code] = connected[p.Code] || p.APIKey != ""
 	}
 	rows := make(map[string]*modelRow, len(a.models))
 	for i := range a.models {

@@ -168,7 +168,7 @@ func TestCustomModels(t *testing.T) {
 			t.Errorf("%+v, want %+v", *made, want)
 		}
 		c := n.account(t, "alice").Routing(cat).Tier(catalog.Medium)[0]
-		if !c.Custom || c.Provider.BaseURL != want.BaseURL || c.Model.ID != "Qwen 3" || len(c.Keys) != 1 || c.Keys[0] != (Key{made.ID, "sk-own"}) ||
+		if !c.Custom || c.Provider.BaseURL != want.BaseURL || c.Model.ID != "Qwen 3" || len(c.Keys) != 1 || c.Keys[0] != ownKey(made.ID, "sk-own") ||
 			!c.Model.Tools || !c.Model.Accepts(catalog.ModalityImage) {
 			t.Errorf("%+v", c)
 		}

@@ -26,7 +26,7 @@ func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error
 		if model == nil {
 			return nil, Key{}, invalid("key_id", "the provider %q has no model to try here", k.Provider)
 		}
-		key := Key{ID: k.ID, Secret: k.secret}
+		key := ownKey(k.ID, k.secret)
 		return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}}, key, nil
 	}
 	return nil, Key{}, notFound("provider key", id)

@@ -30,7 +30,7 @@ func TestProviderKeys(t *testing.T) {
 			t.Errorf("%+v, error %v", keys, err)
 		}
 		c := n.account(t, "alice").Routing(testCatalog(t)).Tier(3)[0]
-		if len(c.Keys) != 2 || c.Keys[0] != (Key{first.ID, secret}) || c.Keys[1] != (Key{second.ID, secret + "2"}) {
+		if len(c.Keys) != 2 || c.Keys[0] != ownKey(first.ID, secret) || c.Keys[1] != ownKey(second.ID, secret+"2") {
 			t.Errorf("keys of %s: %+v", c.Entry, c.Keys)
 		}
 		if err := n.DeleteProviderKey(ctx, "alice", first.ID); err != nil {

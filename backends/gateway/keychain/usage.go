@@ -25,10 +25,13 @@ type Record struct {
 	// Provider and Model are of the candidate that answered; where none did, of the
 	// last one whose tokens are counted here; empty: there is none.
 	Provider, Model string
-	Stream          bool
-	Status          int    // the HTTP status the client got; 499: it left before one
-	Code            string // error code; empty: success; client_closed_request: the client left
-	Attempts        int
+	// ProviderKey is the key they were asked through: its id, OperatorKey, or the id
+	// of a custom entry; empty: nobody was, or the record is older than the field.
+	ProviderKey string
+	Stream      bool
+	Status      int    // the HTTP status the client got; 499: it left before one
+	Code        string // error code; empty: success; client_closed_request: the client left
+	Attempts    int
 	// FailedAttempts end with the one that the client did not wait for, if it left.
 	FailedAttempts []apierror.Attempt
 	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.

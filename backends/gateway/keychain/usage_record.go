@@ -46,6 +46,7 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	}
 	p.number(r.Latency.Microseconds())
 	p.number(r.FirstToken.Microseconds())
+	p.text(r.ProviderKey)
 	p[len(p)-1] = ']'
 	return p, nil
 }
@@ -85,6 +86,7 @@ func parsePacked(text string) (r Record, err error) {
 	r.CostMicroUSD, r.CostKnown = cost.Int(), cost.Type == gjson.Number
 	r.Latency = time.Duration(next().Int()) * time.Microsecond
 	r.FirstToken = time.Duration(next().Int()) * time.Microsecond
+	r.ProviderKey = next().String()
 	return r, err
 }
 

@@ -25,7 +25,7 @@ var fullRecord = Record{
 	Provider: "alpha", Model: "large", Stream: true, Status: 502, Code: "all_providers_failed", Attempts: 2,
 	FailedAttempts: []apierror.Attempt{{Provider: "alpha", Model: "large", Status: 500, Code: "server_error", Message: "no\n", LatencyMS: 5}, {Provider: "beta"}},
 	InputTokens:    1<<63 - 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4, UsageSource: "estimated",
-	CostMicroUSD: 1 << 62, CostKnown: true, Latency: 1234567 * time.Microsecond, FirstToken: 89 * time.Microsecond,
+	CostMicroUSD: 1 << 62, CostKnown: true, Latency: 1234567 * time.Microsecond, FirstToken: 89 * time.Microsecond, ProviderKey: "pk_1",
 }
 
 func TestPackedRecords(t *testing.T) {
@@ -121,7 +121,9 @@ func TestUsageMigration(t *testing.T) {
 
 		n := p.start(t)
 		log := quietLog(n)
-		log.Add(record(1))
+		third := record(1)
+		third.ProviderKey = OperatorKey
+		log.Add(third)
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +131,8 @@ func TestUsageMigration(t *testing.T) {
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%+v, error %v", got, err)
 		}
-		first, second, third := fullRecord, Record{ID: 9, At: start, UserID: "alice"}, record(1)
-		first.ID, first.At, first.UserID = 7, start, "alice"
+		first, second := fullRecord, Record{ID: 9, At: start, UserID: "alice"}
+		first.ID, first.At, first.UserID, first.ProviderKey = 7, start, "alice", ""
 		second.FailedAttempts = []apierror.Attempt{{Message: "\x00 \\u0000"}}
 		if p.dialect == store.Postgres { // which reads no JSON with an escaped zero byte
 			second.FailedAttempts[0].Message = "\ufffd \\ufffd"
@@ -147,6 +149,15 @@ func TestUsageMigration(t *testing.T) {
 				max(asked_model) FROM gateway_usage WHERE user_id = 'alice' AND request_id <> ''`).Scan(&tokens, &stream, &status, &known, &ids, &attempts, &model)
 			if tokens != 3 || stream != 1 || status != 200 || known != 1 || ids != 17 || attempts != "" || model != f.AskedModel {
 				t.Errorf("by SQL: %d %d %d %d %d %q %q", tokens, stream, status, known, ids, attempts, model)
+			}
+			if err != nil {
+				return err
+			}
+			var keys int64
+			var key string
+			err = r.QueryRowContext(ctx, `SELECT count(provider_key), max(provider_key) FROM gateway_usage`).Scan(&keys, &key)
+			if keys != 1 || key != OperatorKey {
+				t.Errorf("by SQL %d records have a provider key, %q", keys, key)
 			}
 			return err
 		})

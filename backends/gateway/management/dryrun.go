@@ -41,6 +41,9 @@ type plannedModel struct {
 	Reason          *string `json:"reason"` // a code; null: none
 	Message         *string `json:"message"`
 	CooldownSeconds int64   `json:"cooldown_seconds"`
+	// Key is the provider key it would go through, "operator" for the operator's;
+	// null: it is skipped.
+	Key *string `json:"provider_key_id"`
 }
 
 type dryRunError struct {
@@ -126,7 +129,7 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 		case !m.Enabled:
 			code, message = "disabled", "you have disabled this model"
 		case !m.ProviderConnected:
-			code, message = "provider_not_connected", "you have no key of this provider"
+			code, message = "provider_not_connected", "there is no key of this provider, neither yours nor the operator's"
 		case slices.Contains(p.ExcludedProviders, m.Provider):
 			code, message = "provider_excluded", "your preferences exclude this provider"
 		case slices.Contains(p.ExcludedModels, m.Entry):
@@ -141,7 +144,7 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 
 func (s *Service) planned(step cascade.Step) plannedModel {
 	c := step.Candidate
-	m := plannedModel{Entry: c.Entry, Provider: c.Provider.Code, Tier: c.Tier.String()}
+	m := plannedModel{Entry: c.Entry, Provider: c.Provider.Code, Tier: c.Tier.String(), Key: text(step.Key)}
 	if step.Code != "" {
 		m.Reason, m.Message = &step.Code, &step.Reason
 	}

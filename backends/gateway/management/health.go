@@ -30,6 +30,8 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
+// keyHealth is of a key of the user's, or of the operator's, whose text is not even
+// shown masked.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
@@ -45,8 +47,8 @@ type modelHealth struct {
 	condition
 }
 
-// health lists the providers that the user has keys for, and the user's own
-// servers.
+// health lists the providers that the user or the operator has keys for, and the
+// user's own servers. The health of the operator's key is everyone's.
 func (s *Service) health(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
 	if err != nil {
@@ -57,6 +59,10 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	account, err := s.Keychain.Account(c.R.Context(), user)
+	if err != nil {
+		return nil, err
+	}
 	list := []providerHealth{}
 	for _, p := range cat.Providers() {
 		one := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
@@ -64,6 +70,10 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 			if keys[i].Provider == p.Code {
 				one.Keys = append(one.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
 			}
+		}
+		if key, ok := account.OperatorKey(p); ok {
+			shown := keychain.ProviderKey{ID: keychain.OperatorKey, Label: "key of the operator"}
+			one.Keys = append(one.Keys, s.keyHealthOf(p.Code, &shown, &key, cat.Models(p.Code)))
 		}
 		if len(one.Keys) > 0 {
 			list = append(list, s.together(one, p.Code, user))
@@ -83,14 +93,19 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 }
 
 func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*catalog.Model) keyHealth {
+	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
+}
+
+// keyHealthOf is the health of a key, with the user's own traffic through it.
+func (s *Service) keyHealthOf(scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model) keyHealth {
 	memory, now := s.Engine.Memory, s.Engine.Now()
 	k := keyHealth{
-		ID: key.ID, Label: key.Label, Masked: key.Masked, Models: []modelHealth{},
-		condition: conditionOf(memory.Health.Lookup(scope, key.ID, ""), now),
+		ID: shown.ID, Label: shown.Label, Masked: shown.Masked, Models: []modelHealth{},
+		condition: conditionOf(memory.Health.Key(scope, key, ""), now),
 	}
-	k.LastMinute, k.LastDay = memory.Traffic.Lookup(scope, key.ID)
+	k.LastMinute, k.LastDay = memory.Traffic.Lookup(scope, key.Mine)
 	for _, m := range models {
-		if state := memory.Health.Lookup(scope, key.ID, m.ID); !state.Until.IsZero() {
+		if state := memory.Health.Key(scope, key, m.ID); !state.Until.IsZero() {
 			k.Models = append(k.Models, modelHealth{m.ID, conditionOf(state, now)})
 		}
 	}

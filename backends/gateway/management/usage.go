@@ -91,6 +91,7 @@ type requestRecord struct {
 	Tier            *string            `json:"tier"`
 	Provider        *string            `json:"provider"`
 	Model           *string            `json:"model"`
+	ProviderKey     *string            `json:"provider_key_id"`
 	Stream          bool               `json:"stream"`
 	Status          int                `json:"status"`
 	Error           *string            `json:"error"`
@@ -145,7 +146,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 func recordOf(r *keychain.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
-		Provider: text(r.Provider), Model: text(r.Model), Stream: r.Stream, Status: r.Status, Error: text(r.Code),
+		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream, Status: r.Status, Error: text(r.Code),
 		Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
@@ -181,7 +182,7 @@ func text(s string) *string {
 func recordRows(list []requestRecord) [][]string {
 	rows := append(make([][]string, 0, 1+len(list)), []string{
 		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status", "error", "attempts",
-		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms", "first_token_ms",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms", "first_token_ms", "provider_key_id",
 	})
 	for i := range list {
 		r := &list[i]
@@ -195,7 +196,7 @@ func recordRows(list []requestRecord) [][]string {
 		rows = append(rows, []string{
 			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model), strconv.FormatBool(r.Stream),
 			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
-			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first,
+			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first, or(r.ProviderKey),
 		})
 	}
 	return rows

@@ -30,7 +30,7 @@ export function show({ body, actions, signal, every }) {
     const lost = keys.keys.filter((k) => !listed.has(k.id)); // of providers that are not on offer any more
     for (const k of lost) providers.push({ provider: k.provider, name: `${k.provider} (not on offer here)`, keys: [{ ...k, key_id: k.id, lost: true }] });
     const custom = new Set(providers.filter((p) => p.provider === 'custom').flatMap((p) => p.keys.map((k) => k.key_id)));
-    return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'You have no provider key. Add one, and its models are used from the next request on.');
+    return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'There is no provider key. Add one, and its models are used from the next request on.');
   });
 
   const card = (p, custom) => h('section.card', { 'aria-label': p.name },
@@ -39,6 +39,7 @@ export function show({ body, actions, signal, every }) {
     h('ul.rows', null, p.keys.map((k) => row(p, k, custom.has(k.key_id)))));
 
   const row = (p, k, isModel) => {
+    const shared = k.key_id === 'operator';
     const label = k.key_label || k.masked || 'key';
     const outcome = h('p.outcome', { role: 'status' }, outcomes.get(k.key_id));
     const test = h('button.quiet', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
@@ -59,8 +60,8 @@ export function show({ body, actions, signal, every }) {
       h('div.keystate', null, k.lost ? badge('plain', 'not used') : [state(k),
         h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'has not answered yet'),
         k.last_429_at && h('span.muted.small', { title: time(k.last_429_at) }, `limited ${ago(k.last_429_at)}`)]),
-      h('div.row-actions', null, !k.lost && test,
-        isModel ? h('a', { href: '#/models' }, 'Models') : h('button.quiet.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
+      h('div.row-actions', null, !k.lost && !shared && test,
+        shared ? h('span.muted.small', null, 'behind your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.quiet.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
       k.cooling_models?.length > 0 && h('ul.cooling', null, k.cooling_models.map((m) => h('li', null, code(m.model), ' ', state(m)))),
       outcome);
   };

@@ -1,0 +1,128 @@
+package cascade
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// operates gives the operator a key of alpha.
+func (r *rig) operates(secret string) {
+	r.t.Helper()
+	cat, err := r.catalog.With(catalog.Options{Overrides: map[string]catalog.Override{"alpha": {APIKey: secret}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.catalog = cat
+	r.engine.Catalog = func() *catalog.Catalog { return cat }
+}
+
+// A user without a key of alpha is served by the operator's; one with keys uses them
+// first, in turn, and falls back on it.
+func TestOperatorKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{})
+	r.operates("sk-operator")
+	r.alpha.always = reply(200, completion("hi"))
+	e := r.ask("keychain-low")
+	if e.wants(t, "alpha/a-low", "hi"); e.Key != keychain.OperatorKey || r.alpha.keys()[0] != "sk-operator" {
+		t.Errorf("through %s, %q was sent", e.Key, r.alpha.keys())
+	}
+	own := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha", "alpha"}}))
+	for range 4 {
+		if e := own.ask("keychain-low"); !strings.HasPrefix(e.Key, "pk_") || e.Attempts != 1 {
+			t.Errorf("through %s", e.Key)
+		}
+	}
+	if sent := r.alpha.keys()[1:]; countOf(sent, "key-alpha-1") != 2 || countOf(sent, "key-alpha-2") != 2 {
+		t.Errorf("sent %q", sent)
+	}
+	r.alpha.does(refusal(401, "", "m"), refusal(429, "", "m"))
+	if e := own.ask("keychain-low"); e.Key != keychain.OperatorKey || e.Attempts != 3 {
+		t.Errorf("through %s after %d attempts", e.Key, e.Attempts)
+	}
+	plan, err := r.engine.Explain(t.Context(), own.request("keychain-low", false, nil))
+	if err != nil || len(plan.Tried) != 1 || plan.Tried[0].Key != keychain.OperatorKey {
+		t.Errorf("%v, %+v", err, plan)
+	}
+}
+
+// The operator's key is shared, and so is what its provider says of it; but not what
+// one user's request may have made the provider say.
+func TestOperatorKeyHealth(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		step     step
+		everyone bool
+	}{
+		"429":                        {refusal(429, "rate_limit_exceeded", "m", "Retry-After", "60"), true},
+		"429 without credit":         {refusal(429, "insufficient_quota", "m"), true},
+		"402":                        {refusal(402, "", "m"), true},
+		"401":                        {refusal(401, "", "m"), true},
+		"403 of the key":             {refusal(403, "invalid_api_key", "m"), true},
+		"unknown model":              {refusal(404, "model_not_found", "m"), true},
+		"400 of the key":             {refusal(400, "invalid_api_key", "m"), true},
+		"200 with an error":          {reply(200, `{"error":{"message":"m","code":401}}`), true},
+		"used up":                    {reply(200, completion("hi"), "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "60s"), true},
+		"words of no credit":         {refusal(400, "invalid_value", "Invalid value: 'insufficient balance'"), false},
+		"words of a bad key":         {refusal(400, "invalid_value", "Invalid value: 'invalid api key'"), false},
+		"words of a model":           {refusal(400, "invalid_value", "Unknown tool: 'the model does not exist'"), false},
+		"words of a forbidden token": {refusal(403, "flagged", "not allowed: 'token'"), false},
+		"something else is missing":  {refusal(404, "response_not_found", "m"), false},
+		"500":                        {refusal(500, "", "m"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{keys: []string{"beta"}})
+			r.operates("sk-operator")
+			r.beta.always = reply(200, completion("hi"))
+			r.alpha.does(c.step)
+			r.ask("keychain-low")
+			r.alpha.always = reply(200, completion("well"))
+			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}}))
+			if e := other.ask("keychain-low"); (e.Candidate.Entry == "beta/b-low") != c.everyone {
+				t.Errorf("another user is served by %s, failed %s", e.Candidate.Entry, e.failedList())
+			}
+			key, _ := other.account.OperatorKey(r.catalog.Providers()[0])
+			mine, _ := r.account.OperatorKey(r.catalog.Providers()[0])
+			health := r.engine.Memory.Health
+			until, _ := health.shut("alpha", &key, "a-low")
+			if until.IsZero() == c.everyone {
+				t.Errorf("for another user it is shut until %s", until)
+			}
+			if until, _ := health.shut("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
+				t.Error("for the user who met it, it is open")
+			}
+			// A changed key starts anew.
+			r.operates("sk-another")
+			if e := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}})).ask("keychain-low"); e.Candidate.Entry != "alpha/a-low" {
+				t.Errorf("with another key: %s", e.Candidate.Entry)
+			}
+		})
+	}
+}
+
+// The operator's key is sent to the provider, and nowhere else.
+func TestOperatorKeyStaysInside(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{})
+	r.operates("an-operators-secret")
+	own := newUpstream(t, "own")
+	own.always = reply(200, completion("hi"))
+	r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "local/one", BaseURL: own.server.URL, Model: "m", Tier: catalog.Low, Priority: -1}}})
+	r.ask("local/one").wants(t, "local/one", "hi")
+	if call := own.got()[0]; call.key != "" || strings.Contains(call.body, "secret") {
+		t.Errorf("a user's own server got %+v", call)
+	}
+	r.alpha.does(refusal(401, "", "Incorrect key an-operators-secret provided"))
+	e := r.ask("alpha/a-low")
+	if e.fails(t, 502, "all_providers_failed"); strings.Contains(e.Failed[0].Message, "secret") {
+		t.Errorf("failed %+v", e.Failed)
+	}
+	if !slices.Equal(r.alpha.keys(), []string{"an-operators-secret"}) {
+		t.Errorf("sent %q", r.alpha.keys())
+	}
+}
