@@ -235,17 +235,21 @@ func TestSmuggling(t *testing.T) {
 			return a
 		}
 		bobs, wrong := "Authorization: Bearer "+bob+"\r\n", "Authorization: Bearer ak-wrong\r\n"
-		// Bob has no models: his key would give 400.
 		// Of two headers of one name nobody knows which another server would take.
 		for _, pair := range [][2]string{
-			{auth, bobs}, {auth, auth}, {wrong, auth}, {auth, "Authorization: Basic dTpw\r\n"},
-			{"x-api-key: " + key + "\r\n", "X-Api-Key: " + key + "\r\n"}, {"x-api-key: " + key + "\r\n", "x-api-key: ak-wrong\r\n"},
+			{auth, bobs},
+			{auth, auth},
+			{wrong, auth},
+			{auth, "Authorization: Basic dTpw\r\n"},
+			{"x-api-key: " + key + "\r\n", "X-Api-Key: " + key + "\r\n"},
+			{"x-api-key: " + key + "\r\n", "x-api-key: ak-wrong\r\n"},
 		} {
 			two(pair[0], pair[1]).refused(t, 401, "invalid_api_key")
 		}
 		// Authorization decides, x-api-key does not count beside it (specification 2.1).
 		two("Authorization: Basic dTpw\r\n", "x-api-key: "+key+"\r\n").refused(t, 401, "invalid_api_key")
 		two(wrong, "x-api-key: "+key+"\r\n").refused(t, 401, "invalid_api_key")
+		// Bob has no models: his key gives 400.
 		two(bobs, "x-api-key: "+key+"\r\n").refused(t, 400, "no_provider_keys")
 		for _, alone := range []string{"x-api-key: " + key + "\r\n", "authorization:   bearer   " + key + "  \r\n"} {
 			if a := two(alone, ""); a.text(t) != "ok" {

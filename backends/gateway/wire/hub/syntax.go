@@ -110,6 +110,7 @@ func (s *Syntax) step(c byte) bool {
 			s.state = syntaxComma
 		}
 		return true
+	default:
 	}
 	if next, ok := s.state.number(c); ok {
 		s.state = next
@@ -174,8 +175,9 @@ func (s *Syntax) between(c byte) bool {
 			s.state = syntaxKey
 		}
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // value takes the first byte of a value.
@@ -257,8 +259,9 @@ func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 		return syntaxPower, digit
 	case syntaxSign, syntaxPower:
 		return syntaxPower, digit
+	default:
+		return s, false
 	}
-	return s, false
 }
 
 // whole reports whether a number may end here.
@@ -299,6 +302,7 @@ func (s *Syntax) Extend(dst []byte) []byte {
 		dst, state = append(dst, '\\'), syntaxString
 	case syntaxHex:
 		dst, state = append(dst, "0000"[:s.digits]...), syntaxString
+	default:
 	}
 	switch state {
 	case syntaxBefore:
@@ -321,6 +325,7 @@ func (s *Syntax) Extend(dst []byte) []byte {
 		dst = append(dst, s.literal...)
 	case syntaxMinus, syntaxPoint, syntaxExponent, syntaxSign:
 		dst = append(dst, '0')
+	default: // a value has ended, or an object or array begun
 	}
 	dst = s.appendClosing(dst, 1)
 	if comma {
