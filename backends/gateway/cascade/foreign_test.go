@@ -163,11 +163,11 @@ func TestTwiceGiven(t *testing.T) {
 		},
 	} {
 		for param, members := range pairs {
-			body, prompt := []byte(nil), say
+			prompt := say
 			if surface == hub.Responses {
 				prompt = `"input":"hello"`
 			}
-			body = []byte("{" + prompt + "," + members + "}")
+			body := []byte("{" + prompt + "," + members + "}")
 			var err error
 			switch surface {
 			case hub.Chat:

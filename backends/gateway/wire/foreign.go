@@ -36,7 +36,7 @@ func Foreign(api API, name []byte) bool {
 		return false
 	}
 	own, known := guarded(letters)
-	return known && !(own.of&api != 0 && string(name) == own.name)
+	return known && (own.of&api == 0 || string(name) != own.name)
 }
 
 // Lookalike reports whether a name is another spelling of a member, see Foreign.
@@ -153,10 +153,11 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 		case c < 0x80: // "_" and "-", and the bytes at which some decoders end a name
 			continue
 		default:
-			size := 0
-			if c, size = folded(name[i:]); size == 0 {
+			letter, size := folded(name[i:])
+			if size == 0 {
 				return nil, false
 			}
+			c = letter
 			i += size - 1
 		}
 		if len(dst) == maxSpelled {

@@ -196,11 +196,11 @@ func (s *Syntax) value(c byte) bool {
 	case '1' <= c && c <= '9':
 		s.state = syntaxInteger
 	case c == 't':
-		s.state, s.literal = syntaxLiteral, "rue"
+		s.state, s.literal = syntaxLiteral, "true"[1:]
 	case c == 'f':
-		s.state, s.literal = syntaxLiteral, "alse"
+		s.state, s.literal = syntaxLiteral, "false"[1:]
 	case c == 'n':
-		s.state, s.literal = syntaxLiteral, "ull"
+		s.state, s.literal = syntaxLiteral, "null"[1:]
 	default:
 		return false
 	}
@@ -238,10 +238,10 @@ func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 		}
 		return syntaxInteger, digit
 	case syntaxZero, syntaxInteger:
-		switch {
-		case c == '.':
+		switch c {
+		case '.':
 			return syntaxPoint, true
-		case c == 'e', c == 'E':
+		case 'e', 'E':
 			return syntaxExponent, true
 		}
 		return syntaxInteger, digit && s == syntaxInteger

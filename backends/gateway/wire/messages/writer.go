@@ -151,16 +151,17 @@ func (b *answerBlock) tool(dst []byte) []byte {
 
 // close ends the first block, which is open.
 func (w *writer) close(dst []byte) []byte {
-	switch b := &w.blocks[0]; {
-	case b.kind == thinkingBlock:
+	switch b := &w.blocks[0]; b.kind {
+	case thinkingBlock:
 		dst = w.delta(dst, `"signature_delta","signature":`)
 		dst = wire.AppendQuoted(dst, w.signature(b))
 		dst = append(dst, '}')
 		dst = append(dst, frameEnd...)
-	case b.kind == toolBlock:
+	case toolBlock:
 		if rest := b.rest(w.cut); len(rest) > 0 {
 			dst = append(append(w.delta(dst, inputDelta), rest...), `"}`+frameEnd...)
 		}
+	case textBlock, redactedBlock:
 	}
 	dst = append(dst, blockStop...)
 	dst = strconv.AppendInt(dst, int64(w.index), 10)
