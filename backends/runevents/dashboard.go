@@ -4,6 +4,7 @@ import (
 	"embed"
 	"net/http"
 	"path"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
@@ -17,14 +18,23 @@ var dashboard = webassets.New(webassets.Policy()).Load(dashboardFiles, "web/dash
 	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
 })
 
+// pageSettings is the file that is not the same for everybody: what the server was told
+// about the page, times in seconds.
+const pageSettings = "settings.json"
+
 // page is the document; its files lie below dashboard/. Both hold no data and
 // are public: a browser cannot send a token with them.
 func (*endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document)
 }
 
-func (*endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
+func (e *endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
+	if name == pageSettings {
+		w.Header().Set("Cache-Control", "no-cache")
+		write(w, http.StatusOK, `{"unreported_after":%d}`, int64(e.service.o.UnreportedAfter/time.Second))
+		return
+	}
 	if name == webassets.Document || !dashboard.Has(name) {
 		plain(w, http.StatusNotFound, "the dashboard has no such file")
 		return

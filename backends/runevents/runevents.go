@@ -35,6 +35,9 @@ type Options struct {
 	// NodeTTL is how long a node may be silent before it is expired; zero: for
 	// ever.
 	NodeTTL time.Duration
+	// UnreportedAfter is the age of its latest report at which the page for people
+	// says that a node does not report. Default: 2 hours.
+	UnreportedAfter time.Duration
 	// NodePurgeTTL is how long a deactivated or expired node is kept. Default:
 	// 14 days.
 	NodePurgeTTL time.Duration
@@ -78,6 +81,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReportTTL == 0 {
 		o.ReportTTL = 14 * day
+	}
+	if o.UnreportedAfter == 0 {
+		o.UnreportedAfter = 2 * time.Hour
 	}
 	if o.NodePurgeTTL == 0 {
 		o.NodePurgeTTL = 14 * day

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestEventsPage is the dashboard as people see it: the cases of
@@ -22,7 +23,7 @@ func TestEventsPage(t *testing.T) {
 	n.unpack("../../backends/runevents/testdata/reports.tar.gz", "reports")
 	n.tool("events", "import", "reports")
 	if status, body, err := n.request(http.MethodPost, "/store/cmd/v1?command=deactivate_node&version=3&certname=x",
-		[]byte(`{"certname":"gone.example.com","producer_timestamp":"2026-03-20T10:00:00Z"}`)); err != nil || status != http.StatusOK {
+		[]byte(`{"certname":"gone.example.com","producer_timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`)); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s %v", status, body, err)
 	}
 	// One node has no run that counts, and the clock of another is far ahead.
@@ -42,9 +43,9 @@ func TestEventsPage(t *testing.T) {
 
 	// Queries are for a user alone.
 	closed := newEvents(t, "")
-	closed.load(strings.Replace(closed.config, "\t\t# read user", "\t\tread user ada", 1))
+	closed.load(strings.Replace(closed.config, "\t\t# read user", "\t\tread user ada\n\t\tunreported_after 90m", 1))
 	token := strings.TrimSpace(closed.tool("keychain", "token", "ada"))
-	runNode(t, program, "events.mjs", "CHROMIUM="+browser, "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token)
+	runNode(t, program, "events.mjs", "CHROMIUM="+browser, "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token, "EVENTS_REPORT="+strings.ReplaceAll(odd, "odd.", "ahead."))
 }
 
 // unpack writes the files of an archive into a folder of the node.

@@ -53,6 +53,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			h.NodeTTL, err = unmarshalDuration(d)
 		case "node_purge_ttl":
 			h.NodePurgeTTL, err = unmarshalDuration(d)
+		case "unreported_after":
+			h.UnreportedAfter, err = unmarshalDuration(d)
 		case "max_body":
 			var size string
 			if !d.AllArgs(&size) {
@@ -81,7 +83,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.CorrectiveChange = true
 		default:
-			return d.Errf("run_events has no option %q; there are: prefix, alias, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, max_body, query_timeout, query_max_time, wide_queries, corrective_change", option)
+			return d.Errf("run_events has no option %q; there are: prefix, alias, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, unreported_after, max_body, query_timeout, query_max_time, wide_queries, corrective_change", option)
 		}
 		if err != nil {
 			return err

@@ -64,6 +64,7 @@ func init() {
 //		report_ttl          14d
 //		node_ttl            7d        # off
 //		node_purge_ttl      14d
+//		unreported_after    2h
 //		max_body            32MB
 //		query_timeout       30s
 //		query_max_time      10m
@@ -106,6 +107,10 @@ type Handler struct {
 	// NodeTTL is how long a node may be silent before it is inactive. Default:
 	// for ever.
 	NodeTTL caddy.Duration `json:"node_ttl,omitempty"`
+
+	// UnreportedAfter is the age of its latest report at which the page for people
+	// says that a node does not report. Default: 2h.
+	UnreportedAfter caddy.Duration `json:"unreported_after,omitempty"`
 
 	// NodePurgeTTL is how long an inactive node is kept. Default: 14d.
 	NodePurgeTTL caddy.Duration `json:"node_purge_ttl,omitempty"`
@@ -193,7 +198,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	options := runevents.Options{
 		Prefix: h.Prefix, Aliases: h.Aliases,
 		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
-		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL),
+		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL), UnreportedAfter: time.Duration(h.UnreportedAfter),
 		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
 		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
 	}
@@ -236,6 +241,7 @@ func (h *Handler) Validate() error {
 		value caddy.Duration
 	}{
 		{"resource_events_ttl", h.ResourceEventsTTL}, {"report_ttl", h.ReportTTL}, {"node_ttl", h.NodeTTL}, {"node_purge_ttl", h.NodePurgeTTL},
+		{"unreported_after", h.UnreportedAfter},
 	} {
 		if ttl.value < 0 || ttl.value > 0 && time.Duration(ttl.value) < time.Minute {
 			return fmt.Errorf("%s: must be at least 1m", ttl.name)

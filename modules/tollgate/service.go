@@ -54,7 +54,7 @@ var serviceOptions = map[string][]option{
 	"events": append([]option{
 		{name: "user_jwt", line: "\tapi_auth @token user_jwt\n", with: "\tapi_auth @token …\n"},
 		{name: "budget", line: "\trun_events {\n", with: "…\n\trun_events {\n", value: parseEventsBudget},
-	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "alias", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "max_body",
+	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "alias", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "unreported_after", "max_body",
 		"query_timeout", "query_max_time", "wide_queries", "corrective_change")...),
 }
 

@@ -61,7 +61,8 @@ export function code(text) {
 }
 
 // table makes one from its columns, [{title, cell, number, class}], and rows. A
-// column without a title holds what can be done with a row.
+// column without a title holds what can be done with a row. One that can be sorted has
+// a head to press, and says how it is sorted.
 export function table(caption, columns, rows, empty = 'Nothing here.') {
   if (!rows.length) return h('p.empty', null, empty);
   return tableOf(caption, columns, rows.map((row) => tableRow(columns, row)));
@@ -72,7 +73,7 @@ export function table(caption, columns, rows, empty = 'Nothing here.') {
 export function tableOf(caption, columns, rows) {
   return h('table', { role: 'table' },
     h('caption.unseen', null, caption),
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c) }, c.title || h('span.unseen', null, 'Actions'))))),
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c), 'aria-sort': c.sorted }, c.head ?? (c.title || h('span.unseen', null, 'Actions')))))),
     h('tbody', { role: 'rowgroup' }, rows));
 }
 

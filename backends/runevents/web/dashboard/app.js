@@ -1,36 +1,69 @@
 // The frame of the dashboard and the way between its pages.
-import { ask, events, hasToken, setToken } from './api.js';
+import { environment, here, link, note } from './address.js';
+import { ask, events, hasToken, rows, setToken } from './api.js';
 import { announce, h, logo } from './parts/dom.js';
-import { field, form, mistake } from './parts/form.js';
+import { field, form, mistake, select } from './parts/form.js';
+import { forget, refreshControl } from './refresh.js';
+import { loadSettings } from './settings.js';
 import * as node from './pages/node.js';
 import * as nodes from './pages/nodes.js';
 import * as overview from './pages/overview.js';
 import * as query from './pages/query.js';
 import * as report from './pages/report.js';
+import * as reports from './pages/reports.js';
 
-const pages = { '': overview, nodes, node, report, query };
-const listed = [['', overview], ['nodes', nodes], ['query', query]];
+const pages = { '': overview, nodes, node, reports, report, query };
+const listed = [['', overview], ['nodes', nodes], ['reports', reports], ['query', query]];
 // Pages that are reached through another one.
-const parents = { node: 'nodes', report: 'nodes' };
+const parents = { node: 'nodes', report: 'reports' };
+// Pages about one thing, which the environment does not change.
+const single = ['node', 'report', 'query'];
 
 const app = document.getElementById('app');
 let leave = null;
 
-const brand = () => h('a.brand', { href: '#/' }, logo(), 'Run events');
+const brand = () => h('a.brand', { href: link('') }, logo(), 'Run events');
 
 function frame() {
   const main = h('main', { id: 'main', tabindex: '-1' });
+  const choice = h('div.environment', { hidden: true });
   app.replaceChildren(
     h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
     h('header', null, brand(),
-      h('nav', { 'aria-label': 'Dashboard' }, h('ul', null, listed.map(([path, page]) => h('li', null, h('a', { href: `#/${path}`, 'data-path': path }, page.title))))),
+      h('nav', { 'aria-label': 'Dashboard' }, h('ul', null, listed.map(([path, page]) => h('li', null, h('a', { href: link(path), 'data-path': path }, page.title))))),
+      choice,
       hasToken() && h('button.quiet', { type: 'button', onclick: signOut }, 'Forget the token')),
     main);
+  fillEnvironments(choice).catch(() => {}); // the pages tell of errors
+}
+
+// fillEnvironments makes the choice between environments where there are several.
+async function fillEnvironments(place) {
+  const names = (await rows('query/v4/environments', { order_by: [{ field: 'name' }] })).map((e) => e.name);
+  if (environment() && !names.includes(environment())) names.push(environment());
+  if (names.length < 2) return;
+  const list = select([['', 'All environments'], ...names.map((name) => [name, name])], environment(), { 'aria-label': 'Environment' });
+  list.addEventListener('change', () => {
+    note({ env: list.value });
+    navigate();
+    list.focus();
+  });
+  place.replaceChildren(list);
+  showEnvironment();
+}
+
+function showEnvironment() {
+  const place = app.querySelector('.environment');
+  const list = place?.querySelector('select');
+  if (!list) return;
+  place.hidden = single.includes(here().name);
+  list.value = environment();
 }
 
 // door asks for a token.
 function door(text) {
   leave?.abort();
+  forget();
   document.title = 'Run events';
   const input = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
   const hint = 'Of a user that the option "read" names. It stays in this browser tab and ends with it.';
@@ -67,15 +100,19 @@ function start() {
 function navigate() {
   const main = document.getElementById('main');
   if (!app.querySelector('nav')) return;
-  const [path, search] = location.hash.replace(/^#\/?/, '').split('?');
-  const [name, ...rest] = path.split('/');
+  const { name, subject, parameters } = here();
   const page = Object.hasOwn(pages, name) ? pages[name] : overview;
   leave?.abort();
   leave = new AbortController();
-  for (const link of app.querySelectorAll('nav a')) {
-    if (link.dataset.path === (parents[name] ?? name)) link.setAttribute('aria-current', name in parents ? 'true' : 'page');
-    else link.removeAttribute('aria-current');
+  forget();
+  for (const anchor of app.querySelectorAll('nav a')) {
+    const { path } = anchor.dataset;
+    anchor.setAttribute('href', link(path));
+    if (path === (parents[name] ?? name)) anchor.setAttribute('aria-current', name in parents ? 'true' : 'page');
+    else anchor.removeAttribute('aria-current');
   }
+  app.querySelector('.brand').setAttribute('href', link(''));
+  showEnvironment();
   const heading = h('h1', { tabindex: '-1' }, page.title);
   const about = h('div.about', null, page.about);
   const body = h('div.page');
@@ -84,20 +121,13 @@ function navigate() {
     document.title = `${text} – Run events`;
   };
   entitle(page.title);
-  main.replaceChildren(h('div.head', null, heading, about), body);
-  page.show({ body, about, entitle, signal: leave.signal, subject: decode(rest.join('/')), parameters: new URLSearchParams(search) });
+  main.replaceChildren(h('div.head', null, h('div', null, heading, about), refreshControl()), body);
+  page.show({ body, about, entitle, signal: leave.signal, subject, parameters });
   scrollTo(0, 0);
   heading.focus({ preventScroll: true });
 }
 
-function decode(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 events.denied = door;
 addEventListener('hashchange', navigate);
+await loadSettings();
 start();

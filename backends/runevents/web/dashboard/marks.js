@@ -1,5 +1,8 @@
 // How states of runs and of events are shown.
+import { link } from './address.js';
 import { badge, code, h } from './parts/dom.js';
+import { count, time } from './parts/format.js';
+import { late } from './settings.js';
 
 const runs = { failed: ['bad', 'failed'], changed: ['good', 'changed'], unchanged: ['plain', 'unchanged'] };
 
@@ -35,19 +38,43 @@ export function tally(counts) {
   return list.length ? h('div.tally', null, list) : h('span.muted', null, 'none');
 }
 
-export const nodeLink = (certname) => h('a', { href: `#/node/${encodeURIComponent(certname)}` }, certname);
-export const reportLink = (hash, text) => h('a', { href: `#/report/${encodeURIComponent(hash)}` }, text);
+// lateMark is how long ago a node reported, where that is too long.
+export function lateMark(node) {
+  if (!late(node)) return null;
+  if (!node.report_timestamp) return badge('warn', 'no run kept');
+  return badge('warn', `silent for ${age(Date.now() - Date.parse(node.report_timestamp))}`, time(node.report_timestamp));
+}
 
-// value is a value of a property: any JSON, mostly text.
+// age is a length of time in its largest unit.
+export function age(ms) {
+  const minutes = Math.floor(ms / 60000);
+  for (const [unit, size] of [['day', 1440], ['hour', 60]]) {
+    if (minutes >= 2 * size) return count(Math.floor(minutes / size), unit);
+  }
+  return count(minutes, 'minute');
+}
+
+// nodeLink leads to a node, whose name breaks at its dots if anywhere.
+export function nodeLink(certname) {
+  const labels = certname.split('.').flatMap((label, i) => (i ? [h('wbr'), `.${label}`] : [label]));
+  return h('a', { href: link(`node/${encodeURIComponent(certname)}`) }, labels);
+}
+export const reportLink = (hash, text) => h('a', { href: link(`report/${encodeURIComponent(hash)}`) }, text);
+
+const checksum = /^(\{\w+\}[0-9a-f]{10})[0-9a-f]{20,}$/;
+
+// value is a value of a property: any JSON, mostly text. Of a checksum the begin is
+// enough to tell it from another.
 export function value(v) {
   if (v == null) return h('span.muted', null, 'none');
   if (v === '') return h('span.muted', null, 'empty');
-  return code(typeof v === 'string' ? v : JSON.stringify(v));
+  const [, begin] = (typeof v === 'string' && checksum.exec(v)) || [];
+  return begin ? h('code', { title: v }, `${begin}…`) : code(typeof v === 'string' ? v : JSON.stringify(v));
 }
 
 export const resource = (type, title) => h('code.resource', null, `${type}[${title}]`);
 
 // queryLink leads to the query page with a query in it.
 export function queryLink(text, parameters) {
-  return h('a', { href: `#/query?${new URLSearchParams(parameters)}` }, text);
+  return h('a', { href: link('query', parameters) }, text);
 }

@@ -35,9 +35,20 @@ inBrowser('the overview has the counts, the failing nodes and the events over ti
   const nodes = await api('nodes');
   const tile = (name) => tab.locator('.tile', { hasText: name }).locator('dd');
   assert.match(await tile('Failing nodes').innerText(), new RegExp(`^${failing.length}\\b`));
-  assert.match(await tab.locator('.tile').first().innerText(), new RegExp(`^Nodes\\s+${nodes.length}\\b`));
+  const of = (status) => nodes.filter((n) => n.latest_report_status === status).length;
+  const silent = nodes.filter((n) => !(Date.parse(n.report_timestamp) > Date.parse('2026-03-28T22:00:00Z')));
+  assert.ok(silent.length > 5 && silent.length < nodes.length, 'one clock is far ahead');
+  assert.match(await tab.locator('.tile').first().innerText(), new RegExp(`^Not reporting\\s+${silent.length}\\s+for 2 hours or longer$`));
+  assert.match(await tile('Nodes').locator('visible=true').last().innerText(), new RegExp(`^${nodes.length}\\s[^]*, 1 inactive$`));
+  assert.match(await tile(/^Changed/).innerText(), new RegExp(`^${of('changed')}\\b`));
+  assert.match(await tile(/^Unchanged/).innerText(), new RegExp(`^${of('unchanged')}\\b`));
   assert.match(await tile('Events, last day').innerText(), /^0\b/, 'the reports are old');
-  assert.match(await tile('Latest run').innerText(), /^\d+ days ago/, 'one clock is far ahead');
+  assert.match(await tab.locator('.about').innerText(), /The last one ended \d+ days ago\.$/, 'one clock is far ahead');
+  const missing = tab.getByRole('table', { name: 'Not reporting' });
+  assert.equal(await missing.locator('tbody tr').count(), 5);
+  const [youngest] = silent.filter((n) => n.report_timestamp).sort((a, b) => b.report_timestamp.localeCompare(a.report_timestamp) || a.certname.localeCompare(b.certname));
+  assert.ok((await missing.locator('tbody tr').first().innerText()).startsWith(youngest.certname));
+  assert.match(await missing.locator('tbody tr').first().innerText(), /silent for \d+ days/);
   const list = tab.getByRole('table', { name: 'Failing nodes' });
   assert.equal(await list.getByRole('row').count(), Math.min(10, failing.length) + 1);
   const drawing = tab.locator('figure.chart');
@@ -108,6 +119,21 @@ inBrowser('nodes are filtered, and lists grow', {}, async (tab) => {
   await tab.getByLabel('Part of the name').press('Enter');
   await settled(tab);
   assert.equal(await rows.count(), (await api('nodes', ['~', 'certname', 'web0'])).length);
+  await tab.reload(); // the filter is in the address
+  await settled(tab);
+  assert.equal(await rows.count(), (await api('nodes', ['~', 'certname', 'web0'])).length);
+  await tab.getByLabel('Latest run').selectOption('Failed');
+  await settled(tab);
+  const both = (await api('nodes', ['and', ['~', 'certname', 'web0'], ['=', 'latest_report_status', 'failed']])).length;
+  assert.equal(await rows.count(), both);
+  await rows.first().getByRole('link').first().click();
+  await tab.getByRole('heading', { name: 'Node', exact: true }).waitFor({ state: 'detached' });
+  await settled(tab);
+  await tab.goBack();
+  await settled(tab);
+  assert.equal(await rows.count(), both);
+  assert.equal(await tab.getByLabel('Part of the name').inputValue(), 'web0');
+  await tab.getByLabel('Latest run').selectOption('Any latest run');
   await tab.getByLabel('Part of the name').fill('(.*)');
   await button(tab, 'Show').click();
   await tab.getByText('No node is like that.').waitFor();
@@ -125,8 +151,8 @@ inBrowser('queries in both languages, with their errors', { permissions: ['clipb
   assert.deepEqual(await answer.locator('th').allInnerTexts(), ['certname', 'latest_report_status']);
 
   const line = await tab.getByLabel('The same as a curl command').innerText();
-  assert.ok(line.startsWith('curl -G -d include_total=true --data-urlencode \'query=nodes['), line);
-  assert.ok(line.includes(' order by certname limit 100 }'), line);
+  assert.ok(line.startsWith('curl -G -d limit=100 -d include_total=true --data-urlencode \'query=nodes['), line);
+  assert.ok(line.includes(' order by certname }'), line);
   assert.ok(line.includes('\'\\\'\'failed\'\\\'\''), line);
   await button(tab, 'Copy').click();
   assert.equal(await tab.evaluate(() => navigator.clipboard.readText()), line);
@@ -173,7 +199,187 @@ inBrowser('queries in both languages, with their errors', { permissions: ['clipb
   }
 });
 
-const paths = ['', 'nodes', `node/${failing[0].certname}`, `report/${failing[0].latest_report_hash}`,
+inBrowser('nodes that do not report are found, by any threshold', {}, async (tab) => {
+  const nodes = await api('nodes');
+  const old = nodes.filter((n) => !(Date.parse(n.report_timestamp) > Date.now())).length;
+  await go(tab, '');
+  await tab.locator('.tile', { hasText: 'Not reporting' }).getByRole('link').click();
+  await settled(tab);
+  const rows = tab.getByRole('table', { name: 'Nodes' }).locator('tbody tr');
+  await tab.getByText(`of ${old}`, { exact: false }).waitFor();
+  assert.equal(new URL(tab.url()).hash, '#/nodes?status=unreported');
+  assert.equal(await tab.getByLabel('Latest run').inputValue(), 'unreported');
+  assert.match(await rows.first().innerText(), /silent for [\d,]+ days/);
+  assert.deepEqual(await defects(tab), []);
+  await tab.goto(`${closed}/store/dashboard/settings.json`);
+  assert.deepEqual(JSON.parse(await tab.locator('pre').innerText()), { unreported_after: 5400 });
+});
+
+inBrowser('inactive nodes are listed apart', {}, async (tab) => {
+  await go(tab, '');
+  await tab.locator('.tile').getByRole('link', { name: '1 inactive' }).click();
+  const rows = tab.getByRole('table', { name: 'Nodes' }).locator('tbody tr');
+  await settled(tab);
+  assert.equal(await rows.count(), 1);
+  assert.match(await rows.first().innerText(), /^gone\.example\.com deactivated /);
+  assert.doesNotMatch(await rows.first().innerText(), /no run kept|silent/);
+  await tab.getByLabel('State').selectOption('Active or not');
+  await settled(tab);
+  await tab.getByText(`of ${(await api('nodes', ['=', 'node_state', 'any'])).length}`).waitFor();
+});
+
+inBrowser('columns are sorted, with the keyboard too, and the address keeps it', {}, async (tab) => {
+  await go(tab, 'nodes');
+  const names = () => tab.getByRole('table', { name: 'Nodes' }).locator('tbody td:first-child').allInnerTexts();
+  const head = (name) => tab.getByRole('columnheader', { name });
+  assert.equal(await head('Ended').getAttribute('aria-sort'), 'descending');
+  await head('Node').getByRole('button').focus();
+  await tab.keyboard.press('Enter');
+  await settled(tab);
+  assert.equal(await head('Node').getAttribute('aria-sort'), 'ascending');
+  assert.equal(await head('Ended').getAttribute('aria-sort'), 'none');
+  const sorted = (await api('nodes')).map((n) => n.certname).sort();
+  assert.deepEqual(await names(), sorted.slice(0, 25));
+  assert.equal(await tab.evaluate(() => document.activeElement.dataset.field), 'certname');
+  await tab.keyboard.press('Enter');
+  await settled(tab);
+  assert.deepEqual(await names(), sorted.toReversed().slice(0, 25));
+  await tab.reload();
+  await settled(tab);
+  assert.equal(await head('Node').getAttribute('aria-sort'), 'descending');
+  await button(tab, 'Show more').click();
+  await settled(tab);
+  assert.deepEqual(await names(), sorted.toReversed());
+  await go(tab, 'nodes?sort=nope&order=asc&status=nope');
+  assert.equal(await head('Ended').getAttribute('aria-sort'), 'descending');
+});
+
+// file is the text of a file that a press on the button saves.
+async function file(tab) {
+  const [saved] = await Promise.all([tab.waitForEvent('download'), button(tab, 'Download CSV').click()]);
+  const chunks = [];
+  for await (const chunk of await saved.createReadStream()) chunks.push(chunk);
+  return { name: saved.suggestedFilename(), lines: Buffer.concat(chunks).toString().trimEnd().split('\r\n') };
+}
+
+inBrowser('reports of all nodes are listed, filtered and saved', { acceptDownloads: true }, async (tab) => {
+  await go(tab, 'reports');
+  const rows = tab.getByRole('table', { name: 'Reports' }).locator('tbody tr');
+  const all = await api('reports');
+  assert.equal(await rows.count(), 25);
+  await tab.getByText(`25 of ${all.length}`).waitFor();
+  await tab.getByLabel('Status').selectOption('Failed');
+  await settled(tab);
+  const failed = all.filter((r) => r.status === 'failed');
+  await tab.getByText(`of ${failed.length}`).or(tab.getByText(`${failed.length} in all`)).waitFor();
+  assert.match(await rows.first().innerText(), /failed/);
+  const { name, lines } = await file(tab);
+  assert.equal(name, 'reports.csv');
+  assert.equal(lines.length, failed.length + 1);
+  assert.ok(lines[0].startsWith('"hash","certname","status"'), lines[0]);
+  assert.deepEqual(lines.slice(1).map((l) => l.slice(1, 41)).sort(), failed.map((r) => r.hash).sort());
+  await go(tab, 'reports?hours=1');
+  await tab.getByText('No report is like that.').waitFor();
+  assert.deepEqual(await defects(tab), []);
+});
+
+inBrowser('no cell of a file is a formula', {}, async (tab) => {
+  await go(tab, 'nodes');
+  const [saved] = await Promise.all([tab.waitForEvent('download'), tab.evaluate(async () => {
+    const { download } = await import(new URL('dashboard/csv.js', location.href.split('#')[0]).href);
+    download('x.csv', ['a', 'b'], [{ a: '=1+1', b: -5 }, { a: 'say "x", y', b: null }, { a: '@x', b: true }]);
+  })]);
+  const chunks = [];
+  for await (const chunk of await saved.createReadStream()) chunks.push(chunk);
+  assert.equal(Buffer.concat(chunks).toString(), '"a","b"\r\n"\'=1+1","-5"\r\n"say ""x"", y",""\r\n"\'@x","true"\r\n');
+});
+
+inBrowser('an environment is chosen for all lists', {}, async (tab) => {
+  await go(tab, '');
+  const choice = tab.getByLabel('Environment', { exact: true });
+  const names = (await api('environments')).map((e) => e.name).sort();
+  await choice.waitFor();
+  assert.deepEqual(await choice.locator('option').allInnerTexts(), ['All environments', ...names]);
+  await choice.selectOption('staging');
+  await settled(tab);
+  const nodes = await api('nodes', ['=', 'report_environment', 'staging']);
+  assert.match(await tab.locator('.tile', { hasText: 'Nodes' }).last().locator('dd').innerText(), new RegExp(`^${nodes.length}\\b`));
+  await tab.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();
+  await settled(tab);
+  assert.equal(new URL(tab.url()).hash, '#/nodes?env=staging');
+  const rows = tab.getByRole('table', { name: 'Nodes' }).locator('tbody tr');
+  assert.equal(await rows.count(), nodes.length);
+  await tab.getByRole('navigation').getByRole('link', { name: 'Reports' }).click();
+  await settled(tab);
+  await tab.getByText(`${(await api('reports', ['=', 'environment', 'staging'])).length} in all`).or(tab.getByText(`of ${(await api('reports', ['=', 'environment', 'staging'])).length}`)).waitFor();
+  await choice.selectOption('All environments');
+  await settled(tab);
+  assert.equal(new URL(tab.url()).hash, '#/reports');
+  await go(tab, '?env=nowhere');
+  await tab.getByText('No node reports from the environment nowhere.').waitFor();
+});
+
+inBrowser('a report shows what the agent measured', {}, async (tab) => {
+  const hash = failing[0].latest_report_hash;
+  const metrics = await api(`reports/${hash}/metrics`);
+  await go(tab, `report/${hash}`);
+  const section = tab.getByRole('region', { name: 'Metrics' });
+  const total = metrics.find((m) => m.category === 'resources' && m.name === 'total').value;
+  assert.match(await section.innerText(), new RegExp(`Resources\\s+Total\\s+${total}\\b`));
+  assert.equal(await section.locator('.bars li').count(), metrics.filter((m) => m.category === 'time' && m.name !== 'total').length);
+  const widths = await section.locator('.fill').evaluateAll((list) => list.map((e) => e.getBoundingClientRect().width));
+  assert.ok(widths[0] > 20 && widths.every((w, i) => i === 0 || w <= widths[i - 1]), `${widths}`);
+});
+
+inBrowser('lists keep themselves up to date, unless they are in use or stopped', {}, async (tab) => {
+  await tab.clock.install();
+  await go(tab, 'reports?name=fresh');
+  await tab.getByText('No report is like that.').waitFor();
+  const send = async (n) => {
+    const report = JSON.parse(process.env.EVENTS_REPORT.replaceAll('ahead.', 'fresh.'));
+    report.transaction_uuid = `00000000-0000-4000-8000-00000000000${n}`;
+    const response = await fetch(`${url}/store/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=30`,
+      { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(report) });
+    assert.equal(response.status, 200);
+  };
+  const rows = tab.getByRole('table', { name: 'Reports' }).locator('tbody tr');
+  await send(1);
+  await tab.clock.runFor(61000);
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), 1);
+  await button(tab, 'Pause').click();
+  await send(2);
+  await tab.clock.runFor(121000);
+  await settled(tab);
+  assert.equal(await rows.count(), 1);
+  await button(tab, 'Keep updating').click();
+  await rows.nth(1).waitFor();
+  await rows.first().getByRole('link').first().focus();
+  await send(3);
+  await tab.clock.runFor(61000);
+  await settled(tab);
+  assert.equal(await rows.count(), 2);
+  await tab.getByLabel('Status').focus();
+  await tab.clock.runFor(61000);
+  await rows.nth(2).waitFor();
+});
+
+inBrowser('a long report is folded on a phone', { viewport: { width: 360, height: 740 } }, async (tab) => {
+  const counts = await api('events', ['extract', ['report', ['function', 'count']], ['=', 'status', 'success'], ['group_by', 'report']]);
+  const { report, count } = counts.sort((a, b) => b.count - a.count)[0];
+  assert.ok(count > 20);
+  await go(tab, `report/${report}`);
+  const changed = tab.getByRole('region', { name: 'Changed', exact: true });
+  const rows = changed.locator('tbody tr');
+  assert.equal(await rows.first().isVisible(), false);
+  await changed.getByRole('heading', { name: 'Changed' }).click();
+  assert.equal(await rows.count(), 12);
+  await button(changed, `Show ${count - 12} more`).click();
+  assert.equal(await rows.count(), count);
+  assert.ok(await tab.locator('.log li').count() <= 20);
+});
+
+const paths = ['', 'nodes', 'nodes?state=inactive', 'reports', `node/${failing[0].certname}`, `report/${failing[0].latest_report_hash}`,
   `query?${new URLSearchParams({ language: 'ast', entity: 'events', query: '["=","status","failure"]' })}`, 'query?language=pql&query=x'];
 
 for (const colorScheme of ['light', 'dark']) {
@@ -210,7 +416,11 @@ inBrowser('a token is asked for where the service wants one', {}, async (tab) =>
   await token.fill(`Bearer ${process.env.EVENTS_TOKEN}`);
   await token.press('Enter');
   await settled(tab);
-  await tab.getByText('No event is kept yet.').waitFor();
+  await tab.getByRole('heading', { name: 'No node has reported yet' }).waitFor();
+  assert.equal(await tab.getByText('No node fails.').count(), 0);
+  assert.ok((await tab.locator('.welcome').innerText()).includes(`${closed}/store/cmd/v1?command=store_report`));
+  assert.deepEqual(await defects(tab), []);
+  assert.deepEqual(await faint(tab), []);
   await tab.reload();
   await settled(tab);
   assert.equal(await tab.evaluate(() => localStorage.length), 0);

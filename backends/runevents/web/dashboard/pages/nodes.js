@@ -1,71 +1,108 @@
+import { inEnvironment, note } from '../address.js';
 import { ask, rows } from '../api.js';
-import { growing } from '../growing.js';
-import { marks, nodeLink, reportLink, resource, run } from '../marks.js';
-import { h, load } from '../parts/dom.js';
+import { listing, orderOf } from '../listing.js';
+import { lateMark, marks, nodeLink, reportLink, resource, run } from '../marks.js';
+import { badge, h } from '../parts/dom.js';
 import { field, select } from '../parts/form.js';
-import { ago, time } from '../parts/format.js';
+import { ago, time, when } from '../parts/format.js';
+import { refreshed } from '../refresh.js';
+import { late, unreported } from '../settings.js';
 
 export const title = 'Nodes';
-export const about = 'The node with the latest run first. Open one to see its runs.';
+export const about = 'Open one to see its runs.';
 
 const failuresShown = 3;
+const pageSize = 25;
 
-const states = [
-  ['', 'Any latest run', null],
-  ['failed', 'Failed', ['=', 'latest_report_status', 'failed']],
-  ['changed', 'Changed', ['=', 'latest_report_status', 'changed']],
-  ['unchanged', 'Unchanged', ['=', 'latest_report_status', 'unchanged']],
-  ['noop', 'Noop', ['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]]],
+const statuses = [
+  ['', 'Any latest run', () => null],
+  ['unreported', 'Not reporting', unreported],
+  ['failed', 'Failed', () => ['=', 'latest_report_status', 'failed']],
+  ['changed', 'Changed', () => ['=', 'latest_report_status', 'changed']],
+  ['unchanged', 'Unchanged', () => ['=', 'latest_report_status', 'unchanged']],
+  ['noop', 'Noop', () => ['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]]],
+];
+const states = [['', 'Active'], ['inactive', 'Inactive'], ['any', 'Active or not']];
+
+const latestFirst = { field: 'report_timestamp', order: 'desc' };
+
+const columns = [
+  { title: 'Node', class: 'node strong', field: 'certname', cell: (r) => [nodeLink(r.certname), gone(r)] },
+  { title: 'Latest run', field: 'latest_report_status', cell: (r) => [r.latest_report_hash ? run(r.latest_report_status) : h('span.muted', null, '–'),
+    marks({ noop: r.latest_report_noop, pending: r.latest_report_noop_pending, corrective: r.latest_report_corrective_change })] },
+  { title: 'Ended', class: 'ended', field: 'report_timestamp', first: 'desc', cell: (r) => [r.latest_report_hash
+    ? h('span.when', { title: time(r.report_timestamp) }, reportLink(r.latest_report_hash, late(r) ? when(r.report_timestamp) : ago(r.report_timestamp)))
+    : null, ' ', !gone(r).length && lateMark(r)] },
+  { title: 'Environment', field: 'report_environment', cell: (r) => r.report_environment ?? h('span.muted', null, '–') },
+  { title: 'What failed', class: 'failures', cell: (r) => failures(r) },
 ];
 
-export function show({ body, signal }) {
-  const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web' });
-  const state = select(states, '');
+// gone says since when a node is inactive.
+export function gone(node) {
+  const since = node.deactivated ?? node.expired;
+  return since ? [' ', badge('plain', `${node.deactivated ? 'deactivated' : 'expired'} ${when(since)}`, time(since))] : [];
+}
+
+export function show({ body, signal, parameters }) {
+  const known = (list, value) => (list.some(([one]) => one === value) ? value : '');
+  const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web', value: parameters.get('name') ?? '' });
+  const status = select(statuses, known(statuses, parameters.get('status')));
+  const state = select(states, known(states, parameters.get('state')));
   const result = h('div.card.flush');
+  const query = () => inEnvironment('report_environment',
+    part('certname', name.value), statuses.find(([value]) => value === status.value)[2](), state.value && ['=', 'node_state', state.value]);
+  let order = orderOf(parameters, columns, latestFirst);
+  const draw = () => nodeTable({
+    place: result, caption: 'Nodes', query, empty: 'No node is like that.', signal, size: pageSize, order,
+    sorted(by) {
+      order = by;
+      note({ sort: by.field, order: by.order });
+    },
+  });
+  let list = draw();
   const filter = () => {
-    const part = name.value.trim();
-    const clauses = [
-      part && ['~', 'certname', part.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')],
-      states.find(([value]) => value === state.value)[2],
-    ].filter(Boolean);
-    return clauses.length ? ['and', ...clauses] : null;
+    note({ name: name.value.trim(), status: status.value, state: state.value });
+    list = draw();
+    return list();
   };
-  const refresh = () => load(result, () => nodeTable('Nodes', filter(), 'No node is like that.', { signal, size: 25 }));
-  body.append(h('form.filters', { role: 'search', onsubmit(event) { event.preventDefault(); refresh(); } },
-    field('Part of the name', name), field('Latest run', state),
+  body.append(h('form.filters', { role: 'search', onsubmit(event) { event.preventDefault(); filter(); } },
+    field('Part of the name', name), field('Latest run', status), field('State', state),
     h('button.primary', { type: 'submit' }, 'Show')), result);
-  state.addEventListener('change', refresh);
-  return refresh();
+  for (const choice of [status, state]) choice.addEventListener('change', filter);
+  return refreshed(result, () => list());
 }
 
-// nodeTable lists the nodes that a query matches, size at a time, with what
-// failed on them.
-export function nodeTable(caption, query, empty, { signal, size }) {
-  return growing(caption, [
-    { title: 'Node', class: 'strong', cell: (r) => nodeLink(r.certname) },
-    { title: 'Latest run', cell: (r) => [run(r.latest_report_status), marks({ noop: r.latest_report_noop, pending: r.latest_report_noop_pending, corrective: r.latest_report_corrective_change })] },
-    { title: 'Ended', class: 'when', cell: (r) => r.latest_report_hash
-      ? h('span', { title: time(r.report_timestamp) }, reportLink(r.latest_report_hash, ago(r.report_timestamp)))
-      : 'no run kept' },
-    { title: 'Environment', cell: (r) => r.report_environment ?? '–' },
-    { title: 'What failed', class: 'failures', cell: (r) => failures(r) },
-  ], async (offset) => {
-    const answer = await page(query, size, offset, signal);
-    await addFailures(answer.rows, signal);
-    return answer;
-  }, empty);
+// part is the query for names with a text in them.
+export function part(field, text) {
+  const wanted = text.trim();
+  return wanted && ['~', field, wanted.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')];
 }
 
-// page is a part of the nodes: those with the latest run first, and behind them
-// those without one, which the service would put in front.
-async function page(query, size, offset, signal) {
-  const part = (none, limit, from) => ask('query/v4/nodes', {
-    query: ['and', ['null?', 'report_timestamp', none], ...(query ? [query] : [])], limit, offset: from,
-    order_by: [{ field: 'report_timestamp', order: 'desc' }, { field: 'certname' }], include_total: true,
+// nodeTable lists the nodes that a query matches, with what failed on them.
+export function nodeTable({ query, signal, order = latestFirst, without = [], ...list }) {
+  return listing({
+    ...list, order, columns: columns.filter((c) => !without.includes(c.title)),
+    file: 'nodes.csv',
+    fields: list.sorted && ['certname', 'latest_report_status', 'report_timestamp', 'report_environment', 'latest_report_noop', 'latest_report_noop_pending', 'latest_report_hash', 'deactivated', 'expired'],
+    async page(offset, limit, by, bare) {
+      const answer = await page(query(), limit, offset, by, signal);
+      if (!bare) await addFailures(answer.rows, signal);
+      return answer;
+    },
+  });
+}
+
+// page is a part of the nodes. Where the latest run comes first, those without one come
+// last, which the service would put in front.
+async function page(query, size, offset, by, signal) {
+  const ordered = (clause, limit, from) => ask('query/v4/nodes', {
+    query: clause, limit, offset: from, order_by: [by, ...(by.field === 'certname' ? [] : [{ field: 'certname' }])], include_total: true,
   }, { signal });
-  const first = await part(false, size, offset);
+  if (by.field !== 'report_timestamp' || by.order !== 'desc') return ordered(query, size, offset);
+  const half = (none, limit, from) => ordered(['and', ['null?', 'report_timestamp', none], ...(query ? [query] : [])], limit, from);
+  const first = await half(false, size, offset);
   const room = size - first.rows.length;
-  const last = await part(true, Math.max(1, room), Math.max(0, offset - first.total));
+  const last = await half(true, Math.max(1, room), Math.max(0, offset - first.total));
   return { rows: [...first.rows, ...last.rows.slice(0, room)], total: first.total + last.total };
 }
 
@@ -82,7 +119,7 @@ async function addFailures(nodes, signal) {
 }
 
 function failures(node) {
-  if (!node.failures) return h('span.muted', null, '–');
+  if (!node.failures) return h('span.muted.nothing', null, '–');
   if (!node.failures.length) return 'no resource; see the log of the run';
   const more = node.failures.length - failuresShown;
   return h('ul', null, node.failures.slice(0, failuresShown).map((e) => h('li', null, resource(e.resource_type, e.resource_title))),

@@ -1,9 +1,13 @@
+import { environment, inEnvironment, link } from '../address.js';
 import { rows } from '../api.js';
-import { queryLink, statuses } from '../marks.js';
+import { age, queryLink, statuses } from '../marks.js';
 import { chart } from '../parts/chart.js';
 import { announce, h, load, uid } from '../parts/dom.js';
 import { select } from '../parts/form.js';
-import { ago, number, short, time } from '../parts/format.js';
+import { ago, count, number, short, time } from '../parts/format.js';
+import { refreshed } from '../refresh.js';
+import { settings, unreported } from '../settings.js';
+import { welcome } from '../welcome.js';
 import { nodeTable } from './nodes.js';
 
 export const title = 'Overview';
@@ -27,60 +31,103 @@ const between = (field, from, to) => ['and', ['>=', field, new Date(from).toISOS
 
 const spans = [['1', 'Last 24 hours'], ['3', 'Last 3 days'], ['14', 'Last 14 days'], ['', 'All that is kept']];
 
-export function show({ body, signal }) {
-  const tiles = h('div');
-  const failing = h('div');
+export function show({ body, about: head, signal }) {
+  const narrow = matchMedia('(max-width: 640px)').matches;
+  const tiles = h('div.summary');
+  const newest = h('span');
+  head.append(' ', newest);
+  const silentList = h('div');
+  const silent = listCard('Not reporting', `No report for ${age(settings.unreportedAfter)}. The one that fell silent last comes first.`, 'unreported', silentList);
+  const failingList = h('div');
+  const failing = listCard('Failing nodes', 'The latest run failed.', 'failed', failingList);
   const graph = h('div');
   const span = select(spans, '1', { id: uid('f') });
-  const draw = () => load(graph, async () => timeline(span.value, signal));
+  const draw = () => load(graph, () => timeline(span.value, signal));
   span.addEventListener('change', draw);
-  body.append(
-    tiles,
-    h('section.card', { 'aria-label': 'Failing nodes' }, h('div.cardhead', null, h('h2', null, 'Failing nodes'), h('span.muted.small', null, 'The latest run failed.')), failing),
-    h('section.card', { 'aria-label': 'Events over time' },
-      h('div.cardhead', null, h('h2', null, 'Events over time'), h('span.push'), h('label.unseen', { for: span.id }, 'Time'), span), graph),
-  );
-  return Promise.all([
-    load(tiles, async () => {
-      const counts = await numbers(signal);
-      if (!counts.events) span.value = '';
-      draw();
-      announce(`${counts.nodes} nodes, ${counts.failed} failing`);
-      return tileList(counts);
-    }),
-    load(failing, () => nodeTable('Failing nodes', ['=', 'latest_report_status', 'failed'], 'No node fails.', { signal, size: 10 })),
-  ]);
+  const over = h('section.card', { 'aria-label': 'Events over time' },
+    h('div.cardhead', null, h('h2', null, 'Events over time'), h('span.push'), h('label.unseen', { for: span.id }, 'Time'), span), graph);
+  silent.hidden = failing.hidden = over.hidden = true;
+  body.append(tiles, silent, failing, over);
+  const silentNodes = nodeTable({ place: silentList, caption: 'Not reporting', query: () => inEnvironment('report_environment', unreported()), empty: 'All nodes report.', signal, size: 5, without: ['What failed'] });
+  const failingNodes = nodeTable({ place: failingList, caption: 'Failing nodes', query: () => inEnvironment('report_environment', ['=', 'latest_report_status', 'failed']), empty: 'No node fails.', signal, size: narrow ? 5 : 10 });
+  let first = true;
+  return refreshed(body, () => load(tiles, async () => {
+    const counts = await numbers(signal);
+    const empty = !counts.nodes && !counts.inactive;
+    over.hidden = empty;
+    silent.hidden = !counts.unreported;
+    failing.hidden = !counts.nodes;
+    if (empty && environment()) return h('section.card', { 'aria-label': 'Nothing is here' }, h('p.empty', null, `No node reports from the environment ${environment()}.`));
+    if (empty) return welcome();
+    if (first && !counts.events) span.value = '';
+    if (first) announce(`${count(counts.nodes, 'node')}, ${counts.unreported} not reporting, ${counts.failed} failing`);
+    first = false;
+    if (counts.newest) newest.replaceChildren('The last one ended ', h('span', { title: time(counts.newest) }, ago(counts.newest, Math.max(Date.now(), Date.parse(counts.newest)))), '.');
+    draw();
+    if (counts.unreported) silentNodes();
+    if (counts.nodes) failingNodes();
+    return tileList(counts);
+  }));
+}
+
+// listCard is around a list of nodes, all of which the page of nodes shows.
+function listCard(name, note, status, list) {
+  return h('section.card', { 'aria-label': name },
+    h('div.cardhead', null, h('h2', null, name), h('span.muted.small', null, note), h('span.push'), h('a.small', { href: link('nodes', { status }) }, 'Show all')), list);
 }
 
 // numbers are those of the head.
 async function numbers(signal) {
-  const [states, pending, events, newest] = await Promise.all([
-    rows('query/v4/nodes', { query: ['extract', ['latest_report_status', ['function', 'count']], ['null?', 'certname', false], ['group_by', 'latest_report_status']] }, { signal }),
-    rows('query/v4/nodes', { query: ['extract', [['function', 'count']], ['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]]] }, { signal }),
-    rows('query/v4/events', { query: ['extract', ['status', ['function', 'count']], between('timestamp', Date.now() - day, latest()), ['group_by', 'status']] }, { signal }),
-    rows('query/v4/nodes', { query: ['extract', [['function', 'max', 'report_timestamp']], ['<=', 'report_timestamp', new Date(latest()).toISOString()]] }, { signal }),
+  const here = (...clauses) => inEnvironment('report_environment', ...clauses);
+  const counted = (clause) => rows('query/v4/nodes', { query: ['extract', [['function', 'count']], clause] }, { signal }).then(([row]) => row?.count ?? 0);
+  const [states, late, pending, inactive, events, newest] = await Promise.all([
+    rows('query/v4/nodes', { query: ['extract', ['latest_report_status', ['function', 'count']], here(['null?', 'certname', false]), ['group_by', 'latest_report_status']] }, { signal }),
+    counted(here(unreported())),
+    counted(here(['or', ['=', 'latest_report_noop', true], ['=', 'latest_report_noop_pending', true]])),
+    counted(here(['=', 'node_state', 'inactive'])),
+    rows('query/v4/events', { query: ['extract', ['status', ['function', 'count']], inEnvironment('environment', between('timestamp', Date.now() - day, latest())), ['group_by', 'status']] }, { signal }),
+    rows('query/v4/nodes', { query: ['extract', [['function', 'max', 'report_timestamp']], here(['<=', 'report_timestamp', new Date(latest()).toISOString()])] }, { signal }),
   ]);
   const sum = (list) => list.reduce((all, row) => all + row.count, 0);
+  const of = (status) => sum(states.filter((r) => r.latest_report_status === status));
   return {
-    nodes: sum(states), failed: sum(states.filter((r) => r.latest_report_status === 'failed')), pending: pending[0]?.count ?? 0,
+    nodes: sum(states), unreported: late, failed: of('failed'), changed: of('changed'), unchanged: of('unchanged'),
+    others: sum(states.filter((r) => !['failed', 'changed', 'unchanged'].includes(r.latest_report_status))), pending, inactive,
     events: sum(events), failures: sum(events.filter((r) => r.status === 'failure')), newest: newest[0]?.max,
   };
 }
 
 function tileList(n) {
-  const tile = (name, value, note, tone) => h('div.tile', null, h('dt', null, name), h('dd', { class: tone }, value, note && h('span.small.muted', null, note)));
-  return h('dl.tiles', null,
-    tile('Nodes', short(n.nodes), `${number(n.pending)} noop or pending`),
-    tile('Failing nodes', short(n.failed), n.nodes ? `${Math.round((100 * n.failed) / n.nodes)} % of them` : null, n.failed ? 'bad' : 'good'),
-    tile('Events, last day', short(n.events), n.failures ? `${number(n.failures)} failed` : 'none failed'),
-    tile('Latest run', n.newest ? ago(n.newest, Math.max(Date.now(), Date.parse(n.newest))) : 'none', n.newest ? time(n.newest) : null));
+  const tile = (name, value, note, { tone, to, swatch } = {}) => h('div.tile', null,
+    h('dt', null, swatch && h(`span.swatch.${swatch}`, { 'aria-hidden': 'true' }), h('a', { href: to }, name)), h('dd', { class: tone }, value, h('span.small.muted', null, note)));
+  const share = (part) => (n.nodes ? `${Math.round((100 * part) / n.nodes)} % of nodes` : 'of none');
+  const nodes = (status) => link('nodes', { status });
+  const { others } = n;
+  return [h('dl.tiles', null,
+    tile('Not reporting', short(n.unreported), `for ${age(settings.unreportedAfter)} or longer`, { tone: n.unreported ? 'warn' : 'good', to: nodes('unreported') }),
+    tile('Failing nodes', short(n.failed), share(n.failed), { tone: n.failed ? 'bad' : 'good', to: nodes('failed'), swatch: 'series-4' }),
+    tile('Changed', short(n.changed), share(n.changed), { to: nodes('changed'), swatch: 'series-1' }),
+    tile('Unchanged', short(n.unchanged), share(n.unchanged), { to: nodes('unchanged'), swatch: 'rest' }),
+    tile('Nodes', short(n.nodes), [`${number(n.pending)} in noop`, n.inactive ? [', ', h('a', { href: link('nodes', { state: 'inactive' }) }, `${number(n.inactive)} inactive`)] : ''], { to: link('nodes') }),
+    tile('Events, last day', short(n.events), n.failures ? `${number(n.failures)} failed` : 'none failed', { to: link('reports', { hours: '24' }) })),
+  shares([[n.failed, 'series-4'], [n.changed, 'series-1'], [n.unchanged + others, 'rest']])];
+}
+
+// shares is a bar of the parts of a whole, which the tiles say in numbers.
+function shares(parts) {
+  return h('div.shares', { 'aria-hidden': 'true' }, parts.filter(([value]) => value).map(([value, tone]) => {
+    const part = h(`span.${tone}`);
+    part.style.flexGrow = value; // by script: the policy allows no style in markup
+    return part;
+  }));
 }
 
 async function timeline(days, signal) {
   let [from, to] = [Date.now() - days * day, Date.now()];
   if (!days) {
-    const [ends] = await rows('query/v4/events', { query: ['extract', [['function', 'min', 'timestamp'], ['function', 'max', 'timestamp']]] }, { signal });
-    if (!ends?.min) return h('p.empty', null, 'No event is kept yet. Agents’ servers send reports to cmd/v1; ', h('code', null, 'tollgate events import'), ' stores them from files.');
+    const columns = [['function', 'min', 'timestamp'], ['function', 'max', 'timestamp']];
+    const [ends] = await rows('query/v4/events', { query: ['extract', columns, ...[inEnvironment('environment')].filter(Boolean)] }, { signal });
+    if (!ends?.min) return h('p.empty', null, 'No event is kept: no run changed anything, or all events have been deleted because of their age.');
     from = Date.parse(ends.min);
     to = Math.min(Date.parse(ends.max), Math.max(from, latest()));
   }
@@ -88,9 +135,8 @@ async function timeline(days, signal) {
   const { template, length } = units[unit];
   const begin = new Date(`${new Date(from).toISOString().slice(0, length)}${{ hour: ':00', day: 'T00:00', month: '-01T00:00' }[unit]}:00Z`);
   const cut = ['function', 'to_string', 'timestamp', template];
-  const counts = await rows('query/v4/events', {
-    query: ['extract', ['status', cut, ['function', 'count']], ['>=', 'timestamp', begin.toISOString()], ['group_by', 'status', cut]],
-  }, { signal });
+  const query = ['extract', ['status', cut, ['function', 'count']], inEnvironment('environment', ['>=', 'timestamp', begin.toISOString()]), ['group_by', 'status', cut]];
+  const counts = await rows('query/v4/events', { query }, { signal });
   const bars = new Map();
   for (let at = begin; at <= to && bars.size < barsShown; at = next(at, unit)) {
     const name = at.toISOString().slice(0, length).replace('T', ' ');
@@ -111,7 +157,7 @@ async function timeline(days, signal) {
   return [
     chart(`By ${unit}, UTC`, [...bars.values()], series, { write: short, wide: true }),
     h('p.small', null, queryLink('Query these numbers', {
-      language: 'ast', entity: 'events', limit: '1000', query: JSON.stringify(['extract', ['status', cut, ['function', 'count']], ['>=', 'timestamp', begin.toISOString()], ['group_by', 'status', cut]]),
+      language: 'ast', entity: 'events', limit: '1000', query: JSON.stringify(query),
     })),
   ];
 }

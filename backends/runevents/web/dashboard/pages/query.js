@@ -1,3 +1,4 @@
+import { note } from '../address.js';
 import { address, ask, hasToken } from '../api.js';
 import { nodeLink, reportLink } from '../marks.js';
 import { announce, busy, copyButton, errorBox, h, notice, scroller, table } from '../parts/dom.js';
@@ -8,7 +9,7 @@ export const title = 'Query';
 export const about = 'The query API by hand, in both of its languages.';
 
 const longestCell = 400;
-const entities = ['events', 'reports', 'nodes', 'environments'];
+const entities = ['events', 'reports', 'nodes', 'environments', 'producers'];
 
 const examples = [
   ['Failures of the latest runs', 'pql', 'events[certname, resource_type, resource_title, message]{ latest_report? = true and status = \'failure\' order by certname }'],
@@ -49,7 +50,7 @@ export function show({ body, signal, parameters }) {
 
   const send = () => busy(run, async () => {
     const [path, values] = asked();
-    history.replaceState(null, '', `#/query?${new URLSearchParams({ language: language.value, entity: entity.value, limit: limit.value, query: text.value })}`);
+    note({ language: language.value, entity: entity.value, limit: limit.value, query: text.value });
     try {
       const started = performance.now();
       const answer = await ask(path, values, { signal });
@@ -93,14 +94,10 @@ export function show({ body, signal, parameters }) {
   return null;
 }
 
-// limited bounds a query in PQL. One that orders or skips rows must have its limit
-// inside, since the API takes paging in one place only.
+// limited bounds a query in PQL, unless it has a limit of its own.
 function limited(query, limit) {
-  const bare = query.replace(/'[^']*'|"[^"]*"/g, (text) => ' '.repeat(text.length));
-  if (/\blimit\s+\d/.test(bare)) return { query };
-  const end = bare.lastIndexOf('}');
-  if (end < 0 || !/\b(order\s+by|offset)\b/.test(bare)) return { query, limit };
-  return { query: `${query.slice(0, end).trimEnd()} limit ${limit} ${query.slice(end)}` };
+  const bare = query.replace(/'[^']*'|"[^"]*"/g, '');
+  return /\blimit\s+\d/.test(bare) ? { query } : { query, limit };
 }
 
 // curl is the command that asks the same. The token is not written out.

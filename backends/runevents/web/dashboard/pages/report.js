@@ -1,12 +1,17 @@
 import { ask, rows } from '../api.js';
 import { marks, nodeLink, queryLink, resource, run, statuses, value } from '../marks.js';
-import { badge, code, h, load, notice, table } from '../parts/dom.js';
+import { metricsCard } from '../metrics.js';
+import { badge, code, h, load, notice, table, tableRow } from '../parts/dom.js';
 import { count, duration, number, time } from '../parts/format.js';
 
 export const title = 'Run';
 
 const eventsShown = 1000;
-const linesShown = 200;
+// On a phone a long report is folded: what is longer than this is closed, and lists
+// begin with so many entries.
+const narrow = matchMedia('(max-width: 640px)');
+const folded = 12;
+const linesShown = () => (narrow.matches ? 20 : 200);
 const fields = ['hash', 'certname', 'environment', 'status', 'noop', 'noop_pending', 'corrective_change', 'type', 'puppet_version',
   'configuration_version', 'start_time', 'end_time', 'producer_timestamp', 'receive_time', 'producer', 'transaction_uuid'];
 
@@ -14,14 +19,15 @@ export function show({ body, about, entitle, signal, subject: hash }) {
   return load(body, async () => {
     const [report] = await rows('query/v4/reports', { query: ['extract', fields, ['and', ['=', 'hash', hash], ['=', 'type', 'any']]] }, { signal });
     if (!report) return notice('warn', h('p', null, 'There is no run with this id. It may have been deleted because of its age.'));
-    const [events, lines] = await Promise.all([
+    const [events, lines, metrics] = await Promise.all([
       ask(`query/v4/reports/${hash}/events`, { order_by: [{ field: 'timestamp' }], limit: eventsShown, include_total: true }, { signal }),
       rows(`query/v4/reports/${hash}/logs`, {}, { signal }),
+      rows(`query/v4/reports/${hash}/metrics`, {}, { signal }),
     ]);
     entitle(`Run of ${report.certname}`);
     about.replaceChildren(nodeLink(report.certname), ', ', time(report.start_time), ' ', run(report.status),
       ...marks({ noop: report.noop, pending: report.noop_pending, corrective: report.corrective_change }));
-    return [facts(report), ...eventCards(events, hash), logs(lines)];
+    return [facts(report), ...eventCards(events, hash), metricsCard(metrics), logs(lines)];
   });
 }
 
@@ -40,10 +46,17 @@ function eventCards({ rows: events, total }, hash) {
   const others = [...new Set(events.map((e) => e.status))].filter((status) => !known.includes(status)).map((status) => [status, status, 'plain']);
   const cards = [...statuses, ...others].map(([status, name, tone]) => [name, tone, events.filter((e) => e.status === status)])
     .filter(([, , list]) => list.length).map(([name, tone, list]) => {
-      const plain = name === 'Skipped';
-      return h('section.card', { 'aria-label': name }, h('details', { open: !plain },
+      const shown = name === 'Skipped' ? columns.slice(0, 1) : columns;
+      const first = narrow.matches ? list.slice(0, folded) : list;
+      const whole = table(`${name}: events`, shown, first);
+      const more = h('button', { type: 'button' }, `Show ${number(list.length - first.length)} more`);
+      more.addEventListener('click', () => {
+        whole.tBodies[0].append(...list.slice(first.length).map((e) => tableRow(shown, e)));
+        more.parentElement.remove();
+      });
+      return h('section.card', { 'aria-label': name }, h('details', { open: name !== 'Skipped' && (name === 'Failed' || first.length === list.length) },
         h('summary', null, h('h2', null, name), badge(tone, number(list.length))),
-        table(`${name}: events`, plain ? columns.slice(0, 1) : columns, list)));
+        whole, first.length < list.length && h('div.more', null, more)));
     });
   if (total > events.length) {
     cards.push(notice('warn', h('p', null, `These are the first ${number(events.length)} of ${count(total, 'event')}. `,
@@ -74,10 +87,10 @@ function logs(lines) {
   const place = h('div');
   const draw = (level) => {
     const list = level ? lines.filter((l) => l.level === level) : lines;
-    const part = (from) => list.slice(from, from + linesShown).map(line);
+    const part = (from) => list.slice(from, from + linesShown()).map(line);
     const all = h('ol.log', null, part(0));
     const more = h('button', { type: 'button' }, 'Show more');
-    more.hidden = list.length <= linesShown;
+    more.hidden = list.length <= linesShown();
     more.addEventListener('click', () => {
       all.append(...part(all.childElementCount));
       more.hidden = all.childElementCount >= list.length;

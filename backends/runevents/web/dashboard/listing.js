@@ -1,0 +1,93 @@
+// Lists of rows: sorted by their columns, longer on demand, and as a file.
+import { download } from './csv.js';
+import { announce, busy, errorBox, h, load, table, tableRow } from './parts/dom.js';
+import { select } from './parts/form.js';
+import { number } from './parts/format.js';
+
+const mostInFile = 10000;
+
+// listing fills place with the rows that page(offset, limit, order, bare) gets as
+// {rows, total}; bare rows are for a file and need nothing that is not a field. It
+// returns what shows them anew, as many as are there. A column with a field can be
+// sorted by it; sorted is told which is, {field, order}. fields are the columns of the
+// file.
+export function listing({ place, caption, columns, page, size, empty, order, sorted, file, fields }) {
+  let shown = size;
+  const sort = (field, direction) => {
+    order = { field, order: direction };
+    sorted?.(order);
+    return draw();
+  };
+  const headed = () => columns.map((column) => {
+    if (!column.field || !sorted) return column;
+    const active = order.field === column.field;
+    const next = active ? (order.order === 'asc' ? 'desc' : 'asc') : column.first ?? 'asc';
+    return {
+      ...column,
+      sorted: active ? (order.order === 'asc' ? 'ascending' : 'descending') : 'none',
+      head: h('button.sort', {
+        type: 'button',
+        async onclick(event) {
+          const { field } = column;
+          await sort(field, next);
+          announce(`Sorted by ${column.title}`);
+          if (event.detail === 0) place.querySelector(`[data-field="${field}"]`)?.focus(); // came from the keyboard
+        },
+        'data-field': column.field,
+      }, column.title, h('span.direction', { 'aria-hidden': 'true' }, active ? (order.order === 'asc' ? '▲' : '▼') : '↕')),
+    };
+  });
+  const draw = () => load(place, async () => {
+    const first = await page(0, shown, order, false);
+    if (!first.rows.length) return empty instanceof Node ? empty : h('p.empty', null, empty);
+    const list = table(caption, headed(), first.rows);
+    let here = first.rows.length;
+    const errors = h('div');
+    const state = h('p.small.muted');
+    const more = h('button', { type: 'button' }, 'Show more');
+    const tell = (total) => {
+      state.textContent = here < total ? `${number(here)} of ${number(total)}` : `${number(total)} in all`;
+      more.hidden = here >= total;
+    };
+    const attempt = (button, work) => busy(button, async () => {
+      errors.replaceChildren();
+      try {
+        await work();
+      } catch (error) {
+        if (error.name !== 'AbortError' && !error.signedOut) errors.append(errorBox(error));
+      }
+    });
+    tell(first.total);
+    more.addEventListener('click', () => attempt(more, async () => {
+      const next = await page(here, size, order, false);
+      list.tBodies[0].append(...next.rows.map((row) => tableRow(columns, row)));
+      here += next.rows.length;
+      shown = Math.max(shown, here);
+      tell(next.rows.length ? next.total : here);
+      announce(`${next.rows.length} more`);
+    }));
+    const save = fields && h('button.quiet', { type: 'button', onclick: () => attempt(save, async () => {
+      const all = await page(0, mostInFile, order, true);
+      download(file, fields, all.rows);
+      announce(all.total > all.rows.length ? `The file has the first ${number(all.rows.length)} rows` : 'The file is saved');
+    }) }, 'Download CSV');
+    const whole = here >= first.total && !save; // nothing is left to say below
+    return [sorted && sorter(columns, order, sort), list, errors, !whole && h('div.more', null, state, more, save && h('span.push'), save)];
+  });
+  return draw;
+}
+
+// sorter is for narrow windows, which have no heads of columns.
+function sorter(columns, order, sort) {
+  const options = columns.filter((c) => c.field).flatMap((c) => [[`${c.field} asc`, `${c.title}, ascending`], [`${c.field} desc`, `${c.title}, descending`]]);
+  const choice = select(options, `${order.field} ${order.order}`, { 'aria-label': 'Sorted by' });
+  choice.addEventListener('change', () => sort(...choice.value.split(' ')));
+  return h('div.sorter', null, choice);
+}
+
+// orderOf is the order that the address asks for, if it is one of a column.
+export function orderOf(parameters, columns, otherwise) {
+  const field = parameters.get('sort');
+  if (!columns.some((c) => c.field === field)) return otherwise;
+  return { field, order: parameters.get('order') === 'asc' ? 'asc' : 'desc' };
+}

@@ -1,0 +1,44 @@
+// What an agent measured of its run.
+import { h } from './parts/dom.js';
+import { duration, number } from './parts/format.js';
+
+const titles = { resources: 'Resources', changes: 'Changes', events: 'Events', time: 'Time' };
+
+// metricsCard shows the metrics of a report; null: it has none.
+export function metricsCard(list) {
+  if (!list.length) return null;
+  const of = (category) => list.filter((m) => m.category === category);
+  const part = (category) => [h('h3', null, titles[category] ?? words(category)), category === 'time' ? times(of(category)) : numbers(of(category))];
+  const others = [...new Set(['events', 'changes', ...list.map((m) => m.category)])].filter((category) => !['resources', 'time'].includes(category));
+  const columns = [['resources'], others, ['time']].map((categories) => categories.filter((category) => of(category).length)).filter((categories) => categories.length);
+  return h('section.card', { 'aria-label': 'Metrics' }, h('details', { open: !matchMedia('(max-width: 640px)').matches },
+    h('summary', null, h('h2', null, 'Metrics')),
+    h('div.metrics', null, columns.map((categories) => h('div', { class: categories[0] === 'time' ? 'times' : null }, categories.map(part))))));
+}
+
+// numbers has the total first, and nothing that did not happen.
+function numbers(list) {
+  const total = (m) => m.name === 'total';
+  const shown = list.filter((m) => total(m) || m.value).sort((a, b) => total(b) - total(a) || b.value - a.value);
+  return h('dl.counts', null, shown.map((m) => h('div', { class: total(m) ? 'strong' : null }, h('dt', null, words(m.name)), h('dd', null, number(m.value)))));
+}
+
+// times are bars, the longest first.
+function times(list) {
+  const total = list.find((m) => m.name === 'total')?.value;
+  const shown = list.filter((m) => m.name !== 'total').sort((a, b) => b.value - a.value);
+  const longest = Math.max(...shown.map((m) => m.value), 0) || 1;
+  const bar = (m) => {
+    const fill = h('span.fill');
+    fill.style.width = `${Math.max(0.5, (100 * m.value) / longest)}%`; // by script: the policy allows no style in markup
+    return h('li', null, h('span.name', null, words(m.name)), h('span.bar', { 'aria-hidden': 'true' }, fill), h('span.value', null, seconds(m.value)));
+  };
+  return [h('ol.bars', null, shown.map(bar)), total != null && h('p.small.muted', null, `${seconds(total)} in all`)];
+}
+
+const seconds = (value) => (value === 0 ? '0 s' : duration(value * 1000));
+
+const words = (name) => {
+  const text = name.replaceAll('_', ' ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+};
