@@ -146,7 +146,7 @@ func (s *Service) takeLink(c conn, secret string, kinds ...string) (user int64, 
 
 // linkArgs find a link that is good.
 func linkArgs(now int64, secret string, kinds []string) []any {
-	args := []any{secretHash(secret), now}
+	args := append(make([]any, 0, 2+len(kinds)), secretHash(secret), now)
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}

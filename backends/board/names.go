@@ -47,7 +47,7 @@ func (s *Settings) checkNewName(name string) error {
 	if err == nil {
 		err = username.NewReserved(append(strings.Split(s.ReservedNames, "\n"), username.Common...)...).Check(name)
 	}
-	if refusal, ok := errors.AsType[*username.Refusal](err); ok {
+	if refusal, ok := errors.AsType[*username.Error](err); ok {
 		return invalid("username", refusal.Reason, refusal.Message)
 	}
 	return err

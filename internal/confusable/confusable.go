@@ -29,7 +29,7 @@ var prototypes = sync.OnceValue(func() map[rune]string {
 			continue
 		}
 		var points []rune
-		for _, field := range strings.Fields(line) {
+		for field := range strings.FieldsSeq(line) {
 			point, err := strconv.ParseUint(field, 16, 21)
 			if err != nil {
 				panic(err) // the table is embedded

@@ -94,7 +94,7 @@ func zeroOf(r rune) rune {
 		}
 	}
 	for _, t := range unicode.Nd.R32 {
-		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) {
+		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) { //nolint:gosec // code points are small
 			return r - (r-low)%10
 		}
 	}

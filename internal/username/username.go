@@ -15,8 +15,8 @@ import (
 // marksMost is how many marks a letter may have: more reach into other lines.
 const marksMost = 4
 
-// Refusal is why a name is refused.
-type Refusal struct {
+// Error is why a name is refused.
+type Error struct {
 	// Reason is a word for programs: invisible, spaces, marks, scripts, digits or
 	// reserved.
 	Reason string
@@ -24,24 +24,24 @@ type Refusal struct {
 	Message string
 }
 
-func (r *Refusal) Error() string { return r.Message }
+func (e *Error) Error() string { return e.Message }
 
 // Check refuses names that readers cannot tell apart, or not read at all. Length
 // and characters that a site forbids for reasons of its own are not its subject.
-// The error is a *Refusal.
+// The error is a *Error.
 func Check(name string) error {
 	name = norm.NFC.String(name)
 	switch {
 	case strings.ContainsFunc(name, invisible):
-		return &Refusal{"invisible", "the name has a character that cannot be seen"}
+		return &Error{"invisible", "the name has a character that cannot be seen"}
 	case strings.HasPrefix(name, " "), strings.HasSuffix(name, " "), strings.Contains(name, "  "):
-		return &Refusal{"spaces", "the name has a space at its ends, or two in a row"}
+		return &Error{"spaces", "the name has a space at its ends, or two in a row"}
 	case manyMarks(name):
-		return &Refusal{"marks", "the name has marks without a letter, or too many on one"}
+		return &Error{"marks", "the name has marks without a letter, or too many on one"}
 	case confusable.MixesScripts(name):
-		return &Refusal{"scripts", "the name mixes scripts, such as Latin and Cyrillic; write it in one"}
+		return &Error{"scripts", "the name mixes scripts, such as Latin and Cyrillic; write it in one"}
 	case confusable.MixesDigits(name):
-		return &Refusal{"digits", "the name mixes digits of different scripts"}
+		return &Error{"digits", "the name mixes digits of different scripts"}
 	}
 	return nil
 }
@@ -121,10 +121,10 @@ func NewReserved(words ...string) Reserved {
 	return all
 }
 
-// Check refuses a name that is reserved. The error is a *Refusal.
+// Check refuses a name that is reserved. The error is a *Error.
 func (r Reserved) Check(name string) error {
 	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[bare(key)] }) {
-		return &Refusal{"reserved", "this name, or one that looks like it, is reserved"}
+		return &Error{"reserved", "this name, or one that looks like it, is reserved"}
 	}
 	return nil
 }
