@@ -77,14 +77,6 @@ func queueOfForum() listing {
 	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
 }
 
-// postsWithWords has the arguments words, id, limit.
-func postsWithWords(d store.Dialect) listing {
-	if d == store.Postgres {
-		return listing{"w.post_id", "board_search w", "", "w.words @@ plainto_tsquery('simple', ?) AND w.post_id < ?", "w.post_id DESC"}
-	}
-	return listing{"w.rowid", "board_search w", "", "w.board_search MATCH ? AND w.rowid < ?", "w.rowid DESC"}
-}
-
 // notificationsOf has the arguments user, id, limit.
 func notificationsOf() listing {
 	return listing{
@@ -94,9 +86,8 @@ func notificationsOf() listing {
 }
 
 // every statement of a list, for the test of their plans.
-func everyListing(d store.Dialect) map[string]listing {
+func everyListing() map[string]listing {
 	all := map[string]listing{
-		"posts with words":                         postsWithWords(d),
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
 		"queue":                                    queueOfForum(),

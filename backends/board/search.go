@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"math"
 	"strings"
 	"unicode"
 
@@ -50,47 +49,26 @@ func (s *Service) Search(ctx context.Context, a *Actor, q SearchQuery) (list []F
 		return nil, 0, nil
 	}
 	err = s.read(ctx, func(c conn) error {
-		list, next = nil, 0
-		ids, more, err := searchIDs(c, terms, filter, q)
-		if err != nil {
+		var ids []any
+		if ids, next, err = searchIDs(c, terms, filter, q); err != nil {
 			return err
 		}
-		next = more
-		for _, id := range ids {
-			t, p, err := postByID(c, a, id, "")
-			if notFoundErr(err) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			list = append(list, Found{p, t})
-		}
-		return nil
+		list, err = postsByID(c, a, ids)
+		return err
 	})
 	return list, next, err
 }
 
 // searchIDs finds a page of posts; next is what the page behind begins after, 0:
 // there is none.
-func searchIDs(c conn, terms []string, filter condition, q SearchQuery) (page []int64, next int64, err error) {
-	d := c.db.Dialect()
+func searchIDs(c conn, terms []string, filter condition, q SearchQuery) (page []any, next int64, err error) {
 	words := `"` + strings.Join(terms, `" "`) + `"`
-	if d == store.Postgres {
+	if c.db.Dialect() == store.Postgres {
 		words = strings.Join(terms, " ")
 	}
-	after := q.After
-	if after == 0 {
-		after = math.MaxInt64
-	}
+	walk := wordWalk{c: c, words: words, after: q.After}
 	for looked := 0; looked < searchMost; {
-		var with []any // the words
-		err := c.all(postsWithWords(d).sql(d), c.db.Fresh(words, after, searchChunk), func(r row) error {
-			var id int64
-			err := r.Scan(&id)
-			with, after = append(with, id), id
-			return err
-		})
+		with, more, err := walk.next()
 		if err != nil {
 			return nil, 0, err
 		}
@@ -108,13 +86,13 @@ func searchIDs(c conn, terms []string, filter condition, q SearchQuery) (page []
 		}
 		switch {
 		case len(page) > q.Limit:
-			return page[:q.Limit], page[q.Limit-1], nil
-		case len(with) < searchChunk:
+			return page[:q.Limit], page[q.Limit-1].(int64), nil
+		case !more:
 			return page, 0, nil
 		}
 		looked += len(with)
 	}
-	return page, after, nil
+	return page, walk.after, nil
 }
 
 // condition is a part of a WHERE; empty: nothing meets it.

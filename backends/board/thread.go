@@ -36,8 +36,15 @@ const threadColumns = "t.id, t.forum_id, t.title, t.slug, COALESCE(t.author_id, 
 
 func scanThread(r row) (*thread, error) {
 	t := new(thread)
-	return t, r.Scan(&t.id, &t.forum, &t.title, &t.slug, &t.author, &t.authorName, &t.prefix, &t.visibility, &t.sticky, &t.locked,
-		&t.replies, &t.views, &t.first, &t.last, &t.lastPoster, &t.created, &t.lastAt, &t.next)
+	return t, r.Scan(t.columns()...)
+}
+
+// columns are where threadColumns are scanned into.
+func (t *thread) columns() []any {
+	return []any{
+		&t.id, &t.forum, &t.title, &t.slug, &t.author, &t.authorName, &t.prefix, &t.visibility, &t.sticky, &t.locked,
+		&t.replies, &t.views, &t.first, &t.last, &t.lastPoster, &t.created, &t.lastAt, &t.next,
+	}
 }
 
 // forum is a row of board_forums.
@@ -149,6 +156,25 @@ func postByID(c conn, a *Actor, id int64, lock string) (*thread, *post, error) {
 	}
 	p, err := postFor(c, a, t, id)
 	return t, p, err
+}
+
+// postsByID reads those of posts that the actor sees, with their threads, newest
+// first.
+func postsByID(c conn, a *Actor, ids []any) (list []Found, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	statement := "SELECT " + postColumns + ", " + threadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
+		" WHERE i.id IN (" + marksFor(len(ids)) + ") ORDER BY i.id DESC"
+	err = c.all(statement, ids, func(r row) error {
+		t := new(thread)
+		p, err := scanPost(scanTail{r, t.columns()})
+		if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) && a.sees(t.forum, t.author, p.author, p.visibility) {
+			list = append(list, Found{p, t})
+		}
+		return err
+	})
+	return list, err
 }
 
 // sees is the one rule of what an actor sees: owner wrote the thread, author
