@@ -2,16 +2,10 @@ package board
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
-
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 const (
@@ -36,17 +30,22 @@ type Attachment struct {
 	Width        int64  // of an image; 0: it is none
 	Height       int64
 	CreatedAt    int64
+
+	stripped bool // it holds no metadata
 }
 
 // Inline reports whether it may be shown in a page: images, and nothing that a
 // browser could run.
 func (t *Attachment) Inline() bool { return t.Width > 0 }
 
-const attachmentColumns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width, 0), COALESCE(t.height, 0), t.created_at"
+const attachmentColumns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width, 0), COALESCE(t.height, 0), t.created_at, t.stripped"
 
 func scanAttachment(r row) (*Attachment, error) {
 	t := new(Attachment)
-	return t, r.Scan(&t.ID, &t.Thread, &t.Post, &t.User, &t.Name, &t.MediaType, &t.Size, &t.Hash, &t.Width, &t.Height, &t.CreatedAt)
+	var stripped int
+	err := r.Scan(&t.ID, &t.Thread, &t.Post, &t.User, &t.Name, &t.MediaType, &t.Size, &t.Hash, &t.Width, &t.Height, &t.CreatedAt, &stripped)
+	t.stripped = stripped != 0
+	return t, err
 }
 
 // Attachments lists the files at a post.
@@ -65,7 +64,8 @@ func (s *Service) Attachments(ctx context.Context, a *Actor, thread, post int64)
 	return list, err
 }
 
-// addAttachments adds their files to posts that the actor sees.
+// addAttachments adds their files to posts that the actor sees, but for the
+// images in their texts.
 func addAttachments(c conn, posts []PostView) error {
 	if len(posts) == 0 {
 		return nil
@@ -78,6 +78,9 @@ func addAttachments(c conn, posts []PostView) error {
 	for _, f := range list {
 		p := &posts[at[f.Post]]
 		p.Attachments = append(p.Attachments, f)
+	}
+	for i := range posts {
+		posts[i].Attachments = notPlaced(posts[i].Attachments, posts[i].MessageHTML)
 	}
 	return err
 }
@@ -112,7 +115,6 @@ func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attach
 // Attach puts a file at a post. Content is what the client sends; it is read
 // only when the actor may attach files there.
 func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name string, content io.Reader) (*Attachment, error) {
-	f := &Attachment{Thread: thread, Post: post, User: a.id()}
 	err := s.read(ctx, func(c conn) error {
 		_, err := s.mayAttach(c, a, thread, post, "")
 		return err
@@ -120,26 +122,17 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 	if err != nil {
 		return nil, err
 	}
-	var kind fileType
-	if f.Name, kind, err = checkFileName(name); err != nil {
-		return nil, err
-	}
-	f.MediaType = kind.media
-	temporary, err := s.files.temporary()
+	received, err := s.Receive(a, name, content)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = temporary.Close(), os.Remove(temporary.Name()) }()
-	if err := receive(f, temporary, content, a.rights.settings.AttachmentKiB<<10); err != nil {
-		return nil, err
-	}
-	if err := kind.check(f, temporary); err != nil {
-		return nil, err
-	}
+	defer received.Close()
+	f := &received.Attachment
+	f.Thread, f.Post = thread, post
 	if err := s.reserve(ctx, a, f); err != nil {
 		return nil, err
 	}
-	if err := s.files.keep(ctx, temporary, f.Hash); err != nil {
+	if err := s.files.keep(ctx, received.content, f.Hash); err != nil {
 		return nil, unavailable(err)
 	}
 	err = s.write(ctx, func(c conn) error {
@@ -181,9 +174,16 @@ func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
 		if err := s.spendEdit(c, a, at.forum, f.CreatedAt); err != nil {
 			return err
 		}
-		return c.row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
+		return noteFile(c, f)
 	})
+}
+
+// noteFile writes the row of a file whose content is not stored yet: it was
+// removed when it was made.
+func noteFile(c conn, f *Attachment) error {
+	return c.row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at, stripped)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
+		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
 }
 
 // Detach removes a file from a post. Its content goes with a sweep when no other
@@ -250,26 +250,6 @@ func (s *Service) attached(c conn, a *Actor, at place, action, name string) erro
 	return s.settle(c, t, p, unapproved, heldByEdit)
 }
 
-// receive reads content into a file, and fills in its size and hash.
-func receive(f *Attachment, into *os.File, content io.Reader, most int64) error {
-	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(into, hash), io.LimitReader(content, most+1))
-	var large *http.MaxBytesError
-	var path *os.PathError
-	switch {
-	case errors.As(err, &large), err == nil && n > most:
-		return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most>>10)
-	case errors.As(err, &path): // ours
-		return err
-	case err != nil:
-		return badBody("", "incomplete", "the file could not be read whole")
-	case n == 0:
-		return invalid("file", "required", "the file is empty")
-	}
-	f.Size, f.Hash = n, hex.EncodeToString(hash.Sum(nil))
-	return nil
-}
-
 // checkRoom holds a file to how many a post and how much a member may have
 // beside it.
 func checkRoom(c conn, a *Actor, f *Attachment) error {
@@ -293,6 +273,11 @@ func checkRoom(c conn, a *Actor, f *Attachment) error {
 // Download answers with a file that the actor may download. A browser shows
 // images and runs nothing of it.
 func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, error) {
+	if !f.stripped {
+		if err := s.stripStored(ctx, f); err != nil {
+			return nil, unavailable(err)
+		}
+	}
 	content, err := s.files.open(ctx, f.Hash, f.Size)
 	if err != nil {
 		return nil, unavailable(err)

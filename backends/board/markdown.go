@@ -20,7 +20,7 @@ import (
 const (
 	// renderVersion changes when the same Markdown gives other HTML; stored HTML
 	// of another version is not used.
-	renderVersion = 1
+	renderVersion = 2
 
 	maxNesting = 100
 	maxHTML    = 1 << 20
@@ -30,12 +30,15 @@ const (
 // too deep or grows too large is shown as it was written.
 func Render(markdown string) string { return render(markdown, renderer().policy) }
 
+// noSource is an image of which the policy left a text alone.
+var noSource = regexp.MustCompile(`<img(?: (?:alt|title)="[^"]*")*/?>`)
+
 // render renders by the setting of images.
 func (s *Settings) render(markdown string) string {
 	if s.Images {
 		return Render(markdown)
 	}
-	return render(markdown, renderer().plain)
+	return noSource.ReplaceAllString(render(markdown, renderer().plain), "")
 }
 
 func render(markdown string, policy *bluemonday.Policy) string {
@@ -60,7 +63,7 @@ func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markd
 type tools struct {
 	markdown goldmark.Markdown
 	policy   *bluemonday.Policy
-	plain    *bluemonday.Policy // without images
+	plain    *bluemonday.Policy // without images from elsewhere
 }
 
 var renderer = sync.OnceValue(func() *tools {
@@ -89,11 +92,14 @@ func policy(images bool) *bluemonday.Policy {
 	p.AllowAttrs("checked", "disabled").OnElements("input")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowAttrs("rel").Matching(regexp.MustCompile("^" + linkRel + "$")).OnElements("a")
+	sources := "^" + attachmentScheme + ":" // files of the board count as files, not as images
 	if images {
-		p.AllowAttrs("src").Matching(regexp.MustCompile(`^https://`)).OnElements("img")
-		p.AllowAttrs("alt", "title").OnElements("img")
+		sources = "^(?:https://|" + attachmentScheme + ":)"
 	}
+	p.AllowAttrs("src").Matching(regexp.MustCompile(sources)).OnElements("img")
+	p.AllowAttrs("alt", "title").OnElements("img")
 	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowURLSchemeWithCustomPolicy(attachmentScheme, isFile)
 	p.RequireParseableURLs(true)
 	p.AllowRelativeURLs(false)
 	return p
@@ -102,11 +108,14 @@ func policy(images bool) *bluemonday.Policy {
 // linkRel tells search engines and browsers what a link of a member is worth.
 const linkRel = "nofollow ugc noopener"
 
-// linkMarks puts linkRel on every link.
+// linkMarks puts linkRel on every link, and finds the files of the board.
 type linkMarks struct{}
 
 func (linkMarks) Transform(document *ast.Document, _ text.Reader, _ parser.Context) {
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // its function returns no error
+		if entering {
+			placeFile(n)
+		}
 		if entering && (n.Kind() == ast.KindLink || n.Kind() == ast.KindAutoLink) {
 			n.SetAttributeString("rel", []byte(linkRel))
 		}

@@ -25,12 +25,14 @@ type NewThread struct {
 	Message   string
 	Prefix    int64 // 0: none
 	Subscribe bool
+	Files     []*Received
 }
 
 // NewReply is what answers in a thread.
 type NewReply struct {
 	Message   string
 	Subscribe bool
+	Files     []*Received
 }
 
 // Once makes a repeated request one: Key is chosen by the client, empty: none;
@@ -43,6 +45,9 @@ type Posted struct {
 	Post       int64  `json:"post"`
 	Slug       string `json:"slug,omitempty"`
 	Visibility int64  `json:"visibility"`
+
+	// Missing are the names of files that could not be stored.
+	Missing []string `json:"-"`
 }
 
 // Held reports whether it waits for approval.
@@ -56,7 +61,7 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.once(ctx, a, once, func(c conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, once, func(c conn) (done Posted, err error) {
 		f, err := forumFor(c, a, in)
 		if err != nil {
 			return done, err
@@ -95,6 +100,9 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err != nil {
 			return done, err
 		}
+		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
+			return done, err
+		}
 		w.rights |= ForumView | ThreadPost
 		if !f.open || !f.allowThreads {
 			w.rights |= LockBypass
@@ -102,14 +110,14 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err := s.used(c, a, "thread.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
-		return Posted{t.id, p, t.slug, t.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+		return Posted{Thread: t.id, Post: p, Slug: t.slug, Visibility: t.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
 // Reply answers in a thread.
 func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewReply, once Once) (Posted, error) {
 	body := compose(a.rights.settings, request.Message)
-	return s.once(ctx, a, once, func(c conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, once, func(c conn) (done Posted, err error) {
 		// Holding the thread makes its posts visible in the order of their ids.
 		t, err := threadFor(c, a, in, c.lock())
 		if err != nil {
@@ -131,6 +139,9 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 		}
 		p, err := s.insert(c, a, t, w)
 		if err != nil {
+			return done, err
+		}
+		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
 			return done, err
 		}
 		w.rights |= ThreadView | ReplyPost

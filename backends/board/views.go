@@ -3,6 +3,7 @@ package board
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // What clients see. Every member is always there.
@@ -127,11 +128,18 @@ func viewThread(access *access, a *Actor, t *thread, m marks, now int64) ThreadI
 	return view
 }
 
+// outdated reports whether the stored HTML is another than the text gives now.
+// Version 1 knew no files in texts, and is the same in all else.
+func (p *post) outdated() bool {
+	return p.renderVersion != renderVersion && (p.renderVersion != 1 || strings.Contains(p.message, attachmentScheme))
+}
+
 func viewPost(p *post) PostInfo {
 	html := p.html
-	if p.renderVersion != renderVersion {
+	if p.outdated() {
 		html = Render(p.message)
 	}
+	html = withPlaces(html, p.id)
 	view := PostInfo{
 		ID: p.id, ThreadID: p.thread, Number: p.number, AuthorUserID: orNull(p.author), AuthorUsername: p.authorName,
 		Message: p.message, MessageHTML: html, Visibility: visibilityNames[p.visibility], PostedAt: wireTime(p.created),

@@ -52,10 +52,11 @@ func (s *Service) MayAnswer(ctx context.Context, a *Actor, in int64) error {
 	})
 }
 
-// Preview is a message as it would be shown.
-func (s *Service) Preview(a *Actor, message string) (string, error) {
+// Preview is a message as it would be shown at a post; 0: a new one, whose files
+// are not there yet.
+func (s *Service) Preview(a *Actor, message string, post int64) (string, error) {
 	body := compose(a.rights.settings, message)
-	return body.html, body.err
+	return withPlaces(body.html, post), body.err
 }
 
 // Quote is a post as a quote in an answer.

@@ -29,6 +29,7 @@ const (
 	JobMail        = "mail"
 	JobPurge       = "purge"
 	JobAttachments = "attachments"
+	JobImages      = "images"
 	JobArchive     = "archive"
 	JobNames       = "names"
 )
@@ -81,6 +82,7 @@ func New(options Options) *Runner {
 			return int(n), err
 		}},
 		{JobAttachments, 6 * time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.SweepAttachments(ctx) }},
+		{JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.StripAttachments(ctx) }},
 		{JobArchive, 24 * time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			n, err := w.Service.Archive(ctx)
 			return int(n), err

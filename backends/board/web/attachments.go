@@ -13,6 +13,7 @@ import (
 // attachmentRoutes are the files at posts, and what members are mailed.
 var attachmentRoutes = []route{
 	{method: get, path: "/attachments/{attachmentId}", serve: (*call).download},
+	{method: get, path: "/posts/{postId}/files/{name}", serve: (*call).placed},
 	{method: get, path: "/threads/{threadId}/posts/{postId}/attachments", who: members, serve: (*call).attachments},
 	{method: post, path: "/threads/{threadId}/posts/{postId}/attachments", who: members, serve: (*call).attach, upload: board.LargestAttachment + maxForm},
 	{method: post, path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}/delete", who: members, serve: (*call).detach},
@@ -106,6 +107,10 @@ func (c *call) download() error {
 	if err != nil {
 		return err
 	}
+	return c.serveFile(f)
+}
+
+func (c *call) serveFile(f *board.Attachment) error {
 	content, err := c.service.Download(c.ctx(), f)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
@@ -98,7 +99,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 func entryOf(base string, t board.ThreadInfo, first board.PostInfo) feedEntry {
 	return feedEntry{
 		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
-		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", first.MessageHTML},
+		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", strings.ReplaceAll(first.MessageHTML, `="/`, `="`+base+"/")}, // readers of feeds are elsewhere
 	}
 }
 

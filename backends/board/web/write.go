@@ -2,12 +2,14 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 )
 
 // threadForm is a thread that is being written.
 type threadForm struct {
+	enclosed
 	Forum     board.ForumInfo
 	Above     []board.ForumInfo
 	Title     string
@@ -26,7 +28,7 @@ func (c *call) threadForm() (*threadForm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &threadForm{Forum: f.ForumInfo, Above: above}, nil
+	return &threadForm{Forum: f.ForumInfo, Above: above, enclosed: c.enclosed(id)}, nil
 }
 
 func (c *call) newThread() error {
@@ -46,21 +48,28 @@ func (c *call) startThread() error {
 	if err != nil {
 		return err
 	}
+	defer form.close()
+	if err := c.readEnclosed(&form.enclosed); err != nil {
+		return err
+	}
 	form.Title, form.Text, form.Subscribe = c.text("title"), c.text("message"), c.flag("subscribe")
 	if form.Prefix, err = c.number("prefixId"); err != nil {
 		return err
 	}
 	if c.flag("preview") {
-		form.Preview, err = c.service.Preview(c.actor, form.Text)
+		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
+		return c.form(err, "thread_new", "New thread", form)
+	}
+	if err := c.receive(&form.enclosed); err != nil {
 		return c.form(err, "thread_new", "New thread", form)
 	}
 	done, err := c.service.StartThread(c.ctx(), c.actor, form.Forum.ID, board.NewThread{
-		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe,
+		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 	}, c.once(form.Title, form.Text))
 	if err != nil {
 		return c.form(err, "thread_new", "New thread", form)
 	}
-	return c.redirect(slugged("/threads/", done.Thread, done.Slug), heldNotice(done.Held()))
+	return c.redirect(slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
 }
 
 // heldNotice tells the author that nobody sees a post yet.
@@ -71,8 +80,18 @@ func heldNotice(held bool) string {
 	return ""
 }
 
+// postedNotice adds what became of the files.
+func postedNotice(done board.Posted) string {
+	notice := heldNotice(done.Held())
+	if len(done.Missing) > 0 {
+		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " + strings.Join(done.Missing, ", "))
+	}
+	return notice
+}
+
 // replyForm is an answer that is being written.
 type replyForm struct {
+	enclosed
 	Thread    board.ThreadInfo
 	Text      string
 	Subscribe bool
@@ -86,7 +105,7 @@ func (c *call) replyForm() (*replyForm, error) {
 		return nil, err
 	}
 	thread, err := c.service.Thread(c.ctx(), c.actor, id)
-	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed}, err
+	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed, enclosed: c.enclosed(thread.ForumID)}, err
 }
 
 func (c *call) newReply() error {
@@ -116,16 +135,23 @@ func (c *call) reply() error {
 	if err != nil {
 		return err
 	}
+	defer form.close()
+	if err := c.readEnclosed(&form.enclosed); err != nil {
+		return err
+	}
 	form.Text, form.Subscribe = c.text("message"), c.flag("subscribe")
 	if c.flag("preview") {
-		form.Preview, err = c.service.Preview(c.actor, form.Text)
+		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
 		return c.form(err, "reply", "Reply", form)
 	}
-	done, err := c.service.Reply(c.ctx(), c.actor, form.Thread.ID, board.NewReply{Message: form.Text, Subscribe: form.Subscribe}, c.once(form.Text))
+	if err := c.receive(&form.enclosed); err != nil {
+		return c.form(err, "reply", "Reply", form)
+	}
+	done, err := c.service.Reply(c.ctx(), c.actor, form.Thread.ID, board.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.form(err, "reply", "Reply", form)
 	}
-	return c.redirect("/posts/"+itoa(done.Post), heldNotice(done.Held()))
+	return c.redirect("/posts/"+itoa(done.Post), postedNotice(done))
 }
 
 // editForm is a post that is being edited.
@@ -168,7 +194,7 @@ func (c *call) savePost() error {
 	}
 	form := &editForm{Post: post, Thread: thread, Text: c.text("message"), Reason: c.text("reason")}
 	if c.flag("preview") {
-		form.Preview, err = c.service.Preview(c.actor, form.Text)
+		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
 		return c.form(err, "edit", "Edit", form)
 	}
 	done, err := c.service.Edit(c.ctx(), c.actor, thread.ID, post.ID, form.Text, form.Reason)

@@ -1,0 +1,78 @@
+package board
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"go.uber.org/zap"
+)
+
+// withFiles writes a post once, and then stores the files that come with it. A
+// request that is sent again stores what the first one did not come to.
+func (s *Service) withFiles(ctx context.Context, a *Actor, files []*Received, key Once, fn func(c conn) (Posted, error)) (Posted, error) {
+	done, err := s.once(ctx, a, key, fn)
+	if err != nil {
+		return done, err
+	}
+	for _, f := range files {
+		if err := s.storeAnnounced(ctx, a, done.Post, f); err != nil {
+			s.logger.Warn("a file of a new post is not stored", zap.Int64("post", done.Post), zap.Error(err))
+			done.Missing = append(done.Missing, f.Name)
+		}
+	}
+	return done, nil
+}
+
+// announce notes the files of a new post with it, as reserve does for one: they
+// have the room before they take it.
+func announce(c conn, a *Actor, t *thread, post int64, files []*Received, now int64) error {
+	if len(files) == 0 {
+		return nil
+	}
+	if !a.may(t.forum, AttachmentUpload) {
+		return forbidden("file", "no_permission", "you may not attach files in this forum")
+	}
+	if most := a.rights.settings.AttachmentsMost; int64(len(files)) > most {
+		return invalid("file", "count", "a post has at most "+itoa(most)+" files")
+	}
+	for _, f := range files {
+		f.Thread, f.Post, f.CreatedAt = t.id, post, now
+		if err := checkRoom(c, a, &f.Attachment); err != nil {
+			return err
+		}
+		if err := noteFile(c, &f.Attachment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errAnnounced = errors.New("it was not announced with the post, or too long ago")
+
+// storeAnnounced stores a file of a new post. One that is there already, or that
+// somebody has removed since, stays so.
+func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *Received) error {
+	var id int64
+	var there bool
+	err := s.read(ctx, func(c conn) error {
+		return c.row("SELECT id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
+			post, a.id(), f.Name, f.Hash).Scan(&id, &there)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return errAnnounced
+	}
+	if err != nil || there {
+		return err
+	}
+	if err := s.files.keep(ctx, f.content, f.Hash); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c conn) error {
+		n, err := c.exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at OR removed_at IS NULL)", id)
+		if err == nil && n == 0 {
+			return errAnnounced
+		}
+		return err
+	})
+}

@@ -1,0 +1,99 @@
+package board
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+)
+
+const (
+	// stripBatch is how many images are looked for at a time, and after how many
+	// the log tells how far it is.
+	stripBatch = 100
+)
+
+// StripAttachments takes the metadata out of images that were attached before
+// that was done with each, and tells how many. It does so once; an image that is
+// asked for meanwhile is stripped first.
+func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
+	var all int
+	err = s.read(ctx, func(c conn) error {
+		return c.row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
+	})
+	if err != nil || all == 0 {
+		return 0, err
+	}
+	s.logger.Info("taking metadata out of images", zap.Int("images", all))
+	failed := 0
+	for after := int64(0); ; {
+		var list []*Attachment
+		err := s.read(ctx, func(c conn) error {
+			list = nil
+			return c.all("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r row) error {
+				f, err := scanAttachment(r)
+				list = append(list, f)
+				return err
+			})
+		})
+		if err != nil {
+			return done, err
+		}
+		for _, f := range list {
+			after = f.ID
+			if err := s.stripStored(ctx, f); err != nil {
+				if ctx.Err() != nil {
+					return done, ctx.Err()
+				}
+				failed++
+				s.logger.Warn("an image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+				continue
+			}
+			done++
+		}
+		s.logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images", all))
+		if len(list) < stripBatch {
+			return done, nil
+		}
+	}
+}
+
+// stripStored replaces the content of an image, wherever it is attached. One that
+// is broken is a download from then on, as browsers guess at what it shows.
+func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
+	content, err := s.files.open(ctx, f.Hash, f.Size)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	stripped, err := s.files.temporary()
+	if err != nil {
+		return err
+	}
+	defer discard(stripped)
+	as := *f
+	switch err := stripImage(&as, stripped, content); {
+	case errors.Is(err, imagemeta.ErrBroken):
+		as = *f
+		as.Width, as.Height = 0, 0
+	case err != nil:
+		return err
+	case as.Hash != f.Hash:
+		if err := s.files.keep(ctx, stripped, as.Hash); err != nil {
+			return err
+		}
+	}
+	err = s.write(ctx, func(c conn) error {
+		_, err := c.exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+			as.Hash, as.Size, null(as.Width), null(as.Height), f.Hash, f.MediaType)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	*f = as
+	f.stripped = true
+	return nil
+}

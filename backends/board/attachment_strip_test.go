@@ -1,0 +1,96 @@
+package board
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// photos are images that tell a secret, by the names of their files.
+func photos(t *testing.T) map[string]string {
+	t.Helper()
+	jpeg, gif := picture(t, "jpeg", 3, 2), picture(t, "gif", 3, 2)
+	const exif = "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00secret place"
+	return map[string]string{
+		"photo.jpg":  jpeg[:2] + "\xff\xe1\x00" + string(rune(len(exif)+2)) + exif + jpeg[2:],
+		"moving.gif": gif[:len(gif)-1] + "\x21\xfe\x06secret\x00;",
+		"web.webp":   webps(t)["lossless"][:52] + "EXIF\x06\x00\x00\x00secret",
+	}
+}
+
+// TestImagesTellNothing: what an image holds beside the picture is not stored.
+func TestImagesTellNothing(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, s *site) {
+		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		for name, content := range photos(t) {
+			f := data[attachmentInfo](s.upload("alice", posts, name, content).want(201))
+			got := s.do("", "GET", path("/attachments/%d", f.ID), "").want(200).body
+			if strings.Contains(got, "secret") || !strings.Contains(content, "secret") {
+				t.Errorf("%s tells the secret", name)
+			}
+			if int64(len(got)) != f.Size || f.SHA256 != hashOf(got) || *f.Width != 3 || *f.Height != 2 {
+				t.Errorf("%s: %+v of %d bytes", name, f, len(got))
+			}
+			if name == "photo.jpg" && !strings.Contains(got, "\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06") {
+				t.Error("the photo is not turned any more")
+			}
+		}
+		broken := picture(t, "jpeg", 3, 2)
+		s.upload("alice", posts, "broken.jpg", broken[:len(broken)-30]).want(422, "validation_failed", "image")
+	})
+}
+
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestStoredImages: images that were stored with their metadata lose them by the
+// job, once, and before that when they are asked for.
+func TestStoredImages(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, s *site) {
+		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		ids := make(map[string]int64)
+		store := func(name, content string) {
+			t.Helper()
+			f := data[attachmentInfo](s.upload("alice", posts, name, photos(t)["photo.jpg"]).want(201))
+			file, err := s.service.files.temporary()
+			must(t, err)
+			defer discard(file)
+			_, err = file.WriteString(content)
+			must(t, err)
+			must(t, s.service.files.keep(t.Context(), file, hashOf(content)))
+			s.exec("UPDATE board_attachments SET sha256 = ?, size = ?, stripped = 0 WHERE id = ?", hashOf(content), len(content), f.ID)
+			ids[name] = f.ID
+		}
+		store("photo.jpg", photos(t)["photo.jpg"])
+		store("again.jpg", photos(t)["photo.jpg"])
+		store("clean.jpg", picture(t, "jpeg", 3, 2))
+		store("broken.jpg", photos(t)["photo.jpg"][:80])
+		store("asked.jpg", photos(t)["photo.jpg"]+"secret, too")
+		get := func(name string) *answer { return s.do("", "GET", path("/attachments/%d", ids[name]), "").want(200) }
+		if strings.Contains(get("asked.jpg").body, "secret") {
+			t.Error("the secret is served before the job")
+		}
+		if n := s.number("SELECT count(*) FROM board_attachments WHERE stripped = 0"); n != 4 {
+			t.Errorf("%d are left", n)
+		}
+		if n, err := s.service.StripAttachments(t.Context()); n < 3 || err != nil {
+			t.Errorf("%d stripped: %v", n, err)
+		}
+		for _, name := range []string{"photo.jpg", "again.jpg", "clean.jpg"} {
+			if got := get(name); strings.Contains(got.body, "secret") || !strings.HasPrefix(got.header.Get("Content-Disposition"), "inline") {
+				t.Errorf("%s: %v %q", name, got.header, got.body)
+			}
+		}
+		if got := get("broken.jpg"); !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("a broken image is shown: %v", got.header)
+		}
+		if n, err := s.service.StripAttachments(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d stripped again: %v", n, err)
+		}
+	})
+}

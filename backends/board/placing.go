@@ -1,0 +1,99 @@
+package board
+
+import (
+	"context"
+	escape "html"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+)
+
+// A text names files of the board by attachment:NAME, a file at the post itself,
+// or by the address of any file. Stored HTML has attachment:NAME or
+// attachment:/ID; where it is shown these become paths, as a new post has no id
+// when its text is rendered.
+
+const attachmentScheme = "attachment"
+
+// filePath is the address of a file, on pages or of the API.
+var filePath = regexp.MustCompile(`^(?:` + Mount + `)?/attachments(/[1-9][0-9]{0,17})$`)
+
+// placeFile writes the destination of a link or an image that is a file of the
+// board as stored HTML has it.
+func placeFile(n ast.Node) {
+	var to *[]byte
+	switch n := n.(type) {
+	case *ast.Link:
+		to = &n.Destination
+	case *ast.Image:
+		to = &n.Destination
+	default:
+		return
+	}
+	if match := filePath.FindSubmatch(*to); match != nil {
+		*to = append([]byte(attachmentScheme+":"), match[1]...)
+		return
+	}
+	name, ok := strings.CutPrefix(string(*to), attachmentScheme+":")
+	if !ok {
+		return
+	}
+	if plain, err := url.PathUnescape(name); err == nil { // spaces can be written either way
+		name = plain
+	}
+	*to = []byte(attachmentScheme + ":" + url.PathEscape(name))
+}
+
+// isFile holds what has the scheme to a file: by its id, or a name that files can
+// have.
+func isFile(u *url.URL) bool {
+	if u.RawQuery != "" || u.Fragment != "" || u.Host != "" || u.User != nil {
+		return false
+	}
+	if u.Opaque == "" {
+		return filePath.MatchString("/attachments" + u.Path)
+	}
+	name, err := url.PathUnescape(u.Opaque)
+	if err != nil || strings.ContainsAny(name, `/\`) {
+		return false
+	}
+	_, _, err = checkFileName(name)
+	return err == nil
+}
+
+// withPlaces makes paths of the files in stored HTML. Quotes in texts are escaped, so
+// it finds attributes only.
+func withPlaces(html string, post int64) string {
+	if !strings.Contains(html, `="`+attachmentScheme+`:`) {
+		return html
+	}
+	return strings.NewReplacer(`="`+attachmentScheme+`:/`, `="/attachments/`, `="`+attachmentScheme+`:`, `="`+filesPath(post)).Replace(html)
+}
+
+// filesPath is where the files at a post are, by their names.
+func filesPath(post int64) string { return "/posts/" + itoa(post) + "/files/" }
+
+// notPlaced leaves out the images that a post shows in its text.
+func notPlaced(list []Attachment, html string) (rest []Attachment) {
+	for _, f := range list {
+		byID, byName := `src="/attachments/`+itoa(f.ID)+`"`, `src="`+filesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
+		if !f.Inline() || !strings.Contains(html, byID) && !strings.Contains(html, byName) {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
+// PlacedFile finds a file at a post by its name, the newest of several.
+func (s *Service) PlacedFile(ctx context.Context, a *Actor, post int64, name string) (*Attachment, error) {
+	var id int64
+	err := s.read(ctx, func(c conn) error {
+		return none(c.row("SELECT id FROM board_attachments WHERE post_id = ? AND name = ? AND removed_at IS NULL ORDER BY id DESC LIMIT 1", post, name).Scan(&id))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Attachment(ctx, a, id) // with the rights
+}
