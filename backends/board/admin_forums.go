@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 const (
@@ -32,6 +34,9 @@ type ForumSpec struct {
 	MinWords        int64  // 0: one
 	MaxWords        int64  // 0: the board's
 }
+
+// Tag is the version of what is set.
+func (f *ForumSpec) Tag() string { return tagOf(f) }
 
 // NewForumSpec is what a new forum begins with.
 func NewForumSpec() ForumSpec {
@@ -239,7 +244,7 @@ func (f *ForumSpec) forum() forum {
 
 // EditForum changes a forum; with another parent it goes behind the children of
 // that one, and all below it comes along.
-func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumSpec) error {
+func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
 	return s.administer(ctx, a, func(c conn) error {
 		old, err := readForum(c, id)
@@ -250,6 +255,12 @@ func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumS
 			return invalidSpec
 		}
 		before := old.row().ForumSpec
+		if spec.Tag() == before.Tag() {
+			return nil
+		}
+		if err := match.Check(before.Tag()); err != nil {
+			return err
+		}
 		if spec.Type != before.Type {
 			if err := mayBecome(c, id, spec.Type); err != nil {
 				return err
@@ -271,10 +282,7 @@ func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumS
 		if err != nil {
 			return err
 		}
-		if changes := before.changes(&spec); changes != "" {
-			return s.noteIn(c, a, "forum.edit", id, changes)
-		}
-		return nil
+		return s.noteIn(c, a, "forum.edit", id, inLog(before.Differences(&spec)))
 	})
 }
 
@@ -324,22 +332,15 @@ func reparent(c conn, id, parent int64) error {
 	return err
 }
 
-// changes tells what differs, for the log.
-func (f *ForumSpec) changes(to *ForumSpec) string {
-	yes := func(b bool) string {
-		if b {
-			return "yes"
-		}
-		return "no"
-	}
+// Differences lists what differs.
+func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 	flood := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
 		return itoa(*n)
 	}
-	var list []string
-	for _, v := range [][3]string{
+	return differences([]Difference{
 		{"parent", itoa(f.Parent), itoa(to.Parent)},
 		{"type", f.Type, to.Type},
 		{"title", f.Title, to.Title},
@@ -354,12 +355,7 @@ func (f *ForumSpec) changes(to *ForumSpec) string {
 		{"flood seconds", flood(f.FloodSeconds), flood(to.FloodSeconds)},
 		{"least words", itoa(f.MinWords), itoa(to.MinWords)},
 		{"most words", itoa(f.MaxWords), itoa(to.MaxWords)},
-	} {
-		if v[1] != v[2] {
-			list = append(list, v[0]+": "+brief(v[1])+" → "+brief(v[2]))
-		}
-	}
-	return strings.Join(list, "; ")
+	})
 }
 
 // ShiftForum moves a forum one place up (-1) or down (1) among its siblings.

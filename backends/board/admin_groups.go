@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 const (
@@ -20,6 +22,32 @@ type GroupSpec struct {
 	Restrict    Mask
 	EditWindow  int64 // minutes; 0: no limit
 	PostsPerDay int64 // 0: no limit
+}
+
+// Tag is the version of what is set.
+func (g *GroupSpec) Tag() string { return tagOf(g) }
+
+// Differences lists what differs, rights one by one.
+func (g *GroupSpec) Differences(to *GroupSpec) []Difference {
+	list := []Difference{
+		{"name", g.Name, to.Name},
+		{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
+		{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
+	}
+	for _, right := range Rights() {
+		list = append(list, Difference{right.Label, yes(g.Allow.Has(right.Mask())), yes(to.Allow.Has(right.Mask()))})
+	}
+	for _, right := range Restrictions() {
+		list = append(list, Difference{right.Label, yes(g.Restrict.Has(right.Mask())), yes(to.Restrict.Has(right.Mask()))})
+	}
+	return differences(list)
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }
 
 // GroupRow is a group as administrators see it.
@@ -108,7 +136,7 @@ func groupNameFree(c conn, name string, but int64) error {
 }
 
 // EditGroup changes a group. Those that a board begins with keep their names.
-func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupSpec) error {
+func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupSpec, match rest.Match) error {
 	return s.administer(ctx, a, func(c conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
@@ -123,9 +151,15 @@ func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupS
 		if err := groupNameFree(c, spec.Name, id); err != nil {
 			return err
 		}
+		if g.GroupSpec == spec {
+			return nil
+		}
+		if err := match.Check(g.Tag()); err != nil {
+			return err
+		}
 		_, err = c.exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay, id)
-		if err != nil || g.GroupSpec == spec {
+		if err != nil {
 			return err
 		}
 		return s.note(c, a, "group.edit", g.changes(&spec))

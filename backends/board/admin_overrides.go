@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // Override is what a forum says of a group's rights: those of neither mask are
@@ -54,12 +57,28 @@ func (a *access) inherited(forum, group int64, mask Mask) Mask {
 	return mask
 }
 
+// OverridesTag is the version of what a forum says of some groups.
+func OverridesTag(by map[int64]Override) string { return tagOf(by) }
+
 // SetOverrides sets what a forum says of the rights of groups; the groups that
-// are not in by keep what they have.
-func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by map[int64]Override) error {
+// are not in by keep what they have. match is asked for the OverridesTag of these
+// groups.
+func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by map[int64]Override, match rest.Match) error {
 	return s.administer(ctx, a, func(c conn) error {
 		if _, err := readForum(c, forum); err != nil {
 			return err
+		}
+		before := make(map[int64]Override)
+		for group := range by {
+			var err error
+			if before[group], err = overrideOf(c, forum, group); err != nil {
+				return err
+			}
+		}
+		if !maps.Equal(before, by) {
+			if err := match.Check(OverridesTag(before)); err != nil {
+				return err
+			}
 		}
 		for group, o := range by {
 			if err := s.setOverride(c, a, forum, group, o); err != nil {
@@ -70,6 +89,16 @@ func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by ma
 	})
 }
 
+// overrideOf is what a forum says of a group.
+func overrideOf(c conn, forum, group int64) (o Override, err error) {
+	err = c.row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&o.Allow, &o.Deny)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	o.Allow &^= o.Deny
+	return o, err
+}
+
 func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {
@@ -78,10 +107,9 @@ func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override)
 	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
 		return invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
 	}
-	var from Override
-	err = c.row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&from.Allow, &from.Deny)
+	from, err := overrideOf(c, forum, group)
 	switch {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
+	case err != nil:
 		return err
 	case from == to:
 		return nil
@@ -96,7 +124,7 @@ func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override)
 	}
 	detail := []string{brief(g.Name) + ":"}
 	for _, right := range Rights() {
-		before, after := from.word(right.Mask()), to.word(right.Mask())
+		before, after := from.Word(right.Mask()), to.Word(right.Mask())
 		if before != after {
 			detail = append(detail, right.Name+" "+after)
 		}
@@ -104,8 +132,8 @@ func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override)
 	return s.noteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
-// word is what the override says of a right.
-func (o Override) word(right Mask) string {
+// Word is what the override says of a right.
+func (o Override) Word(right Mask) string {
 	switch {
 	case o.Deny.Has(right):
 		return "denied"

@@ -142,7 +142,7 @@ func (s *Service) DeleteReported(ctx context.Context, a *Actor, post int64, note
 	if err != nil {
 		return err
 	}
-	if _, err := s.Delete(ctx, a, thread, post); err != nil {
+	if _, err := s.Delete(ctx, a, thread, post, nil); err != nil {
 		return err
 	}
 	return s.CloseReports(ctx, a, post, note)

@@ -78,7 +78,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			name, action string
 			run          func(a *Actor) error
 		}{
-			{"settings", "settings.change", func(a *Actor) error { return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}) }},
+			{"settings", "settings.change", func(a *Actor) error { return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil) }},
 			{"create forum", "forum.create", func(a *Actor) (err error) {
 				spec := NewForumSpec()
 				spec.Title = "Made"
@@ -88,11 +88,11 @@ func TestWhoMayAdminister(t *testing.T) {
 			{"edit forum", "forum.edit", func(a *Actor) error {
 				spec := NewForumSpec()
 				spec.Title, spec.Parent = "Made anew", s.forum("root")
-				return b.EditForum(ctx, a, made, spec)
+				return b.EditForum(ctx, a, made, spec, nil)
 			}},
 			{"shift forum", "forum.shift", func(a *Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
 			{"overrides", "forum.rights", func(a *Actor) error {
-				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: ForumView}})
+				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: ForumView}}, nil)
 			}},
 			{"delete forum", "forum.delete", func(a *Actor) error { return b.DeleteForum(ctx, a, made) }},
 			{"create group", "group.create", func(a *Actor) (err error) {
@@ -100,7 +100,7 @@ func TestWhoMayAdminister(t *testing.T) {
 				return err
 			}},
 			{"edit group", "group.edit", func(a *Actor) error {
-				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: ForumView | ThreadView, Restrict: ReplyNeedsApproval, EditWindow: 5})
+				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: ForumView | ThreadView, Restrict: ReplyNeedsApproval, EditWindow: 5}, nil)
 			}},
 			{"moderator", "moderator.set", func(a *Actor) error {
 				return b.SetModerator(ctx, a, Moderator{Forum: forum, Group: group, Rights: ContentApprove, Cascades: true})
@@ -189,10 +189,10 @@ func TestRightsCountAtOnce(t *testing.T) {
 		registered, guest := s.group("registered"), s.group("guest")
 
 		s.do("alice", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: ForumView}}))
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: ForumView}}, nil))
 		s.do("alice", "GET", url, "").want(404)
 		s.do("", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: ForumView}}))
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: ForumView}}, nil))
 		s.do("", "GET", url, "").want(404)
 		columns, err := b.Matrix(ctx, s.actor("admin"), forum)
 		must(t, err)
@@ -201,17 +201,17 @@ func TestRightsCountAtOnce(t *testing.T) {
 				t.Errorf("%s: %+v", c.Group.Name, c)
 			}
 		}
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {}, guest: {}}))
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {}, guest: {}}, nil))
 		if n := s.number("SELECT count(*) FROM board_forum_overrides WHERE forum_id = ?", forum); n != 0 {
 			t.Errorf("%d overrides that say nothing", n)
 		}
 		s.do("alice", "GET", url, "").want(200)
 
 		for _, bad := range []Override{{Allow: AdminAccess}, {Deny: TokenIssue}, {Allow: ForumView, Deny: ForumView}, {Allow: 1 << 60}} {
-			refused(t, "override", b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: bad}), 422, "unknown")
+			refused(t, "override", b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: bad}, nil), 422, "unknown")
 		}
-		refused(t, "override of no group", b.SetOverrides(ctx, admin, forum, map[int64]Override{9999: {}}), 404, "")
-		refused(t, "override in no forum", b.SetOverrides(ctx, admin, 9999, nil), 404, "")
+		refused(t, "override of no group", b.SetOverrides(ctx, admin, forum, map[int64]Override{9999: {}}, nil), 404, "")
+		refused(t, "override in no forum", b.SetOverrides(ctx, admin, 9999, nil, nil), 404, "")
 
 		// A member becomes moderator of one forum, and is one no more.
 		held := s.postOf("public held")
@@ -240,14 +240,14 @@ func TestRightsCountAtOnce(t *testing.T) {
 		id, err := b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders", Allow: ForumView | ThreadView | ThreadViewOthers | ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
-		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: ForumView}}))
+		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: ForumView}}, nil))
 		must(t, b.SetGroups(ctx, admin, s.user("alice"), []int64{registered, id, id}))
 		s.do("alice", "GET", staff, "").want(200)
 		refused(t, "taken", groupErr(b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders"})), 422, "taken")
-		refused(t, "rename built in", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "Folk"}), 422, "built_in")
-		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: everything}), 422, "admin.access")
-		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: everything}), 422, "admin.access")
-		refused(t, "unknown right", b.EditGroup(ctx, admin, id, GroupSpec{Name: "Insiders", Allow: 1 << 50}), 422, "unknown")
+		refused(t, "rename built in", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "Folk"}, nil), 422, "built_in")
+		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: everything}, nil), 422, "admin.access")
+		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: everything}, nil), 422, "admin.access")
+		refused(t, "unknown right", b.EditGroup(ctx, admin, id, GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
 		refused(t, "delete built in", b.DeleteGroup(ctx, admin, registered), 409, "")
 		refused(t, "guest as a member's group", b.SetGroups(ctx, admin, s.user("alice"), []int64{guest}), 422, "unknown")
 		must(t, b.DeleteGroup(ctx, admin, id))
@@ -271,7 +271,7 @@ func TestLastAdministrator(t *testing.T) {
 			"suspend": func(a *Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
 			"delete":  func(a *Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
 			"rights": func(a *Actor, _ int64) error {
-				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: everything &^ AdminAccess})
+				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: everything &^ AdminAccess}, nil)
 			},
 		}
 		for name, attempt := range attempts {
@@ -328,7 +328,7 @@ func TestForumTree(t *testing.T) {
 			if parent != "" {
 				f.Parent = s.forum(parent)
 			}
-			return b.EditForum(ctx, admin, f.ID, f.ForumSpec)
+			return b.EditForum(ctx, admin, f.ID, f.ForumSpec, nil)
 		}
 		want := func(tree string) {
 			t.Helper()
@@ -379,7 +379,7 @@ func TestForumTree(t *testing.T) {
 		f, err := b.ForumByID(ctx, admin, s.forum("public"))
 		must(t, err)
 		f.Type = "category"
-		refused(t, "a category of threads", b.EditForum(ctx, admin, f.ID, f.ForumSpec), 422, "has_threads")
+		refused(t, "a category of threads", b.EditForum(ctx, admin, f.ID, f.ForumSpec, nil), 422, "has_threads")
 
 		// The rules of a forum count in the API, also that of a new one.
 		zero := int64(0)
@@ -419,7 +419,7 @@ func TestSettings(t *testing.T) {
 			for i := 0; i < len(values); i += 2 {
 				by[values[i]] = values[i+1]
 			}
-			return b.ChangeSettings(ctx, admin, by)
+			return b.ChangeSettings(ctx, admin, by, nil)
 		}
 		public := path("/forums/%d/threads", s.forum("public"))
 		post := func(as, title, message string) *answer {
@@ -672,10 +672,10 @@ func TestAsAdministrator(t *testing.T) {
 				return err
 			}},
 			{"post.edit", func(a *Actor) error {
-				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), "changed by "+a.User.Name, ""))
+				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), PostEdit{Message: "changed by " + a.User.Name}))
 			}},
 			{"post.approve", func(a *Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
-			{"post.delete", func(a *Actor) error { _, err := b.Delete(ctx, a, thread, s.postOf("public held")); return err }},
+			{"post.delete", func(a *Actor) error { _, err := b.Delete(ctx, a, thread, s.postOf("public held"), nil); return err }},
 			{"post.restore", func(a *Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
 			{"thread.lock", func(a *Actor) error { return b.Change(ctx, a, thread, ThreadChange{Locked: &yes}) }},
 			{"thread.move", func(a *Actor) error {
@@ -700,7 +700,7 @@ func TestAsAdministrator(t *testing.T) {
 		// Looks, once for a forum.
 		must(t, b.Flush(ctx))
 		s.clock.advance(2 * time.Hour)
-		must(t, b.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}))
+		must(t, b.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}, nil))
 		before = s.number("SELECT count(*) FROM board_moderation_log")
 		for range 3 {
 			must(t, b.Admit(s.actor("newbie")))

@@ -4,19 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
+
+// PostEdit is a new text for a post.
+type PostEdit struct {
+	Message string
+	Reason  string
+	Match   rest.Match // by the Tag of what was edited
+}
 
 // Edited is what an edit came to.
 type Edited struct {
 	Post, Thread int64
 	Changed      bool
 	Held         bool
+	Tag          string // of the post as it is now
 }
 
-// Edit replaces the text of a post.
-func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, message, reason string) (done Edited, err error) {
-	body := compose(a.rights.settings, message)
-	reason, reasonErr := checkReason(reason)
+// Edit replaces the text of a post. One that was made of another version is
+// refused, 412, unless the post says the same already.
+func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
+	body := compose(a.rights.settings, edit.Message)
+	reason, reasonErr := checkReason(edit.Reason)
 	err = s.write(ctx, func(c conn) error {
 		done = Edited{Post: id, Thread: inThread}
 		t, err := threadFor(c, a, inThread, c.lock())
@@ -31,25 +42,29 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, messag
 		if err != nil {
 			return err
 		}
-		now := s.micros()
-		right, err := s.mayEdit(a, f, t, p, now)
+		at := s.micros()
+		right, err := s.mayEdit(a, f, t, p, at)
 		if err != nil {
 			return err
 		}
 		if body.err != nil || reasonErr != nil {
 			return first(body.err, reasonErr)
 		}
-		w := writing{now: now}
+		w := writing{now: at}
 		if w.filters, err = wordFilters(c); err != nil {
 			return err
 		}
 		if err := w.compose(a.rights.settings, f, body); err != nil {
 			return err
 		}
+		done.Tag = viewPost(p).Tag()
 		if w.text == p.message {
 			return nil
 		}
-		if err := s.spendEdit(c, a, f, now); err != nil {
+		if err := edit.Match.Check(done.Tag); err != nil {
+			return err
+		}
+		if err := s.spendEdit(c, a, f, at); err != nil {
 			return err
 		}
 		done.Changed = true
@@ -58,7 +73,14 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, messag
 			return err
 		}
 		done.Held = p.visibility == visible && a.held(f.id, bad)
-		return s.edit(c, a, f, t, p, w, reason, right, done.Held)
+		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
+			return err
+		}
+		now, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, p.id))
+		if err == nil {
+			done.Tag = viewPost(now).Tag()
+		}
+		return err
 	})
 	return done, err
 }

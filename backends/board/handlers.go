@@ -21,6 +21,9 @@ func (s *Service) getMe(_ *rest.Call, a *Actor) (any, error) {
 
 func (s *Service) getForums(c *rest.Call, a *Actor) (any, error) {
 	list, err := s.Forums(c.R.Context(), a)
+	if err == nil {
+		c.Tell(tagOf(list))
+	}
 	return envelope{list}, err
 }
 
@@ -200,7 +203,14 @@ func (s *Service) patchPost(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := s.Edit(c.R.Context(), a, in, id, message, orEmpty(reason))
+	match, err := c.Match()
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.Edit(c.R.Context(), a, in, id, PostEdit{message, orEmpty(reason), match})
+	if err == nil {
+		c.Tell(done.Tag)
+	}
 	return envelope{edited{id, in, done.Changed, done.Held}}, err
 }
 
@@ -236,6 +246,9 @@ func (s *Service) getPost(c *rest.Call, a *Actor) (any, error) {
 		}
 		return err
 	})
+	if err == nil {
+		c.Tell(view.Tag())
+	}
 	return envelope{view}, err
 }
 
@@ -275,7 +288,11 @@ func (s *Service) deletePost(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed, err := s.Delete(c.R.Context(), a, in, id)
+	match, err := c.Match()
+	if err != nil {
+		return nil, err
+	}
+	changed, err := s.Delete(c.R.Context(), a, in, id, match)
 	return envelope{removed{id, in, changed}}, err
 }
 

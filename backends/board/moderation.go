@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // settle moves a post to another visibility, and with a first post its thread,
@@ -73,8 +75,9 @@ func lastOfThread(c conn, t *thread) error {
 	return err
 }
 
-// Delete hides a post; a first post hides its thread.
-func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64) (changed bool, err error) {
+// Delete hides a post; a first post hides its thread. One that is not as match
+// says stays.
+func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
 	err = s.write(ctx, func(c conn) error {
 		changed = false
 		t, err := threadFor(c, a, inThread, c.lock())
@@ -98,6 +101,9 @@ func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64) (cha
 		}
 		if p.visibility == deleted {
 			return nil
+		}
+		if err := match.Check(viewPost(p).Tag()); err != nil {
+			return err
 		}
 		changed = true
 		if err := s.logged(c, a, "post.delete", right, t.forum, t.id, p.id, ""); err != nil {

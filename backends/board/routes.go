@@ -41,7 +41,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "Tell whose token it is",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/forums", Tag: tagForums, Scope: forumsRead, Guest: true, Serve: with(s.getForums), Answer: "ForumList",
+			Method: "GET", Path: "/forums", Tag: tagForums, Scope: forumsRead, Guest: true, Serve: with(s.getForums), Answer: "ForumList", Versioned: true,
 			Summary: "List the forums", Description: "Depth first, in the order of their positions.",
 		}},
 		{1, rest.Route{
@@ -66,7 +66,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "Reply in a thread", Description: "With an Idempotency-Key a repeated request is answered like the first, for 24 hours.",
 		}},
 		{5, rest.Route{
-			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.patchPost), Body: "PostEdit", Answer: "EditedPost",
+			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.patchPost), Body: "PostEdit", Answer: "EditedPost", Versioned: true,
 			Summary: "Edit a post",
 		}},
 
@@ -75,7 +75,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "Show this document",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getPost), Answer: "PostAnswer",
+			Method: "GET", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getPost), Answer: "PostAnswer", Versioned: true,
 			Summary: "Read a post",
 		}},
 		{1, rest.Route{
@@ -83,7 +83,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "List the former texts of a post", Description: "Oldest first.",
 		}},
 		{5, rest.Route{
-			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.deletePost), Answer: "DeletedPost",
+			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.deletePost), Answer: "DeletedPost", Versioned: true,
 			Summary: "Delete a post", Description: "The first post takes its thread with it.",
 		}},
 		{5, rest.Route{

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // The ways in which members join.
@@ -240,9 +241,12 @@ func (s *Service) Settings(ctx context.Context) (Settings, error) {
 // Settings are those that counted when the actor was found.
 func (a *Actor) Settings() Settings { return *a.rights.settings }
 
+// Tag is the version of the settings.
+func (s *Settings) Tag() string { return tagOf(s) }
+
 // ChangeSettings sets what values has, by the names of AllSettings, and leaves
 // the rest. All of it is refused when something is wrong.
-func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[string]string) error {
+func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[string]string, match rest.Match) error {
 	return s.administer(ctx, a, func(c conn) error {
 		before, err := loadSettings(c, defaultSettings(s.options))
 		if err != nil {
@@ -271,6 +275,14 @@ func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[strin
 		}
 		if len(wrong) > 0 {
 			return first(wrong...)
+		}
+		if set == before {
+			return nil
+		}
+		seen := before
+		seen.Offline = seen.Offline || s.options.Offline // as Settings tells
+		if err := match.Check(seen.Tag()); err != nil {
+			return err
 		}
 		return s.storeSettings(c, a, &before, &set)
 	})

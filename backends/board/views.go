@@ -2,8 +2,11 @@ package board
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // What clients see. Every member is always there.
@@ -126,6 +129,18 @@ func viewThread(access *access, a *Actor, t *thread, m marks, now int64) ThreadI
 		view.IsSubscribed, view.Unread = &subscribed, &unread
 	}
 	return view
+}
+
+// Tag is the version of the post: what an edit was made of.
+func (p PostInfo) Tag() string { return tagOf(p) }
+
+// tagOf is the entity tag of what clients see.
+func tagOf(view any) string {
+	text, err := json.Marshal(view)
+	if err != nil {
+		panic(err) // views are plain structs and maps
+	}
+	return rest.ETag(text)
 }
 
 // outdated reports whether the stored HTML is another than the text gives now.

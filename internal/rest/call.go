@@ -31,8 +31,9 @@ type Call struct {
 	// Status of the answer; set to what the route's table says.
 	Status int
 
-	admit func(c *Call, route *Route) error
-	err   error
+	admit     func(c *Call, route *Route) error
+	err       error
+	unchanged bool // the client has the answer already
 }
 
 // Path is the value of a wildcard of the route's path.
@@ -207,6 +208,10 @@ func (c *Call) Text(name string) string { return c.query(name) }
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
 
 func (c *Call) write(w http.ResponseWriter, answer any) error {
+	if c.unchanged {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	var text []byte
 	kind := "application/json"
 	switch a := answer.(type) {

@@ -100,6 +100,10 @@ func (d Document) operation(r *Route) (object, error) {
 		}
 		params = append(params, param)
 	}
+	reads := r.Method == http.MethodGet
+	if r.Versioned {
+		params = append(params, condition(reads))
+	}
 	if params != nil {
 		op["parameters"] = params
 	}
@@ -125,11 +129,20 @@ func (d Document) operation(r *Route) (object, error) {
 		if r.Media != "" && r.Answer != "" {
 			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
 		}
+		if r.Versioned && r.Method != http.MethodDelete {
+			answer["headers"] = object{"ETag": object{"description": "The version of what is there.", "schema": object{"type": "string"}}}
+		}
 		answers[strconv.Itoa(status)] = answer
+	}
+	if r.Versioned && reads {
+		answers["304"] = object{"description": http.StatusText(http.StatusNotModified)}
 	}
 	refusals := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
 	if !r.Guest || r.Scope != "" {
 		refusals = append(refusals, http.StatusUnauthorized)
+	}
+	if r.Versioned && !reads {
+		refusals = append(refusals, http.StatusPreconditionFailed)
 	}
 	if r.Body != "" || r.BodyMedia != "" {
 		refusals = append(refusals, http.StatusRequestEntityTooLarge)
@@ -146,6 +159,15 @@ func (d Document) operation(r *Route) (object, error) {
 	}
 	op["responses"] = answers
 	return op, nil
+}
+
+// condition is the header by which a request tells of a version.
+func condition(reads bool) object {
+	name, what := "If-Match", "The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
+	if reads {
+		name, what = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
+	}
+	return object{"name": name, "in": "header", "description": what, "schema": object{"type": "string"}}
 }
 
 // security tells which credential a route takes; guests need none.

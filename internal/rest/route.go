@@ -30,6 +30,9 @@ type Route struct {
 	Cost *int64
 	// Hidden leaves the route out of the document: it is for people.
 	Hidden bool
+	// Versioned tells that a read answers with an ETag (Call.Tell) and a write
+	// takes one as If-Match (Call.Match).
+	Versioned bool
 	// Query lists the parameters behind the question mark.
 	Query []Param
 	// Body and Answer name schemas of the document; empty: there is none.

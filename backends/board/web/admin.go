@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 )
@@ -80,7 +81,10 @@ func (c *call) admin() error {
 }
 
 // settingsPage are the settings in their sections.
-type settingsPage struct{ Sections []settingSection }
+type settingsPage struct {
+	version
+	Sections []settingSection
+}
 
 type settingSection struct {
 	Title    string
@@ -98,11 +102,16 @@ func (c *call) settings() error {
 	if err != nil {
 		return err
 	}
-	return c.showSettings(nil, func(s *board.Setting) string { return s.Value(&set) })
+	return c.showSettings(nil, &set, func(s *board.Setting) string { return s.Value(&set) })
 }
 
-func (c *call) showSettings(refusal error, value func(*board.Setting) string) error {
+// showSettings shows values, over those that are set.
+func (c *call) showSettings(refusal error, set *board.Settings, value func(*board.Setting) string) error {
 	var page settingsPage
+	refusal, is := changed(refusal)
+	if page.Version = c.text("version"); is || page.Version == "" {
+		page.Version = set.Tag()
+	}
 	for _, setting := range board.AllSettings() {
 		last := len(page.Sections) - 1
 		if last < 0 || page.Sections[last].Title != setting.Section {
@@ -110,12 +119,26 @@ func (c *call) showSettings(refusal error, value func(*board.Setting) string) er
 			last++
 		}
 		field := settingField{Setting: setting, Text: value(&setting)}
+		if there := setting.Value(set); is && strings.ReplaceAll(field.Text, "\r\n", "\n") != there {
+			page.Differing = append(page.Differing, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, field.Text)})
+		}
 		for _, choice := range setting.Choices {
 			field.Options = append(field.Options, option{choice, sentenceCase(choice), choice == field.Text})
 		}
 		page.Sections[last].Settings = append(page.Sections[last].Settings, field)
 	}
 	return c.form(refusal, "admin_settings", "Settings", page)
+}
+
+// shownValue is a value for people.
+func shownValue(s *board.Setting, text string) string {
+	switch {
+	case s.Kind == board.KindFlag && text == "":
+		return "no"
+	case s.Kind == board.KindFlag:
+		return "yes"
+	}
+	return text
 }
 
 // sentenceCase begins a word with a capital.
@@ -129,8 +152,12 @@ func (c *call) saveSettings() error {
 			values[setting.Name] = c.text(setting.Name)
 		}
 	}
-	if err := c.service.ChangeSettings(c.ctx(), c.actor, values); err != nil {
-		return c.showSettings(err, func(s *board.Setting) string { return values[s.Name] })
+	if err := c.service.ChangeSettings(c.ctx(), c.actor, values, c.match()); err != nil {
+		set, now := c.service.Settings(c.ctx())
+		if now != nil {
+			return now
+		}
+		return c.showSettings(err, &set, func(s *board.Setting) string { return values[s.Name] })
 	}
 	return c.redirect("/admin/settings", "Saved. The settings count from now on.")
 }

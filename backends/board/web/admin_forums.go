@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
@@ -20,6 +19,7 @@ func (c *call) showForums(refusal error) error {
 // forumForm is a forum to be made or changed.
 type forumForm struct {
 	ID int64 // 0: a new one
+	version
 	board.ForumSpec
 	Flood           string // empty: the board's
 	Parents         []option
@@ -78,7 +78,18 @@ func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
 	}
 	title := "New forum"
 	if id != 0 {
-		title = "Forum"
+		title, form.Version = "Forum", c.text("version")
+		refusal, is := changed(refusal)
+		if is || form.Version == "" {
+			f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+			if err != nil {
+				return err
+			}
+			if form.Version = f.Tag(); is {
+				form.Differing = f.Differences(&spec)
+			}
+		}
+		return c.form(refusal, "admin_forum", title, form)
 	}
 	return c.form(refusal, "admin_forum", title, form)
 }
@@ -138,7 +149,7 @@ func (c *call) saveForum() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.EditForum(c.ctx(), c.actor, id, spec); err != nil {
+	if err := c.service.EditForum(c.ctx(), c.actor, id, spec, c.match()); err != nil {
 		return c.showForum(err, id, spec)
 	}
 	return c.redirect("/admin/forums#forum-"+itoa(id), "Saved.")
@@ -172,6 +183,7 @@ func (c *call) deleteForum() error {
 
 // matrixPage are the rights of all groups in a forum.
 type matrixPage struct {
+	version
 	Forum    board.ForumRow
 	Groups   []option // to show only one
 	Only     int64    // 0: all
@@ -207,11 +219,12 @@ func (c *call) matrix() error {
 	if err != nil {
 		return err
 	}
-	return c.showMatrix(nil, id, only)
+	return c.showMatrix(nil, id, only, nil)
 }
 
-// showMatrix shows the rights of one group, or (0) of all.
-func (c *call) showMatrix(refusal error, id, only int64) error {
+// showMatrix shows the rights of one group, or (0) of all; of groups in sent as a
+// form said.
+func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Override) error {
 	f, err := c.service.ForumByID(c.ctx(), c.actor, id)
 	if err != nil {
 		return err
@@ -221,11 +234,25 @@ func (c *call) showMatrix(refusal error, id, only int64) error {
 		return err
 	}
 	page := matrixPage{Forum: f, Only: only, Groups: []option{{"0", "All groups", only == 0}}}
+	there := make(map[int64]board.Override)
 	for _, column := range columns {
 		page.Groups = append(page.Groups, option{itoa(column.Group.ID), column.Group.Name, column.Group.ID == only})
-		if only == 0 || column.Group.ID == only {
-			page.Columns = append(page.Columns, column)
+		if only != 0 && column.Group.ID != only {
+			continue
 		}
+		there[column.Group.ID] = column.Override
+		if o, ok := sent[column.Group.ID]; ok {
+			page.Differing = append(page.Differing, overrideDifferences(column, o)...)
+			column.Override = o
+		}
+		page.Columns = append(page.Columns, column)
+	}
+	refusal, is := changed(refusal)
+	if !is {
+		page.Differing = nil
+	}
+	if page.Version = c.text("version"); is || page.Version == "" {
+		page.Version = board.OverridesTag(there)
 	}
 	for _, right := range board.Rights() {
 		if !right.InForums {
@@ -250,6 +277,16 @@ func (c *call) showMatrix(refusal error, id, only int64) error {
 		page.Sections[last].Rows = append(page.Sections[last].Rows, row)
 	}
 	return c.form(refusal, "admin_rights", "Rights in "+f.Title, page)
+}
+
+// overrideDifferences lists what a form says of a group that is not so.
+func overrideDifferences(column board.MatrixColumn, sent board.Override) (list []board.Difference) {
+	for _, right := range board.Rights() {
+		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
+			list = append(list, board.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
+		}
+	}
+	return list
 }
 
 func (c *call) saveMatrix() error {
@@ -279,12 +316,16 @@ func (c *call) saveMatrix() error {
 			by[g.ID] = o
 		}
 	}
-	if err := c.service.SetOverrides(c.ctx(), c.actor, id, by); err != nil {
-		return c.showMatrix(err, id, 0)
+	only, err := c.number("group")
+	if err != nil {
+		return err
+	}
+	if err := c.service.SetOverrides(c.ctx(), c.actor, id, by, c.match()); err != nil {
+		return c.showMatrix(err, id, only, by)
 	}
 	to := "/admin/forums/" + itoa(id) + "/rights"
-	if only := c.text("group"); only != "" && only != "0" {
-		to += "?group=" + url.QueryEscape(only)
+	if only != 0 {
+		to += "?group=" + itoa(only)
 	}
 	return c.redirect(to, "Saved. The rights count from now on.")
 }

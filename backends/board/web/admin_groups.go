@@ -16,6 +16,7 @@ func (c *call) showGroups(refusal error) error {
 type groupForm struct {
 	ID   int64 // 0: a new one
 	Kind string
+	version
 	board.GroupSpec
 	Sections     []rightSection
 	Restrictions []rightBox
@@ -41,7 +42,17 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 	}
 	title := "New group"
 	if id != 0 {
-		title = "Group"
+		title, form.Version = "Group", c.text("version")
+	}
+	refusal, is := changed(refusal)
+	if id != 0 && (is || form.Version == "") {
+		g, err := c.group()
+		if err != nil {
+			return err
+		}
+		if form.Version = g.Tag(); is {
+			form.Differing = g.Differences(&spec)
+		}
 	}
 	return c.form(refusal, "admin_group", title, form)
 }
@@ -107,7 +118,7 @@ func (c *call) saveGroup() error {
 	if g.Kind != "custom" {
 		spec.Name = g.Name
 	}
-	if err := c.service.EditGroup(c.ctx(), c.actor, g.ID, spec); err != nil {
+	if err := c.service.EditGroup(c.ctx(), c.actor, g.ID, spec, c.match()); err != nil {
 		return c.showGroup(err, g.ID, g.Kind, spec)
 	}
 	return c.redirect("/admin/groups", "Saved. The rights count from now on.")

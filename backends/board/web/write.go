@@ -161,6 +161,8 @@ type editForm struct {
 	Text    string
 	Reason  string
 	Preview string // HTML
+	Version string
+	Theirs  []change // from the other text, which came first, to this one
 }
 
 // post finds the post of the path.
@@ -184,7 +186,7 @@ func (c *call) editPost() error {
 	if err := c.service.MayEditPost(c.ctx(), c.actor, thread.ID, post.ID); err != nil {
 		return err
 	}
-	return c.page("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message})
+	return c.page("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
 }
 
 func (c *call) savePost() error {
@@ -192,12 +194,19 @@ func (c *call) savePost() error {
 	if err != nil {
 		return err
 	}
-	form := &editForm{Post: post, Thread: thread, Text: c.text("message"), Reason: c.text("reason")}
+	form := &editForm{Post: post, Thread: thread, Text: c.text("message"), Reason: c.text("reason"), Version: c.text("version")}
 	if c.flag("preview") {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
 		return c.form(err, "edit", "Edit", form)
 	}
-	done, err := c.service.Edit(c.ctx(), c.actor, thread.ID, post.ID, form.Text, form.Reason)
+	done, err := c.service.Edit(c.ctx(), c.actor, thread.ID, post.ID, board.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.match()})
+	if refusal, is := changed(err); is {
+		if form.Post, form.Thread, err = c.post(); err != nil {
+			return err
+		}
+		form.Version, form.Theirs = form.Post.Tag(), diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
+		return c.form(refusal, "edit", "Edit", form)
+	}
 	if err != nil {
 		return c.form(err, "edit", "Edit", form)
 	}
@@ -255,7 +264,7 @@ func (c *call) deletePost() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Delete(c.ctx(), c.actor, thread.ID, post.ID); err != nil {
+	if _, err := c.service.Delete(c.ctx(), c.actor, thread.ID, post.ID, nil); err != nil {
 		return c.form(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
 	_, err = c.service.Thread(c.ctx(), c.actor, thread.ID)

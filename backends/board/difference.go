@@ -1,0 +1,25 @@
+package board
+
+import "strings"
+
+// Difference is a part in which two versions of something differ.
+type Difference struct{ What, From, To string }
+
+// differences leaves out what is the same.
+func differences(list []Difference) (out []Difference) {
+	for _, d := range list {
+		if d.From != d.To {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// inLog is what differs, in a line.
+func inLog(list []Difference) string {
+	lines := make([]string, len(list))
+	for i, d := range list {
+		lines[i] = d.What + ": " + brief(d.From) + " → " + brief(d.To)
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,69 @@
+package board
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestVersions: a read tells a version, and a write that was made of another is
+// refused, and nothing is changed or spent.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := editable(newSite(t, db, Options{}))
+		post := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		with := func(as, method, body, header string, tags ...string) *answer {
+			t.Helper()
+			r := s.request(as, method, post, body)
+			for _, tag := range tags {
+				r.Header.Add(header, tag)
+			}
+			return s.send(r)
+		}
+		tag := s.do("", "GET", post, "").want(200).header.Get("ETag")
+		if len(tag) != 34 || tag[0] != '"' {
+			t.Fatalf("the tag is %s", tag)
+		}
+		for _, same := range []string{tag, "W/" + tag, "*", `"x", ` + tag} {
+			if a := with("", "GET", "", "If-None-Match", same); a.status != 304 || a.body != "" || a.header.Get("ETag") != tag {
+				t.Errorf("%s: %d %s", same, a.status, a.body)
+			}
+		}
+		with("", "GET", "", "If-None-Match", `"x"`).want(200)
+
+		// alice and a moderator edit the same text.
+		first := with("alice", "PATCH", `{"message":"edited by alice"}`, "If-Match", tag).want(200)
+		now := s.do("", "GET", post, "").want(200).header.Get("ETag")
+		if now == tag || first.header.Get("ETag") != now {
+			t.Errorf("before %s, after %s, the edit tells %s", tag, now, first.header.Get("ETag"))
+		}
+		for _, old := range [][]string{{tag}, {"W/" + now}, {`"x"`}, {`"x", W/` + now, tag}, {""}} {
+			with("mod", "PATCH", `{"message":"edited by mod"}`, "If-Match", old...).want(412, "precondition_failed")
+			with("mod", "DELETE", "", "If-Match", old...).want(412, "precondition_failed")
+		}
+		for _, broken := range []string{"x", `"x`, `"a" "b"`, `*, "x"`} {
+			with("mod", "PATCH", `{"message":"edited by mod"}`, "If-Match", broken).want(400, "bad_request")
+		}
+		if got := data[PostInfo](s.do("", "GET", post, "")); got.Message != "edited by alice" || got.EditCount != 1 {
+			t.Errorf("%+v", got)
+		}
+		// What cannot be seen or done is told before the version.
+		with("bob", "PATCH", `{"message":"edited by bob"}`, "If-Match", tag).want(403, "forbidden")
+		with("alice", "PATCH", `{"message":""}`, "If-Match", tag).want(422, "validation_failed")
+		with("mod", "PATCH", `{"message":"edited by alice"}`, "If-Match", tag).want(200) // it says so already
+
+		with("mod", "PATCH", `{"message":"edited by mod"}`, "If-Match", `"x"`, now).want(200)
+		with("mod", "PATCH", `{"message":"edited again"}`, "If-Match", "*").want(200)
+		with("mod", "PATCH", `{"message":"of any version"}`, "").want(200)
+		now = s.do("", "GET", post, "").want(200).header.Get("ETag")
+		with("mod", "DELETE", "", "If-Match", now).want(200)
+
+		list := s.do("", "GET", "/forums", "").want(200).header.Get("ETag")
+		r := s.request("", "GET", "/forums", "")
+		r.Header.Set("If-None-Match", list)
+		if a := s.send(r); a.status != 304 || list == "" {
+			t.Errorf("%s: %d", list, a.status)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package web
+
+import (
+	"html"
+	"regexp"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
+
+// version is what the form of the page was made of.
+func (p *shown) version() string {
+	p.t.Helper()
+	match := versionField.FindStringSubmatch(p.body)
+	if match == nil {
+		p.t.Fatalf("%s has no version:\n%s", p.path, p.body)
+	}
+	return html.UnescapeString(match[1])
+}
+
+// TestSecondEdit: who saves second sees what the other one wrote beside the own
+// text, and can save on top of that.
+func TestSecondEdit(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), s.post("common first"))
+		mod, ada := s.as("mod"), s.as("ada")
+		first, second := mod.get(edit).want(200), ada.get(edit).want(200)
+		first.send(edit, "version", first.version(), "message", "common line\n\nfrom the moderator").want(200, "from the moderator")
+		first.send(edit, "version", first.version(), "message", "common line\n\nfrom the moderator").want(200, "from the moderator") // a second click
+		preview := second.send(edit, "version", second.version(), "message", "common line\n\nfrom ada", "preview", "1").want(200)
+		if preview.version() != second.version() {
+			t.Error("a preview forgets what the edit was made of")
+		}
+		conflict := preview.send(edit, "version", preview.version(), "message", "common line\r\n\r\nfrom ada", "reason", "because").
+			want(409, "Somebody else has changed this", "What mod wrote meanwhile", "<del>from the moderator", "<ins>from ada", "<span>common line", `value="because"`, "from ada</textarea>")
+		if n := s.number("SELECT count(*) FROM board_posts WHERE message LIKE '%from ada%'"); n != 0 {
+			t.Error("it was saved nevertheless")
+		}
+		if conflict.version() == second.version() {
+			t.Fatal("the form keeps the old version")
+		}
+		conflict.send(edit, "version", conflict.version(), "message", "from both").want(200, "from both")
+		conflict.send(edit, "message", "of any version").want(200, "of any version")
+	})
+}
+
+// TestSecondAdministrator: the forms of forums, groups, rights and settings, too.
+func TestSecondAdministrator(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		forum := at("/admin/forums/%d", s.forum("public"))
+		custom := at("/admin/groups/%d", s.number("SELECT id FROM board_groups WHERE name = 'moderators'"))
+		right := matrixField(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"), 0)
+		settings := s.as("ada").get("/admin/settings").want(200)
+		all := func(name string) []string { // all settings as they are, but for the name
+			fields := []string{"name", name}
+			for _, box := range []string{"images", "flood"} {
+				if regexp.MustCompile(`name="` + box + `" value="1" checked`).MatchString(settings.body) {
+					fields = append(fields, box, "1")
+				}
+			}
+			return fields
+		}
+		for _, form := range []struct {
+			path              string
+			ours, theirs      []string
+			wants             []string
+			saved, overridden string
+		}{
+			{
+				forum, []string{"type", "forum", "title", "Our forum", "open", "1"}, []string{"type", "forum", "title", "Their forum", "open", "1"},
+				[]string{"<del>Their forum</del>", "<ins>Our forum</ins>", `value="Our forum"`},
+				"SELECT count(*) FROM board_forums WHERE title = 'Their forum'", "SELECT count(*) FROM board_forums WHERE title = 'Our forum'",
+			},
+			{
+				custom, []string{"edit_window", "11", "allow", "thread.view"}, []string{"edit_window", "22", "allow", "forum.view"},
+				[]string{"<del>22</del>", "<ins>11</ins>", "See the forum", `value="11"`},
+				"SELECT count(*) FROM board_groups WHERE edit_window_min = 22", "SELECT count(*) FROM board_groups WHERE edit_window_min = 11",
+			},
+			{
+				forum + "/rights", []string{right, "allow"}, []string{right, "deny"}, []string{"See the forum: guest", "<del>denied</del>", "<ins>allowed</ins>"},
+				"SELECT count(*) FROM board_forum_overrides WHERE clear_mask = 1 AND set_mask = 0 AND forum_id = " + itoa(s.forum("public")),
+				"SELECT count(*) FROM board_forum_overrides WHERE set_mask = 1 AND forum_id = " + itoa(s.forum("public")),
+			},
+			{
+				"/admin/settings", all("Our board"), all("Their board"), []string{"<del>Their board</del>", "<ins>Our board</ins>", `value="Our board"`},
+				"SELECT count(*) FROM board_settings WHERE name = 'name' AND value = 'Their board'", "SELECT count(*) FROM board_settings WHERE name = 'name' AND value = 'Our board'",
+			},
+		} {
+			a, b := s.as("ada"), s.as("ada")
+			query := ""
+			if len(form.ours) == 2 && form.ours[0] == right {
+				query = "?group=" + itoa(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"))
+				form.ours, form.theirs = append(form.ours, "group", query[7:]), append(form.theirs, "group", query[7:])
+			}
+			first, second := a.get(form.path+query).want(200), b.get(form.path+query).want(200)
+			first.send(form.path, append(form.theirs, "version", first.version())...).want(200, "Saved")
+			first.send(form.path, append(form.theirs, "version", first.version())...).want(200, "Saved") // a second click
+			conflict := second.send(form.path, append(form.ours, "version", second.version())...).want(409, append(form.wants, "Somebody else has changed this")...)
+			if s.number(form.saved) != 1 || s.number(form.overridden) != 0 {
+				t.Errorf("%s: the first one is lost", form.path)
+			}
+			conflict.send(form.path, append(form.ours, "version", conflict.version())...).want(200, "Saved")
+			if s.number(form.overridden) != 1 {
+				t.Errorf("%s: the second one could not save on top", form.path)
+			}
+		}
+	})
+}
