@@ -240,7 +240,10 @@ func (h *Handler) Validate() error {
 		name  string
 		value caddy.Duration
 	}{
-		{"resource_events_ttl", h.ResourceEventsTTL}, {"report_ttl", h.ReportTTL}, {"node_ttl", h.NodeTTL}, {"node_purge_ttl", h.NodePurgeTTL},
+		{"resource_events_ttl", h.ResourceEventsTTL},
+		{"report_ttl", h.ReportTTL},
+		{"node_ttl", h.NodeTTL},
+		{"node_purge_ttl", h.NodePurgeTTL},
 		{"unreported_after", h.UnreportedAfter},
 	} {
 		if ttl.value < 0 || ttl.value > 0 && time.Duration(ttl.value) < time.Minute {

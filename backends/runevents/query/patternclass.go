@@ -169,7 +169,7 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 	if count < least {
 		return 0, errEscape
 	}
-	return rune(n), nil //nolint:gosec // not above maxChar (G115)
+	return rune(n), nil
 }
 
 // bracket reads [...].

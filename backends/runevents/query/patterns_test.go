@@ -190,18 +190,21 @@ func TestTemplatesAsPostgres(t *testing.T) {
 	}
 	defer db.Close()
 	db.Start(t.Context())
-	var moments []int64
-	for _, s := range []string{
+	dates := []string{
 		"2026-03-20T10:01:02.123Z", "1969-12-31T23:59:59.999Z", "2000-02-29T00:00:00.000Z", "0001-01-01T12:00:00.000Z", "2021-01-03T13:13:13.013Z",
 		"1900-11-11T11:11:11.111Z", "0099-12-22T22:22:22.222Z", "9999-12-31T23:00:00.001Z", "2024-12-30T01:02:03.400Z",
-	} {
+	}
+	moments := make([]int64, 0, len(dates)+3)
+	for _, year := range []int{0, -43, -100} {
+		moments = append(moments, time.Date(year, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli())
+	}
+	for _, s := range dates {
 		ms, ok := parseTime(s)
 		if !ok {
 			t.Fatal(s)
 		}
 		moments = append(moments, ms)
 	}
-	moments = append(moments, time.Date(0, 5, 1, 1, 1, 1, 0, time.UTC).UnixMilli(), time.Date(-43, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli(), time.Date(-100, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli())
 	templates := []string{
 		`abc`, `mOnth`, `Yyyy DaY`, `x\y \"a a"b\"c"`, `FMFMDD`, `FMTMMonth|`, `TMFMMonth|`, `TMDD THDD`, `DD""TH24`, `é "é" 5%`, `FMa TMa`, `ThDDTh`, `"` + `"`,
 	}
