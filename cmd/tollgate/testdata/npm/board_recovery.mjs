@@ -112,16 +112,15 @@ inBrowser('who joins is in when the link is opened', phone, async (tab, context)
     assert.equal(await tab.getByRole('textbox', { name: 'Leave this empty' }).count(), 0);
     await tab.getByLabel('Name', { exact: true }).fill(name);
     await tab.getByLabel('Mail address').fill(email);
-    await tab.getByLabel('Password').fill('correct horse');
-    await button(tab, 'Join').click();
-    const early = tab.getByRole('alert').getByText('faster than people type');
-    await early.waitFor();
-    // Who fills it in for the second time has taken long enough before long.
-    while (await early.isVisible()) {
+    const send = async () => {
       await tab.getByLabel('Password').fill('correct horse');
+      const answered = tab.waitForEvent('domcontentloaded');
       await button(tab, 'Join').click();
-      await tab.waitForLoadState();
-    }
+      await answered;
+    };
+    await send();
+    // A browser that is steered may be faster than people; what was typed stays.
+    while (await tab.getByRole('alert').getByText('faster than people type').count()) await send();
     await sound(tab, 'Confirm your mail address');
     await tab.getByRole('status').getByText(`on its way to ${email}`).waitFor();
     return tab.locator('main').innerText();
