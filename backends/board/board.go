@@ -65,6 +65,7 @@ type shared struct {
 	prepare sync.Mutex
 	views   viewCounter
 	looks   lookCounter
+	words   wordCounter
 
 	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
 	cancel  context.CancelFunc
@@ -75,7 +76,7 @@ type shared struct {
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, ctx: ctx, cancel: cancel}}).With(options)
+	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, words: newWordCounter(), ctx: ctx, cancel: cancel}}).With(options)
 }
 
 // With returns the same board with other options. Closing one closes all.
@@ -125,6 +126,11 @@ func (s *Service) run() {
 			return
 		case <-ticker.C:
 		case <-s.views.full():
+		case <-s.words.ready:
+			if err := s.foldWords(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.logger.Warn("index of words not tidied", zap.Error(err))
+			}
+			continue
 		}
 		if err := s.Flush(s.ctx); err != nil && s.ctx.Err() == nil {
 			s.logger.Warn("views not written", zap.Error(err))

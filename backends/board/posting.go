@@ -365,6 +365,7 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	if err := index(c, id, starts, t.title, w.text); err != nil {
 		return 0, err
 	}
+	s.words.add()
 	shown := int64(boolean(w.visibility == visible))
 	switch {
 	case starts:

@@ -294,10 +294,14 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	}
 	slices.Sort(took)
 	s := spell{took: took}
+	const steady = 5
+	slowest := s.ms(100) / s.ms(50)
 	return []line{
 		{what: fmt.Sprintf("replies/s of %d members at a time", boardWriters), tollgate: number(float64(len(took)) / elapsed.Seconds())},
 		{what: "ms of CPU a reply", tollgate: number(float64((after - before).Microseconds()) / 1000 / float64(len(took)))},
 		{what: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
 		below("ms, p99 of the same", s.ms(99), 20),
+		{what: "ms, the slowest of them", tollgate: number(s.ms(100))},
+		{what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady), met: slowest <= steady},
 	}, nil
 }

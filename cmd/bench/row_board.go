@@ -22,6 +22,9 @@ const (
 	boardPostsVariable = "TOLLGATE_BENCH_POSTS"
 	// benchDirVariable names a folder where what takes long to make is kept.
 	benchDirVariable = "TOLLGATE_BENCH_DIR"
+	// benchPostgresVariable names an empty PostgreSQL database (postgres://…), which
+	// keeps the forum too. Default: a server of its own, which is thrown away.
+	benchPostgresVariable = "TOLLGATE_BENCH_POSTGRES"
 )
 
 // boardFile makes the database of a forum, or finds the one that was made

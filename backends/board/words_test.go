@@ -1,0 +1,36 @@
+package board
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestWordsAreFolded: on PostgreSQL the words of new posts do not stay in a list.
+func TestWordsAreFolded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		if db.Dialect() == store.SQLite {
+			return
+		}
+		s := newSite(t, db, Options{NoFlood: true})
+		s.exec("CREATE EXTENSION pgstattuple")
+		listed := func() int64 {
+			return s.number("SELECT pending_tuples FROM pgstatginindex('board_search_words')")
+		}
+		thread := s.number("SELECT min(id) FROM board_threads WHERE visibility = 0 AND forum_id = ?", s.forum("public"))
+		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"the first of many"}`).want(201)
+		if listed() == 0 {
+			t.Fatal("no words are listed")
+		}
+		for range wordsToFold {
+			s.service.words.add()
+		}
+		for deadline := time.Now().Add(2 * time.Minute); listed() != 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the words stay in the list")
+			}
+		}
+	})
+}
