@@ -40,7 +40,9 @@ func newBoard(t *testing.T, replace ...string) *boardNode {
 // seed loads a fixture, and keeps its tokens by their names.
 func (b *boardNode) seed(fixture string) {
 	b.t.Helper()
-	var made struct{ Tokens []struct{ Name, Token string } }
+	var made struct {
+		Tokens []struct{ Name, Token string }
+	}
 	if err := json.Unmarshal([]byte(b.tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
 		b.t.Fatal(err)
 	}
