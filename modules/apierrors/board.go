@@ -27,7 +27,7 @@ func boardCode(e *apierror.Error) string {
 	switch e.Code {
 	case "bad_request", "invalid_body", "unauthenticated", "missing_scope", "owner_unavailable",
 		"forbidden", "not_found", "no_such_route", "method_not_allowed", "payload_too_large",
-		"validation_failed", "rate_limited", "flood_limited", "board_offline", "conflict", "internal":
+		"validation_failed", "rate_limited", "flood_limited", "board_offline", "conflict", "precondition_failed", "internal":
 		return e.Code
 	case "invalid_json":
 		return "invalid_body"

@@ -73,22 +73,30 @@ func TestSecondAdministrator(t *testing.T) {
 			saved, overridden string
 		}{
 			{
-				forum, []string{"type", "forum", "title", "Our forum", "open", "1"}, []string{"type", "forum", "title", "Their forum", "open", "1"},
+				forum,
+				[]string{"type", "forum", "title", "Our forum", "open", "1"},
+				[]string{"type", "forum", "title", "Their forum", "open", "1"},
 				[]string{"<del>Their forum</del>", "<ins>Our forum</ins>", `value="Our forum"`},
 				"SELECT count(*) FROM board_forums WHERE title = 'Their forum'", "SELECT count(*) FROM board_forums WHERE title = 'Our forum'",
 			},
 			{
-				custom, []string{"edit_window", "11", "allow", "thread.view"}, []string{"edit_window", "22", "allow", "forum.view"},
+				custom,
+				[]string{"edit_window", "11", "allow", "thread.view"},
+				[]string{"edit_window", "22", "allow", "forum.view"},
 				[]string{"<del>22</del>", "<ins>11</ins>", "See the forum", `value="11"`},
 				"SELECT count(*) FROM board_groups WHERE edit_window_min = 22", "SELECT count(*) FROM board_groups WHERE edit_window_min = 11",
 			},
 			{
-				forum + "/rights", []string{right, "allow"}, []string{right, "deny"}, []string{"See the forum: guest", "<del>denied</del>", "<ins>allowed</ins>"},
+				forum + "/rights",
+				[]string{right, "allow"},
+				[]string{right, "deny"},
+				[]string{"See the forum: guest", "<del>denied</del>", "<ins>allowed</ins>"},
 				"SELECT count(*) FROM board_forum_overrides WHERE clear_mask = 1 AND set_mask = 0 AND forum_id = " + itoa(s.forum("public")),
 				"SELECT count(*) FROM board_forum_overrides WHERE set_mask = 1 AND forum_id = " + itoa(s.forum("public")),
 			},
 			{
-				"/admin/settings", all("Our board"), all("Their board"), []string{"<del>Their board</del>", "<ins>Our board</ins>", `value="Our board"`},
+				"/admin/settings", all("Our board"), all("Their board"),
+				[]string{"<del>Their board</del>", "<ins>Our board</ins>", `value="Our board"`},
 				"SELECT count(*) FROM board_settings WHERE name = 'name' AND value = 'Their board'", "SELECT count(*) FROM board_settings WHERE name = 'name' AND value = 'Our board'",
 			},
 		} {

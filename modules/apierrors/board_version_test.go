@@ -1,0 +1,15 @@
+package apierrors
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// TestBoardVersion: a write that was made of another version is told so.
+func TestBoardVersion(t *testing.T) {
+	t.Parallel()
+	if got := boardCode(apierror.New(412, "precondition_failed", "changed")); got != "precondition_failed" {
+		t.Errorf("the code is %s", got)
+	}
+}
