@@ -37,6 +37,9 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // readBody reads the body within maxBody and the server's BodyTimeout, and hashes it.
 func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
+	if c.r.ContentLength > maxBody {
+		return "", sum, tooLarge()
+	}
 	if d := c.srv.bodyTimeout; d > 0 {
 		// A writer without deadlines is one that its server bounds itself.
 		rc := http.NewResponseController(c.w)
@@ -55,13 +58,17 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 	c.srv.log.body(c.rec, buf.Bytes())
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return "", sum, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes", maxBody)
+			return "", sum, tooLarge()
 		}
 		e := badRequest("invalid_body", "", "the request body could not be read to its end")
 		e.Cause = err
 		return "", sum, e
 	}
 	return buf.String(), sha256.Sum256(buf.Bytes()), nil
+}
+
+func tooLarge() error {
+	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes", maxBody)
 }
 
 // parseRequest reads the fields that matter and ignores all others.

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
 // MaxBody bounds the body of a request, in bytes.
@@ -63,15 +64,26 @@ func (c *Call) DecodeIfAny(into any) error {
 }
 
 func (c *Call) body() ([]byte, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, MaxBody))
+	if c.R.ContentLength > MaxBody {
+		return nil, tooLarge()
+	}
+	paced := inbound.Default.Body(c.W, c.R)
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, io.NopCloser(paced), MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, refuse(http.StatusRequestEntityTooLarge, "request_too_large", "", "the body is larger than 1 MiB")
+		return nil, tooLarge()
+	case inbound.TooSlow(err):
+		return nil, refuse(http.StatusRequestTimeout, "request_timeout", "", "the body took too long to arrive, send it again")
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "invalid_request_body", "", "the body could not be read whole")
 	}
+	paced.Done()
 	return text, nil
+}
+
+func tooLarge() error {
+	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "", "the body is larger than 1 MiB")
 }
 
 func decode(text []byte, into any) error {

@@ -213,6 +213,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		vars[FormatVar] = chosen.name
 	}
 	rw := newResponseWriter(w, id, chosen.format.requestIDHeader)
+	rw.expects = r.ProtoMajor == 1 && r.Header["Expect"] != nil
 	r.Header[requestIDHeader] = rw.id[2:] // upstreams see ours, not the client's
 	if r.Header["Connection"] != nil {
 		keepRequestID(r.Header)

@@ -18,6 +18,8 @@ type responseWriter struct {
 	id    [3]string // the values of the two headers and of the request's, here to save allocations
 	both  bool      // the header Request-Id too
 	began bool
+	// expects: the client waits to be asked for the body.
+	expects bool
 }
 
 func newResponseWriter(w http.ResponseWriter, id string, both bool) *responseWriter {
@@ -40,6 +42,12 @@ func (w *responseWriter) stamp() {
 func (w *responseWriter) WriteHeader(status int) {
 	if !w.began {
 		w.stamp()
+		if w.expects && status >= http.StatusBadRequest {
+			// What net/http does for a refusal of which the body is not asked for; it
+			// cannot tell through the body that Caddy has put before it, and would
+			// read before it answers.
+			w.Header().Set("Connection", "close")
+		}
 		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols
 	}
 	w.ResponseWriter.WriteHeader(status)

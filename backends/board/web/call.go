@@ -224,10 +224,16 @@ func (c *call) guard() error {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && c.route.upload > 0 && kind == "multipart/form-data":
+		if c.r.ContentLength > c.route.upload {
+			return errTooLarge
+		}
 		c.r.Body = http.MaxBytesReader(c.w, c.r.Body, c.route.upload)
 		return nil // parts asks for the token
 	case err != nil || kind != "application/x-www-form-urlencoded":
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is not a form of the board.")
+	}
+	if c.r.ContentLength > maxForm {
+		return errTooLarge
 	}
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
 	if err := c.r.ParseForm(); err != nil {
@@ -239,9 +245,11 @@ func (c *call) guard() error {
 	return nil
 }
 
+var errTooLarge = apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than the board takes.")
+
 func badForm(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than the board takes.")
+		return errTooLarge
 	}
 	return apierror.New(http.StatusBadRequest, "bad_request", "The form could not be read.")
 }

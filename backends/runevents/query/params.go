@@ -83,13 +83,20 @@ func (p params) add(names []string, key string, v *value) error {
 	return nil
 }
 
+func overlong() error {
+	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(maxQueryBytes) + " bytes"}
+}
+
 func (p params) readBody(r *http.Request, names []string) error {
+	if r.ContentLength > maxQueryBytes {
+		return overlong()
+	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxQueryBytes+1))
 	if err != nil {
 		return refuse("the body could not be read")
 	}
 	if len(raw) > maxQueryBytes {
-		return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(maxQueryBytes) + " bytes"}
+		return overlong()
 	}
 	kind := r.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") && (len(raw) > 0 || kind != "") {
