@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 func init() {
@@ -262,6 +263,7 @@ func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err 
 	}
 	header.Set("Content-Length", strconv.Itoa(len(rep.body)))
 	header.Set("Cache-Control", "no-store")
+	rest.NoSniff(header)
 	setRetry(header, e, rep.status)
 
 	w.WriteHeader(rep.status)

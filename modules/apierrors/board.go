@@ -17,7 +17,6 @@ func renderBoard(e *apierror.Error, id string) reply {
 	body = append(body, "}}"...)
 
 	header := contentType("application/json; charset=utf-8")
-	header.Set("X-Content-Type-Options", "nosniff")
 	return reply{status: e.Status, header: header, varyBy: "Authorization", body: body}
 }
 

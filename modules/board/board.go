@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -164,6 +165,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if page && h.site == nil {
 		return next.ServeHTTP(w, r)
 	}
+	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	if page {
 		h.site.Serve(w, r)

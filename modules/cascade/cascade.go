@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/body"
@@ -145,6 +146,7 @@ func (h *Handler) Validate() error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	rest.NoSniff(w.Header())
 	client, format, translated := translate.Take(r)
 	path := client.URL.Path
 	if translated && path == "/v1/"+string(format) {

@@ -88,6 +88,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.console != nil && h.console.Find(r) {
+		rest.NoSniff(w.Header())
 		return answered(h.console.Serve(w, r))
 	}
 	if !h.router.Find(r) {
@@ -97,6 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
+	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	gateway, err := h.app.Gateway()
 	if err != nil {

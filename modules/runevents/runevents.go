@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -323,6 +324,9 @@ func (h *Handler) Cleanup() error {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	route, ours := h.service.Find(r)
+	if ours {
+		rest.NoSniff(w.Header())
+	}
 	switch {
 	case route == nil && ours:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 func init() {
@@ -55,6 +56,7 @@ func (h *Handler) Provision(caddy.Context) error {
 
 // ServeHTTP answers the request; no handler behind it is called.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	rest.NoSniff(w.Header())
 	h.server.ServeHTTP(w, r)
 	return nil
 }

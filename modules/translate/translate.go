@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -192,6 +193,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 func WriteCount(w http.ResponseWriter, tokens int64) error {
 	answer := strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10)
 	answer = append(answer, '}')
+	rest.NoSniff(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 	_, err := w.Write(answer)

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 )
 
@@ -206,6 +207,7 @@ func (w *writer) send() error {
 
 // streamHeader is the head of a stream (specification 2.7).
 func streamHeader(header http.Header) {
+	rest.NoSniff(header)
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
@@ -305,6 +307,7 @@ func (w *writer) finish(err error) error {
 		if made := w.t.convert(); made.request.Stream {
 			streamHeader(w.Header())
 		} else {
+			rest.NoSniff(w.Header())
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 		}
