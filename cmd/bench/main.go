@@ -31,6 +31,8 @@ type bench struct {
 	binary   string        // the server under test
 	dir      string        // temporary, for configurations and databases
 	upstream string        // host:port of the mock provider
+	// environment is what servers have beside a bare one.
+	environment []string
 }
 
 func main() {

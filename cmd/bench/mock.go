@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,16 @@ const (
 	askPadded = "mock:padded" // as askBurst, each chunk with padding as OpenAI sends it
 	askIdle   = "mock:idle"   // one chunk, then silence until the client leaves
 	askFlood  = "mock:flood-" // so many chunks as fast as they go, then silence
+	askClaim  = "mock:claim"  // the length of 32 MiB, a little of it, then silence
+	askSilent = "mock:silent" // nothing at all
+	askLate   = "mock:late"   // as askWhole, so that many are under way at a time
+	askDrop   = "mock:drop"   // the end of the connection
 )
+
+// dropsPath tells how many requests were dropped.
+const dropsPath = "/drops"
+
+var drops atomic.Int64
 
 // mock is a running mock provider.
 type mock struct {
@@ -95,6 +105,10 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer is the whole of the mock provider.
 func answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == dropsPath {
+		_, _ = fmt.Fprintln(w, drops.Load())
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/chat/completions") { // it speaks nothing else
 		http.NotFound(w, r)
 		return
@@ -108,6 +122,24 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		return // the client has left
 	}
 	header := w.Header()
+	switch ask {
+	case askClaim:
+		header["Content-Type"] = []string{"application/json"}
+		header["Content-Length"] = []string{strconv.Itoa(32 << 20)}
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 8<<10))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
+	case askSilent:
+		<-r.Context().Done()
+		return
+	case askDrop:
+		drops.Add(1)
+		panic(http.ErrAbortHandler)
+	case askLate:
+		time.Sleep(500 * time.Millisecond)
+		ask = askWhole
+	}
 	if ask == askWhole {
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(wholeReply))}

@@ -31,6 +31,7 @@ var rows = []row{
 	{"m", "reports over a usage log in SQLite", usageReportRow},
 	{"n", "run events in SQLite (plain: in PostgreSQL), and queries over them", runEventsRow},
 	{"o", "board in SQLite and PostgreSQL", boardRow},
+	{"p", "memory of what others claim, and dead connections", memoryRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

@@ -91,7 +91,7 @@ func (b *bench) serve(ctx context.Context) (*server, error) {
 	}
 	// A bare environment: provider keys of the person at the keyboard and Go's
 	// own settings stay out.
-	environment := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	environment := append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, b.environment...)
 	if s.child, err = launch(ctx, dir, "server", nil, nil, environment, b.binary, "run", "--config", file, "--adapter", "caddyfile"); err != nil {
 		return nil, err
 	}
