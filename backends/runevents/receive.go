@@ -72,7 +72,10 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if zipped(r) {
 		unzip, err := gzip.NewReader(from)
 		if err != nil {
-			return nil, nil, s.unreadable(err, size)
+			if inbound.TooSlow(err) {
+				return nil, nil, errTooSlow
+			}
+			return nil, nil, errors.New("it is not gzip")
 		}
 		from = unzip
 	}
@@ -102,8 +105,6 @@ func (s *Service) unreadable(err error, size int64) error {
 		return ErrBusy
 	case inbound.TooSlow(err):
 		return errTooSlow
-	case errors.Is(err, gzip.ErrHeader):
-		return errors.New("it is not gzip")
 	}
 	return errors.New("it ends too early or is damaged")
 }
