@@ -70,6 +70,7 @@ function draw(answer) {
 
 function step(m) {
   return h('li', null, h('div', null, h('strong', null, m.model_entry), m.tier && h('span.muted.small', null, ` ${m.tier}`),
+    m.provider_key_id === 'operator' && h('span.muted.small', null, ' through the operator\'s key'),
     m.message && h('div.small.muted', null, m.message)),
     h('div.tags', null, m.reason && badge('warn', words(m.reason)), m.cooldown_seconds > 0 && h('span.small', null, `again in ${countdown(m.cooldown_seconds)}`)));
 }
