@@ -50,6 +50,8 @@ type Store interface {
 	// SetNX marks key for ttl and reports whether it was unmarked before:
 	// the replay guard.
 	SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error)
+	// Ready returns nil when something can be counted now, which it tries.
+	Ready(ctx context.Context) error
 	// Close releases what the store holds. Calls after it fail.
 	Close() error
 }

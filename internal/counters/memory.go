@@ -146,6 +146,14 @@ func (m *Memory) SetNX(_ context.Context, key string, ttl time.Duration) (bool, 
 	return true, nil
 }
 
+// Ready implements Store.
+func (m *Memory) Ready(context.Context) error {
+	if m.closed.Load() {
+		return errClosed
+	}
+	return nil
+}
+
 // Close implements Store; it drops every key.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {

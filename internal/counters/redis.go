@@ -28,6 +28,8 @@ const (
 	// without a limit.
 	redisInFlight  = 256
 	redisRingScale = 9
+	// readyTTL is how long what Ready has written stays.
+	readyTTL = time.Second
 	// redisBuffer replaces the client's 512 KiB: a script call is about 200 bytes.
 	redisBuffer = 32 << 10
 )
@@ -162,6 +164,18 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 		return false, fmt.Errorf("marking in the counters: %w", err)
 	}
 	return fresh, nil
+}
+
+// Ready implements Store. It writes, for a server may answer that takes no writes:
+// a replica, or one that is full.
+func (r *Redis) Ready(ctx context.Context) error {
+	err := r.do(ctx, func(ctx context.Context) error {
+		return r.client.Do(ctx, r.client.B().Set().Key(r.marks+"ready").Value("1").PxMilliseconds(readyTTL.Milliseconds()).Build()).Error()
+	})
+	if err != nil {
+		return fmt.Errorf("trying the counters: %w", err)
+	}
+	return nil
 }
 
 // Close implements Store. It waits for operations under way, within their time limit.

@@ -253,6 +253,9 @@ func TestClose(t *testing.T) {
 		if _, err := s.Take(ctx, "key", 1, 1, time.Minute); err != nil {
 			t.Fatal(err)
 		}
+		if err := s.Ready(ctx); err != nil {
+			t.Error(err)
+		}
 		for range 2 {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
@@ -266,6 +269,9 @@ func TestClose(t *testing.T) {
 		}
 		if _, err := s.SetNX(ctx, "key", time.Minute); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("mark after close: %v", err)
+		}
+		if err := s.Ready(ctx); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("ready after close: %v", err)
 		}
 	})
 }
