@@ -183,7 +183,7 @@ func TestMigratePeople(t *testing.T) {
 	names, err := fs.Glob(all, "*.sql")
 	must(t, err)
 	for _, name := range names {
-		if strings.HasPrefix(name, "00008") {
+		if name >= "00008" {
 			continue
 		}
 		text, err := fs.ReadFile(all, name)

@@ -2,13 +2,8 @@ package board
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"net/url"
 	"strings"
-
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
 const (
@@ -201,50 +196,4 @@ func host(address string) string {
 		return ""
 	}
 	return u.Host
-}
-
-// newWebhookSecret makes a secret, sealed for the address: it signs nothing that
-// goes elsewhere.
-func (s *Service) newWebhookSecret(ctx context.Context, address string) (secret, sealed string, err error) {
-	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // never fails
-	secret = webhookSecretPrefix + base64.RawURLEncoding.EncodeToString(raw)
-	ring, err := s.keyring()
-	if err != nil {
-		return "", "", err
-	}
-	if ring == nil {
-		return secret, plainPrefix + secret, nil
-	}
-	sealed, err = ring.Seal(ctx, []byte(secret), webhookPlace(address))
-	return secret, sealed, wrap("sealing the secret of a webhook", err)
-}
-
-func (s *Service) openWebhookSecret(ctx context.Context, address, sealed string) ([]byte, error) {
-	if secret, ok := strings.CutPrefix(sealed, plainPrefix); ok {
-		return []byte(secret), nil
-	}
-	ring, err := s.keyring()
-	if err != nil {
-		return nil, err
-	}
-	if ring == nil {
-		return nil, keyring.ErrOpen
-	}
-	secret, err := ring.Open(ctx, sealed, webhookPlace(address))
-	return secret, wrap("opening the secret of a webhook", err)
-}
-
-func webhookPlace(address string) []byte { return []byte("board_webhooks/secret/" + address) }
-
-// keyring is what encrypts secrets; nil: there is none.
-func (s *Service) keyring() (keyring.Keyring, error) {
-	if s.options.Keyring == nil {
-		return nil, nil //nolint:nilnil // a board need not have one
-	}
-	ring, err := s.options.Keyring()
-	if err != nil {
-		return nil, apierror.Unavailable("the keyring", err)
-	}
-	return ring, nil
 }

@@ -35,8 +35,12 @@ type Outgoing struct {
 	attempts int64
 }
 
-// DueWebhooks lists the webhooks that have something to be sent now.
+// DueWebhooks lists the webhooks that have something to be sent now: none where the
+// keyring cannot be used, whose deliveries are for other nodes, or for later.
 func (s *Service) DueWebhooks(ctx context.Context) (ids []int64, err error) {
+	if _, err := s.keyring(); err != nil {
+		return nil, nil //nolint:nilerr // the keyring has said so
+	}
 	err = s.read(ctx, func(c conn) error {
 		ids = nil
 		now := s.micros()

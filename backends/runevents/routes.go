@@ -72,7 +72,7 @@ func ownRoutes() []Route {
 		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
 		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*endpoint).ask, answer: "Producer", summary: "Show such a server"},
 		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*endpoint).version, answer: "Version", summary: "Show the version of the interface"},
-		{Methods: getMethods, Path: "/status/v1/simple", Right: Public, serve: (*endpoint).status, summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: StatusPath, Right: Public, serve: (*endpoint).status, summary: "Tell whether the service works"},
 		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*endpoint).document, answer: "Document", summary: "Show this document"},
 		{Methods: getMethods, Path: "", Right: Public, serve: (*endpoint).toPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*endpoint).page},
@@ -196,10 +196,18 @@ func (*endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
 }
 
+// StatusPath tells whether the service works.
+const StatusPath = "/status/v1/simple"
+
+// Unready answers a request of StatusPath when the service is not to be used.
+func (*Service) Unready(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", retryAfter)
+	plain(w, http.StatusServiceUnavailable, "error")
+}
+
 func (e *endpoint) status(w http.ResponseWriter, _ *http.Request) {
 	if e.service.Ready() != nil {
-		w.Header().Set("Retry-After", retryAfter)
-		plain(w, http.StatusServiceUnavailable, "error")
+		e.service.Unready(w)
 		return
 	}
 	plain(w, http.StatusOK, "running")

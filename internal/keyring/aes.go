@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -136,6 +137,19 @@ func (a *AES) Derive(_ context.Context, label string) ([][]byte, error) {
 func (a *AES) Current(sealed string) bool {
 	_, key, ok := a.split(sealed)
 	return ok && key == a.current
+}
+
+// As implements Keyring.
+func (a *AES) As(sealed string) (Keyring, error) {
+	_, key, ok := a.split(sealed)
+	if !ok {
+		return nil, ErrOpen
+	}
+	if key == a.current {
+		return a, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(a.order), func(k *masterKey) bool { return k == key })
+	return &AES{current: key, keys: a.keys, order: append([]*masterKey{key}, others...)}, nil
 }
 
 func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {

@@ -28,4 +28,18 @@ type Keyring interface {
 	// Current reports whether sealed was made with the newest key; false asks
 	// for it to be sealed again (rotation).
 	Current(sealed string) bool
+	// As returns the keyring with the key that sealed was made with in the place of
+	// the newest; the error wraps ErrOpen when there is none.
+	As(sealed string) (Keyring, error)
+}
+
+// Advance has every node seal with the newest key from now on, where a keyring is
+// held to what a database says of that. Others do so anyway.
+func Advance(ctx context.Context, ring Keyring) error {
+	if held, ok := ring.(interface {
+		Advance(ctx context.Context) error
+	}); ok {
+		return held.Advance(ctx)
+	}
+	return nil
 }

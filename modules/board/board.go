@@ -111,7 +111,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.service = shared.service.With(board.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
-		Keyring: h.app.Keyring, Attachments: attachmentsFolder(h.app, h.Attachments), Address: clientAddress,
+		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: clientAddress,
 		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them are of pages
 	})
 	h.api = h.service.API()
@@ -136,7 +136,7 @@ func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading the app tollgate: %w", err)
 	}
-	db, err := app.ServiceDatabase(serviceName, board.Schema())
+	db, err := app.SealedDatabase(serviceName, board.Schema(), board.SealedSample)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -52,7 +52,7 @@ func commands(root *cobra.Command) {
 	flags.BoolVar(&o.json, "json", false, "Answer in JSON, for programs")
 	token := &cobra.Command{Use: "token", Short: "Manages the tokens of members"}
 	group(token, issueCommand(o), revokeCommand(o))
-	group(root, initCommand(o), token, seedCommand(o))
+	group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
 }
 
 // group makes cmd one that only has subcommands.

@@ -107,7 +107,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	logger := ctx.Logger()
 	mailer := &jobs.Mailer{Transport: jobs.Log{Logger: logger}, BaseURL: h.BaseURL, Logger: logger}
 	c := &claim{
-		app: h.app, started: func() bool { _, err := h.app.Gateway(); return err == nil },
+		app: h.app, started: h.app.Started,
 		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
 	}
 	if h.Mail != nil && h.Mail.URL != "" {

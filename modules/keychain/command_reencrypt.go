@@ -13,9 +13,10 @@ func reencryptCommand(o *options) *cobra.Command {
 		Short: "Seals what is under an older master key with the current one",
 		Long: `
 Seals the provider keys and the keys of custom models that are under an older
-master key with the current one, the first of the keyring. The server may run
-meanwhile. It can be interrupted and run again; when it has nothing left to do,
-the older master key can be taken out of the keyring.
+master key with the current one, the first of the keyring, with which all nodes
+seal from then on: each must have it. The server may run meanwhile. It can be
+interrupted and run again; when it has nothing left to do, the older master key
+can be taken out of the keyring. Webhooks of a board: tollgate board re-encrypt.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {

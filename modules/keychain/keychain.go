@@ -80,7 +80,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
-	h.service = &management.Service{Catalog: app.ModelCatalog, Parts: h.parts}
+	h.service = &management.Service{Catalog: app.ModelCatalog, Parts: func(ctx context.Context) map[string]error {
+		return app.Parts(ctx, tollgate.GatewaySchema)
+	}}
 	h.router = rest.NewRouter(h.service.Routes())
 	h.console, err = h.Console.make()
 	return err
@@ -101,8 +103,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	gateway, err := h.app.Gateway()
-	if err != nil {
+	if err != nil && r.URL.Path != management.HealthPath { // which tells of it
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
+	}
+	if err != nil {
+		return answered(h.router.Serve(w, r, ""))
 	}
 	h.once.Do(func() {
 		h.service.Keychain = gateway.Keychain
@@ -124,15 +129,6 @@ func answered(err error) error {
 		return caddyhttp.Error(e.Status, err)
 	}
 	return err
-}
-
-// parts are what the gateway cannot work without.
-func (h *Handler) parts(context.Context) map[string]error {
-	parts := map[string]error{"database": h.app.Database().Ready()}
-	if gateway, err := h.app.Gateway(); err == nil {
-		parts["keyring"] = gateway.KeyringReady()
-	}
-	return parts
 }
 
 // Interface guards

@@ -303,7 +303,7 @@ func (h *Handler) Cleanup() error {
 		_, err := services.Delete(h.key)
 		return err
 	}
-	if _, err := h.app.Gateway(); err != nil || caddy.Exiting() { // it never ran, or is over
+	if !h.app.Started() || caddy.Exiting() { // it never ran, or is over
 		return give()
 	}
 	release := h.app.Acquire() // the database stays open
@@ -345,6 +345,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	case runevents.Read:
 		h.query(w, r, route)
 	default:
+		if route.Path == runevents.StatusPath && tollgate.Stopping(r.Context()) {
+			h.service.Unready(w)
+			return nil
+		}
 		h.service.ServeHTTP(w, r)
 	}
 	return nil

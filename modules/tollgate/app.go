@@ -129,8 +129,10 @@ type App struct {
 	memory   *memory.Budget
 	db       *store.DB
 	common   Storage
-	named    map[string]any // loaded storages of single services
-	opened   []opened       // what Start opens
+	named    map[string]any       // loaded storages of single services
+	opened   []opened             // what Start opens
+	sealings []*sealing           // the services with secrets among them
+	served   map[string]*store.DB // by service
 	counters counters.Store
 	ring     KeyringProvider
 	source   *catalog.Source
@@ -141,7 +143,8 @@ type App struct {
 	dbKey    any
 	needed   bool           // some module needs more than the counters
 	kept     *time.Duration // of the request log; nil: the default
-	started  atomic.Bool
+	begun    atomic.Bool    // Start was called
+	started  atomic.Bool    // what is shared is there
 	inflight atomic.Int64
 }
 
@@ -197,7 +200,7 @@ func (a *App) provisionKeychain(ctx caddy.Context) error {
 		a.dir = local.Dir()
 	}
 	a.dbKey = storage.Key()
-	if a.db, err = a.open(storage, keychain.Schema()); err != nil {
+	if a.db, err = a.SealedDatabase(GatewaySchema, keychain.Schema(), keychain.SealedSample); err != nil {
 		return err
 	}
 	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
@@ -264,7 +267,15 @@ func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 // provisioned; Start migrates the schema and opens the database, which is
 // waited for in the background where it is down.
 func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
-	return a.open(a.storage(service), schema)
+	db, err := a.open(a.storage(service), schema)
+	if err != nil {
+		return nil, err
+	}
+	if a.served == nil {
+		a.served = make(map[string]*store.DB)
+	}
+	a.served[service] = db
+	return db, nil
 }
 
 // guest loads a guest module, or the default one when none is configured.
@@ -289,14 +300,19 @@ func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage
 
 // Start opens the keyring and the database and begins to write usage. A
 // database that is down is waited for in the background; requests that need it
-// get 503 until it is there. Where no module needs them, nothing is opened.
+// get 503 until it is there. A keyring that is not that of a database is an error.
+// Where no module needs them, nothing is opened.
 func (a *App) Start() error {
-	a.started.Store(true)
+	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
 	if !a.needed && a.FirstRun == nil {
 		return nil
 	}
 	// First what a reload finds in the pools: another app may serve requests already.
+	if err := a.takeKeyrings(); err != nil {
+		return err
+	}
+	a.started.Store(true)
 	key := gatewayKey{a.dbKey, a.ring.Key(), fmt.Sprint(a.allow)}
 	gateway, err := take(a, gateways, key, a.makeGateway, (*Gateway).close)
 	if err != nil {
@@ -311,8 +327,10 @@ func (a *App) Start() error {
 			o.db.Start(a.ctx)
 		}
 	}
+	if err := a.checkKeyrings(a.ctx); err != nil {
+		return err
+	}
 	go a.source.Run(a.ctx)
-	go a.watchKeyring(a.ctx, gateway)
 	go a.cutRequests(a.ctx, gateway)
 	if a.FirstRun != nil {
 		go a.firstRun(a.ctx, gateway)
@@ -332,9 +350,9 @@ func (a *App) register() error {
 }
 
 func (a *App) makeGateway() (*Gateway, error) {
-	ring, err := a.openKeyring(a.ctx)
+	ring, err := a.sealedRing(GatewaySchema)
 	if err != nil {
-		return nil, fmt.Errorf("keyring: %w", err)
+		return nil, err
 	}
 	return newGateway(a.db, ring, a.allow, a.logger)
 }
@@ -346,7 +364,7 @@ func (a *App) Stop() error { return nil }
 // this configuration is done, or was ended because the process ends.
 func (a *App) Cleanup() error {
 	switch {
-	case !a.started.Load():
+	case !a.begun.Load():
 		return a.release()
 	case caddy.Exiting():
 		end()
@@ -386,12 +404,14 @@ func (a *App) Database() *store.DB { return a.db }
 // ModelCatalog is the catalog as of now.
 func (a *App) ModelCatalog() *catalog.Catalog { return a.source.Current() }
 
-// Gateway is the model gateway; before the app has started it is a 503.
+// Gateway is the model gateway. Before the app has started, and while the keyring is
+// not that of the database, it is a 503.
 func (a *App) Gateway() (*Gateway, error) {
-	if g := a.gateway.Load(); g != nil {
-		return g, nil
+	g := a.gateway.Load()
+	if g == nil {
+		return nil, apierror.Unavailable("the gateway", errNotStarted)
 	}
-	return nil, apierror.Unavailable("the gateway", errors.New("the app tollgate has not started yet"))
+	return g, g.ring.Ready()
 }
 
 // From loads the app for a module that is being provisioned and needs the

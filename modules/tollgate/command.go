@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -59,14 +60,9 @@ func openKeychain(ctx context.Context, configFile, adapter string, existing bool
 	if existing {
 		err = exists(a.storage(GatewaySchema))
 	}
+	var ring *sealed.Ring
 	if err == nil {
-		err = waitFor(ctx, a.db, keychain.Schema())
-	}
-	var ring keyring.Keyring
-	if err == nil {
-		if ring, err = a.openKeyring(ctx); err != nil {
-			err = fmt.Errorf("keyring: %w", err)
-		}
+		ring, err = a.commandKeyring(ctx, GatewaySchema)
 	}
 	if err == nil {
 		service, err = newKeychain(a.db, ring, a.allow, a.logger)
@@ -76,6 +72,25 @@ func openKeychain(ctx context.Context, configFile, adapter string, existing bool
 		return nil, nil, nil, err
 	}
 	return service, a.source.Current(), func() { service.Close(); end() }, nil
+}
+
+// commandKeyring is the keyring of a service for a command: one that is not that of
+// the database is an error.
+func (a *App) commandKeyring(ctx context.Context, service string) (*sealed.Ring, error) {
+	i := slices.IndexFunc(a.sealings, func(s *sealing) bool { return s.service == service })
+	s := a.sealings[i]
+	if err := a.register(); err != nil {
+		return nil, err
+	}
+	if err := await(ctx, s.db); err != nil {
+		return nil, err
+	}
+	base, err := a.openKeyring(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	ring := sealed.New(s.db, s.service, base, s.sample, a.logger)
+	return ring, ring.Check(ctx)
 }
 
 // OpenDatabase opens the database of a service that a configuration file
@@ -109,6 +124,54 @@ func openDatabase(ctx context.Context, configFile, adapter, service string, sche
 		return nil, nil, err
 	}
 	return db, end, nil
+}
+
+// OpenSealed is OpenExistingDatabase for a service that keeps secrets, with its
+// keyring.
+func OpenSealed(ctx context.Context, configFile, adapter, service string, schema store.Schema, sample sealed.Sample) (db *store.DB, ring *sealed.Ring, close func(), err error) {
+	a, end, err := forCommand(configFile, adapter)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	a.opened, a.sealings = nil, nil // of the gateway
+	if err = exists(a.storage(service)); err == nil {
+		db, err = a.SealedDatabase(service, schema, sample)
+	}
+	if err == nil {
+		ring, err = a.commandKeyring(ctx, service)
+	}
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return db, ring, end, nil
+}
+
+// adoptKeyring makes the keyring of the configuration that of a service's database.
+func adoptKeyring(ctx context.Context, configFile, adapter, service string) error {
+	a, end, err := forCommand(configFile, adapter)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if !slices.Contains(Services, service) {
+		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services, ", "))
+	}
+	if err := exists(a.storage(service)); err != nil {
+		return err
+	}
+	db, err := a.open(a.storage(service), sealed.Schema())
+	if err == nil {
+		err = waitFor(ctx, db, sealed.Schema())
+	}
+	if err != nil {
+		return err
+	}
+	base, err := a.ring.Open(a.dir, a.logger)
+	if err != nil {
+		return fmt.Errorf("keyring: %w", err)
+	}
+	return sealed.New(db, service, base, nil, a.logger).Adopt(ctx)
 }
 
 // exists is an error where the database would be a new file.
@@ -165,6 +228,11 @@ func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
 	if err := db.Register(schema); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
+	return await(ctx, db)
+}
+
+// await is waitFor when the schemas are registered.
+func await(ctx context.Context, db *store.DB) error {
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
 	db.Start(wait)

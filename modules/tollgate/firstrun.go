@@ -61,7 +61,11 @@ func (a *App) firstRun(ctx context.Context, g *Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration has ended
 	}
-	if err := a.prepare(ctx, g); err != nil && ctx.Err() == nil {
+	err := g.ring.Check(ctx)
+	if err == nil {
+		err = a.prepare(ctx, g)
+	}
+	if err != nil && ctx.Err() == nil {
 		a.logger.Error("preparing the first run", zap.Error(err))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -32,9 +32,7 @@ type gatewayKey struct {
 // Gateway is what the model gateway keeps across reloads.
 type Gateway struct {
 	Keychain *keychain.Service
-	// Keyring encrypts secrets in the database.
-	Keyring keyring.Keyring
-	Usage   *keychain.UsageLog
+	Usage    *keychain.UsageLog
 	// retention deletes what is old of it.
 	retention *keychain.Retention
 	Memory    *cascade.Memory
@@ -48,12 +46,12 @@ type Gateway struct {
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
 
-	connections outbound.Connections  // of both
-	keyringDown atomic.Pointer[error] // why stored secrets do not open; nil: they do
-	greeted     atomic.Bool           // the banner of FirstRun was printed by this process
+	ring        *sealed.Ring
+	connections outbound.Connections // of both
+	greeted     atomic.Bool          // the banner of FirstRun was printed by this process
 }
 
-func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
+func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
 	service, err := newKeychain(db, ring, allow, logger)
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 		return nil, err
 	}
 	g := &Gateway{
-		Keyring:       ring,
+		ring:          ring,
 		Sealer:        sealer,
 		UserTokenKeys: tokenKeys,
 		Keychain:      service,
@@ -93,7 +91,7 @@ func newGateway(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger
 
 // newKeychain makes the keychain; users' own models may be at public addresses and
 // in the networks of allow.
-func newKeychain(db *store.DB, ring keyring.Keyring, allow []netip.Prefix, logger *zap.Logger) (*keychain.Service, error) {
+func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*keychain.Service, error) {
 	service, err := keychain.New(db, ring, logger, time.Now)
 	if err == nil {
 		service.CheckHost = func(ctx context.Context, host string) error { return outbound.Check(ctx, host, allow) }

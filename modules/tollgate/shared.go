@@ -2,19 +2,10 @@ package tollgate
 
 import (
 	"net/netip"
-
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Keyring encrypts secrets in the databases; before the app has started it is a
-// 503.
-func (a *App) Keyring() (keyring.Keyring, error) {
-	g, err := a.Gateway()
-	if err != nil {
-		return nil, err
-	}
-	return g.Keyring, nil
-}
+// Started reports whether the app has opened what its modules share.
+func (a *App) Started() bool { return a.started.Load() }
 
 // AllowedNetworks are those that connections to addresses of users may lead to
 // beside public ones.

@@ -3,6 +3,7 @@ package keychain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
 // Account is what routing needs of a user, read together and kept for at most
@@ -184,6 +186,9 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	}
 	for i := range rows {
 		secret, err := s.ring.Open(ctx, rows[i].sealed, rows[i].associated())
+		if err != nil && !errors.Is(err, keyring.ErrOpen) {
+			return nil, err // not without the user's keys
+		}
 		if err != nil { // one bad key must not take the others down
 			s.logger.Error("provider key cannot be opened, it is left out; check the keyring",
 				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
@@ -194,6 +199,9 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	for i := range a.models {
 		if m := &a.models[i]; m.Sealed != "" {
 			secret, err := s.ring.Open(ctx, m.Sealed, m.associated())
+			if err != nil && !errors.Is(err, keyring.ErrOpen) {
+				return nil, err
+			}
 			if err != nil {
 				s.logger.Error("key of a custom model cannot be opened, the model is used without; check the keyring",
 					zap.String("model_id", m.ID), zap.Error(err))

@@ -3,6 +3,7 @@ package keychain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
 // Bounds of a look for model servers.
@@ -131,7 +133,11 @@ func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, 
 			continue
 		}
 		if secret != "" {
-			if old, err := s.ring.Open(ctx, row.sealed, row.associated()); err == nil && string(old) == secret {
+			old, err := s.ring.Open(ctx, row.sealed, row.associated())
+			if err != nil && !errors.Is(err, keyring.ErrOpen) {
+				return err // to be replaced by nothing
+			}
+			if err == nil && string(old) == secret {
 				return nil
 			}
 		}

@@ -48,12 +48,16 @@ var sealedColumns = []struct{ table, count, page, swap string }{
 	},
 }
 
-// Reencrypt seals every text that is not under the current key of the keyring
+// Reencrypt makes the first key of the keyring the one that all nodes seal with, which
+// they must have, and seals every text that is not under the current key of the keyring
 // anew, in batches that do not keep others from working. A text that is changed
 // meanwhile is left alone. It may be ended at any point and run again. progress
 // may be nil.
 func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int)) (Reencryption, error) {
 	var result Reencryption
+	if err := keyring.Advance(ctx, s.ring); err != nil {
+		return result, err
+	}
 	for _, column := range sealedColumns {
 		counts, err := read(ctx, s, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, column.count)
 		if err != nil {

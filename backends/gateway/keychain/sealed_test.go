@@ -1,46 +1,76 @@
 package keychain
 
 import (
-	"errors"
+	"context"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
-func TestSealed(t *testing.T) {
+func TestSealedSample(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		right, _ := rings(t)
-		wrong := testRing(t)
 		n := p.start(t)
-		check := func(when string, sealed bool, ring keyring.Keyring, want error) {
+		check := func(when string, want int) {
 			t.Helper()
-			if got, err := HasSealed(t.Context(), n.db); err != nil || got != sealed {
-				t.Errorf("%s: sealed %t, error %v", when, got, err)
+			texts, err := SealedSample(t.Context(), n.db)
+			if err != nil || len(texts) != want {
+				t.Errorf("%s: %d texts, error %v, want %d", when, len(texts), err, want)
 			}
-			n.ring = ring
-			if err := n.CheckSealed(t.Context()); !errors.Is(err, want) {
-				t.Errorf("%s: error %v, want %v", when, err, want)
+			for _, text := range texts {
+				if _, err := n.ring.Open(t.Context(), text.Sealed, []byte(text.Associated)); err != nil {
+					t.Errorf("%s: %+v: %v", when, text, err)
+				}
 			}
-			n.ring = right
 		}
-		n.ring = right
 		n.user(t, "alice")
 		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "local/open", BaseURL: "http://h/v1", Model: "x", Tier: 1}); err != nil {
 			t.Fatal(err)
 		}
-		check("without secrets", false, wrong, nil)
+		check("without secrets", 0)
 		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "local/shut", BaseURL: "http://h/v1", Model: "x", Tier: 1, APIKey: "sk-model"}); err != nil {
 			t.Fatal(err)
 		}
-		check("the key of a model", true, right, nil)
-		check("the key of a model", true, wrong, keyring.ErrOpen)
-		for i := range 2 * checkedTexts {
+		check("the key of a model", 1)
+		for i := range 2 * sampledTexts {
 			n.providerKey(t, "alice", "alpha", secretOf(i))
 		}
-		check("provider keys", true, right, nil)
-		check("provider keys", true, wrong, keyring.ErrOpen)
-		n.sql(t, "UPDATE gateway_models SET sealed = 'damaged' WHERE sealed IS NOT NULL")
-		check("one is damaged", true, right, nil)
+		check("provider keys", 1+sampledTexts)
 	})
+}
+
+// closed is a keyring that cannot be used now.
+type closed struct{ keyring.Keyring }
+
+func (closed) Open(context.Context, string, []byte) ([]byte, error) { return nil, sealed.ErrUnfit }
+func (closed) Seal(context.Context, []byte, []byte) (string, error) { return "", sealed.ErrUnfit }
+
+// TestKeyringThatIsNotThere: no request goes out without the user's keys, and none
+// of them is replaced.
+func TestKeyringThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n.user(t, "alice")
+	kept := n.providerKey(t, "alice", "alpha", secret)
+	n.user(t, "bob")
+	if _, err := n.AddModel(t.Context(), "bob", CustomModel{Entry: "local/shut", BaseURL: "http://h/v1", Model: "x", Tier: 1, APIKey: "sk-model"}); err != nil {
+		t.Fatal(err)
+	}
+	n.ring = closed{n.ring}
+	n.forgetAll()
+	for _, user := range []string{"alice", "bob"} {
+		if account, err := n.Account(t.Context(), user); err == nil {
+			t.Errorf("%s: %+v", user, account)
+		}
+	}
+	if err := n.SyncProviderKey(t.Context(), "alice", "alpha", "", "sk-other"); err == nil {
+		t.Error("a key is stored")
+	}
+	if keys, err := n.ProviderKeys(t.Context(), "alice"); err != nil || len(keys) != 1 || keys[0].ID != kept.ID {
+		t.Errorf("%+v %v", keys, err)
+	}
+	for _, line := range n.logs.All() {
+		t.Errorf("logged: %s", line.Message)
+	}
 }

@@ -1,0 +1,294 @@
+package sealed
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// aes is a keyring whose keys are repeated digits, the first one seals.
+func aes(t *testing.T, digits string) keyring.Keyring {
+	t.Helper()
+	var keys [][]byte
+	for _, digit := range digits {
+		keys = append(keys, []byte(strings.Repeat(string(digit), keyring.MasterKeySize)))
+	}
+	ring, err := keyring.NewAES(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// texts is a sample of what a keyring has sealed.
+func texts(t *testing.T, ring keyring.Keyring, damaged bool) Sample {
+	t.Helper()
+	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("place"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []Text{{sealed, "place"}}
+	if damaged {
+		all = append([]Text{{"aes1.AAAA", "place"}}, all...)
+	}
+	return func(context.Context, *store.DB) ([]Text, error) { return all, nil }
+}
+
+func none(context.Context, *store.DB) ([]Text, error) { return nil, nil }
+
+// onBoth runs the test with what opens one database of an engine any number of times.
+func onBoth(t *testing.T, test func(t *testing.T, open func() *store.DB)) {
+	t.Helper()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			file, dsn := filepath.Join(t.TempDir(), "test.db"), ""
+			if engine == "postgres" {
+				dsn = testenv.Postgres(t).DSN()
+			}
+			test(t, func() *store.DB {
+				t.Helper()
+				db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
+				if dsn != "" {
+					db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = db.Close() })
+				return started(t, db)
+			})
+		})
+	}
+}
+
+func started(t *testing.T, db *store.DB) *store.DB {
+	t.Helper()
+	if err := db.Register(Schema()); err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context())
+	return db
+}
+
+func ring(db *store.DB, base keyring.Keyring, sample Sample) *Ring {
+	return New(db, "gateway", base, sample, zap.NewNop())
+}
+
+// usable reports whether a ring seals and opens; where it does not, both are a 503.
+func usable(t *testing.T, r *Ring) bool {
+	t.Helper()
+	sealed, err := r.Seal(t.Context(), []byte("x"), nil)
+	_, open := r.Open(t.Context(), sealed, nil)
+	if (err == nil) != (open == nil) || (err == nil) != (r.Ready() == nil) {
+		t.Errorf("seal %v, open %v, ready %v", err, open, r.Ready())
+	}
+	if e, ok := apierror.From(err); err != nil && (!ok || e.Status != 503 || errors.Is(err, keyring.ErrOpen)) {
+		t.Errorf("error %v", err)
+	}
+	return err == nil
+}
+
+// TestAnotherKeyring: the first node's keyring is that of the database, whatever the
+// second one has.
+func TestAnotherKeyring(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func() *store.DB) {
+		db := open()
+		if held, err := Held(t.Context(), db, "gateway", none); err != nil || held {
+			t.Errorf("an empty database: held %t, error %v", held, err)
+		}
+		good, bad := ring(db, aes(t, "1"), none), ring(open(), aes(t, "2"), none)
+		if usable(t, good) {
+			t.Error("it is used before it was checked")
+		}
+		if err := good.Check(t.Context()); err != nil || !usable(t, good) {
+			t.Fatalf("the first one: %v", err)
+		}
+		err := bad.Check(t.Context())
+		if !errors.Is(err, ErrUnfit) || errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "of gateway: give it the master key that sealed them") || usable(t, bad) {
+			t.Errorf("another one: %v", err)
+		}
+		if held, err := Held(t.Context(), db, "gateway", none); err != nil || !held {
+			t.Errorf("held %t, error %v", held, err)
+		}
+		if other := New(db, "board", aes(t, "2"), none, zap.NewNop()); other.Check(t.Context()) != nil {
+			t.Error("services have check values of their own")
+		}
+		if err := bad.Adopt(t.Context()); err != nil || !usable(t, bad) {
+			t.Errorf("adopted: %v", err)
+		}
+		if err := good.Check(t.Context()); !errors.Is(err, ErrUnfit) || usable(t, good) {
+			t.Errorf("the one that was: %v", err)
+		}
+	})
+}
+
+// TestDatabaseOfBefore has secrets and no check value.
+func TestDatabaseOfBefore(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func() *store.DB) {
+		db, old := open(), texts(t, aes(t, "1"), true)
+		if held, err := Held(t.Context(), db, "gateway", old); err != nil || !held {
+			t.Errorf("held %t, error %v", held, err)
+		}
+		if err := ring(db, aes(t, "2"), old).Check(t.Context()); !errors.Is(err, ErrUnfit) {
+			t.Errorf("another keyring: %v", err)
+		}
+		if err := ring(db, aes(t, "1"), old).Check(t.Context()); err != nil {
+			t.Errorf("the right one: %v", err)
+		}
+	})
+}
+
+// TestFirstNodes: of nodes that begin at once with different keyrings, those of one
+// win.
+func TestFirstNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func() *store.DB) {
+		rings := make([]*Ring, 0, 8)
+		for i := range 8 {
+			rings = append(rings, ring(open(), aes(t, string("12"[i%2])), none))
+		}
+		fits := make([]bool, len(rings))
+		var all sync.WaitGroup
+		for i, r := range rings {
+			all.Go(func() {
+				err := r.Check(context.Background())
+				if err != nil && !errors.Is(err, ErrUnfit) {
+					t.Error(err)
+				}
+				fits[i] = err == nil
+			})
+		}
+		all.Wait()
+		for i := range fits {
+			if fits[i] != fits[i%2] || fits[0] == fits[1] {
+				t.Fatalf("%v", fits)
+			}
+		}
+	})
+}
+
+// TestRotation gives nodes a new key one after the other: all open what any of them
+// seals, at every step.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func() *store.DB) {
+		db := open()
+		node := func(digits string) *Ring {
+			t.Helper()
+			r := ring(db, aes(t, digits), none)
+			if err := r.Check(t.Context()); err != nil {
+				t.Fatalf("%s: %v", digits, err)
+			}
+			return r
+		}
+		understand := func(rings ...*Ring) {
+			t.Helper()
+			for _, from := range rings {
+				sealed, err := from.Seal(t.Context(), []byte("x"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, to := range rings {
+					if _, err := to.Open(t.Context(), sealed, nil); err != nil || !to.Current(sealed) {
+						t.Errorf("error %v, current %t", err, to.Current(sealed))
+					}
+				}
+			}
+		}
+		before, first, second := node("1"), node("21"), node("21")
+		understand(before, first, second)
+		if err := keyring.Advance(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		understand(first, second, node("2"))
+		if err := before.Check(t.Context()); !errors.Is(err, ErrUnfit) || usable(t, before) {
+			t.Errorf("a node that was left out: %v", err)
+		}
+		if err := first.Advance(t.Context()); err != nil {
+			t.Errorf("once more: %v", err)
+		}
+		understand(first, second)
+	})
+}
+
+// TestRun: a node that begins before its database is there finds out later, says so
+// once, and hears of what others do.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	open := func() *store.DB {
+		t.Helper()
+		db, err := store.NewPostgres(store.PostgresOptions{DSN: server.DSN()}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	good := ring(started(t, open()), aes(t, "1"), none)
+	if err := good.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	if err := good.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) || !usable(t, good) {
+		t.Errorf("a good one without its database: %v", err)
+	}
+	core, logs := observer.New(zap.InfoLevel)
+	db := started(t, open())
+	bad := New(db, "gateway", aes(t, "2"), none, zap.New(core))
+	if usable(t, bad) {
+		t.Error("it is used before the database could be asked")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { bad.Run(ctx) })
+	server.Start()
+	eventually(t, "it finds out", func() bool { return logs.Len() == 1 })
+	if usable(t, bad) {
+		t.Error("it is used")
+	}
+	eventually(t, "its database listens", func() bool {
+		n := 0
+		_ = db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+			return r.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'").Scan(&n)
+		})
+		return n > 0
+	})
+	began := time.Now()
+	adopter := ring(db, aes(t, "2"), none)
+	eventually(t, "another adopts its key", func() bool { return adopter.Adopt(t.Context()) == nil })
+	eventually(t, "it fits", func() bool { return usable(t, bad) && logs.Len() == 2 })
+	if took := time.Since(began); took > checkEvery-5*time.Second {
+		t.Errorf("it heard of that after %v", took)
+	}
+	cancel()
+	running.Wait()
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

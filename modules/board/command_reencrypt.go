@@ -1,0 +1,53 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func reencryptCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "re-encrypt", Args: cobra.NoArgs,
+		Short: "Seals what is under an older master key with the current one",
+		Long: `
+Seals the secrets of webhooks that are under an older master key with the current
+one, the first of the keyring, with which all nodes seal from then on: each must have
+it. The server may run meanwhile. Run it until it has nothing left to do; then the
+older master key can be taken out of the keyring.
+`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			db, ring, end, err := tollgate.OpenSealed(ctx, o.config, o.adapter, serviceName, board.Schema(), board.SealedSample)
+			if err != nil {
+				return err
+			}
+			defer end()
+			service := board.New(db, board.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
+			defer service.Close()
+			resealed, unreadable, err := service.Reencrypt(ctx)
+			if refusal, ok := apierror.From(err); ok {
+				return errors.New(refusal.Message)
+			}
+			if err != nil {
+				return err
+			}
+			err = o.answer(cmd, map[string]any{"resealed": resealed, "unreadable": unreadable}, "", fmt.Sprintf("%d secrets were sealed anew.", resealed))
+			if err == nil && unreadable > 0 {
+				err = fmt.Errorf("%d secrets open with none of the configured master keys; give those webhooks new ones", unreadable)
+			}
+			return err
+		},
+	}
+}
