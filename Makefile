@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION) -X $(CADDY).Custo
 TOOLS   := .tools/bin/.built
 LINT    := .tools/bin/golangci-lint
 CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
-FILES   := $(wildcard caddyfiles/*/Caddyfile)
+FILES   := $(wildcard caddyfiles/*/Caddyfile caddyfiles/*/*.caddyfile)
 
 FUZZTIME ?= 1m
 

@@ -12,6 +12,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
+	_ "github.com/tollgate-gateway/tollgate/modules/health"
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/runevents"
@@ -30,7 +31,7 @@ func init() {
 			httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, standard)
 		}
 	}
-	before("request_body", "api_errors")
+	before("request_body", "api_errors", "health")
 	before("basic_auth", "api_auth", "budget", "translate")
 	before("reverse_proxy", "board", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

@@ -241,11 +241,16 @@ func TestShippedCaddyfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := filepath.Glob(filepath.Join(root, "*", "*.caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, more...)
 	if len(files) < 3 {
 		t.Fatalf("found %q", files)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			tool := func(args ...string) string {

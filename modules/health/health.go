@@ -1,0 +1,122 @@
+// Package health tells balancers and supervisors whether a node lives, and whether
+// it is ready for requests.
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+	httpcaddyfile.RegisterHandlerDirective("health", parse)
+}
+
+// The paths that a Handler serves.
+const (
+	livePath  = "/livez"
+	readyPath = "/readyz"
+)
+
+// Handler serves, to everybody and without a cost:
+//
+//	GET /livez   200 while the process serves: else start it anew
+//	GET /readyz  200, or 503 while it should get no requests: {"status","parts"}
+//
+// A node is ready while the parts that its services need are there: database,
+// keyring, counters, and the node itself, which is "unavailable" from when it is told
+// to stop. With the global option shutdown_delay it serves for that long still, so
+// that a balancer that asks meanwhile sends it nothing more. Other paths go to the
+// next handler.
+//
+// In the Caddyfile:
+//
+//	health [<matcher>] [<service>...]
+type Handler struct {
+	// Services whose parts count: gateway, board, events … Default: all that the
+	// configuration has.
+	Services []string `json:"services,omitempty"`
+
+	app *tollgate.App
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.health",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision gets the app. Nothing is opened for it.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	app, err := ctx.App("tollgate")
+	if err != nil {
+		return fmt.Errorf("loading the app tollgate: %w", err)
+	}
+	h.app = app.(*tollgate.App)
+	return nil
+}
+
+// Validate checks the names.
+func (h *Handler) Validate() error {
+	for _, service := range h.Services {
+		if !slices.Contains(tollgate.Services, service) {
+			return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(tollgate.Services, ", "))
+		}
+	}
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if r.URL.Path != livePath && r.URL.Path != readyPath {
+		return next.ServeHTTP(w, r)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return caddyhttp.Error(http.StatusMethodNotAllowed, fmt.Errorf("%s takes GET only", r.URL.Path))
+	}
+	answer := struct {
+		Status string            `json:"status"`
+		Parts  map[string]string `json:"parts,omitempty"`
+	}{Status: "ok"}
+	status := http.StatusOK
+	if r.URL.Path == readyPath {
+		answer.Parts = make(map[string]string)
+		for name, err := range h.app.Parts(r.Context(), h.Services...) {
+			answer.Parts[name] = "ok"
+			if err != nil {
+				answer.Parts[name], answer.Status, status = "unavailable", "unavailable", http.StatusServiceUnavailable
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(answer)
+}
+
+func parse(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	h.Next() // health
+	handler := &Handler{Services: h.RemainingArgs()}
+	if h.NextBlock(0) {
+		return nil, h.Errf("health has no options")
+	}
+	return handler, nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)
