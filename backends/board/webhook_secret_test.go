@@ -45,7 +45,10 @@ func TestKeyringOfWebhooks(t *testing.T) {
 
 		away = errors.New("another keyring")
 		for what, err := range map[string]error{
-			"add":    func() error { _, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); return err }(),
+			"add": func() error {
+				_, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", Topics)
+				return err
+			}(),
 			"rotate": func() error { _, err := s.service.RotateWebhook(ctx, admin, id); return err }(),
 		} {
 			if e, ok := apierror.From(err); !ok || e.Status != 503 {

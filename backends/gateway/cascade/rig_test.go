@@ -100,6 +100,8 @@ func (plainRing) Derive(context.Context, string) ([][]byte, error) { return nil,
 
 func (plainRing) Current(string) bool { return true }
 
+func (r plainRing) As(string) (keyring.Keyring, error) { return r, nil }
+
 // clock is a time that tests move.
 type clock struct {
 	mu sync.Mutex
