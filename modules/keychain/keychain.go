@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,10 +104,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	gateway, err := h.app.Gateway()
-	if err != nil && r.URL.Path != management.HealthPath { // which tells of it
+	if err != nil && (strings.HasPrefix(r.URL.Path, "/users/") || strings.HasPrefix(r.URL.Path, "/keychain-keys/")) {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	if err != nil {
+	if err != nil { // what is public has no need of it, and /health tells of it
 		return answered(h.router.Serve(w, r, ""))
 	}
 	h.once.Do(func() {

@@ -7,9 +7,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// HealthPath tells whether the gateway can work. It needs nothing of Service but Parts.
-const HealthPath = "/health"
-
 // liveness answers whether the gateway can work now.
 func (s *Service) liveness(c *rest.Call) (any, error) {
 	answer := struct {

@@ -17,7 +17,7 @@ const (
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{
-			Method: "GET", Path: HealthPath, Tag: tagPublic, Guest: true, Serve: s.liveness, Answer: "Health", Also: []int{503},
+			Method: "GET", Path: "/health", Tag: tagPublic, Guest: true, Serve: s.liveness, Answer: "Health", Also: []int{503},
 			Summary: "Tell whether the gateway can work", Description: "200, or 503 while a part that it needs is down.",
 		},
 		{
