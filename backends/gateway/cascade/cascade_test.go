@@ -612,7 +612,7 @@ func TestProviderBackoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	broken, ok := refusal(500, "", "m"), reply(200, completion("hi"))
-	r.beta.always = ok
+	r.beta.then(ok)
 	r.alpha.does(broken, broken)
 	for range 2 {
 		r.ask("keychain-low").wants(t, "beta/b-low", "hi")
@@ -623,7 +623,7 @@ func TestProviderBackoff(t *testing.T) {
 			t.Errorf("%d attempts while alpha cools", e.Attempts)
 		}
 	}
-	r.beta.always = broken
+	r.beta.then(broken)
 	r.alpha.does(ok)
 	e := r.ask("keychain-low")
 	e.wants(t, "alpha/a-low", "hi")

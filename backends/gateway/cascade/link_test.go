@@ -67,7 +67,7 @@ func TestDeadConnections(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		r.warm(idle)
-		r.alpha.always = drop
+		r.alpha.then(drop)
 		r.beta.does(answers("beta"))
 		e := r.askStream("keychain-low")
 		e.wants(t, "beta/b-low", "beta")
@@ -81,7 +81,7 @@ func TestDeadConnections(t *testing.T) {
 	t.Run("a new one at once", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.always = drop
+		r.alpha.then(drop)
 		e := r.ask("keychain-low")
 		e.fails(t, 502, "all_providers_failed")
 		if len(r.alpha.got()) != 1 || e.Attempts != 1 {

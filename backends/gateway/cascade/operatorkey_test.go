@@ -81,7 +81,7 @@ func TestOperatorKeyHealth(t *testing.T) {
 			r.beta.always = reply(200, completion("hi"))
 			r.alpha.does(c.step)
 			r.ask("keychain-low")
-			r.alpha.always = reply(200, completion("well"))
+			r.alpha.then(reply(200, completion("well")))
 			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}}))
 			if e := other.ask("keychain-low"); (e.Candidate.Entry == "beta/b-low") != c.everyone {
 				t.Errorf("another user is served by %s, failed %s", e.Candidate.Entry, e.failedList())

@@ -191,6 +191,13 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
+// then is what is done from now on when the script is empty.
+func (u *upstream) then(always step) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.always = always
+}
+
 // does adds steps to the script.
 func (u *upstream) does(steps ...step) {
 	u.mu.Lock()

@@ -34,7 +34,7 @@ func TestTenantsFailApart(t *testing.T) {
 			if e := r.ask("keychain-low"); e.Attempts != 1 {
 				t.Errorf("alpha is not the last one for the user who broke it: %s", e.failedList())
 			}
-			r.alpha.always = reply(200, completion("all well"))
+			r.alpha.then(reply(200, completion("all well")))
 			if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "alpha/a-low" {
 				t.Errorf("for another user: %s, failed %s", e.Candidate.Entry, e.failedList())
 			}
@@ -117,7 +117,7 @@ func TestSharedAddressFailsApart(t *testing.T) {
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
-	one.always = reply(200, completion("well"))
+	one.then(reply(200, completion("well")))
 	for range usersToAct {
 		other := r.as(newAccount(t, r.catalog, custom))
 		if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "local/one" {
