@@ -232,13 +232,15 @@ type failure struct {
 		Message, Type string
 		Code          *string
 		Param         *string
-		Attempts      []struct {
-			Provider, Model string
-			Status          int
-			Code, Message   string
-			Latency         *int64 `json:"latency_ms"`
-		} `json:"failed_attempts"`
+		Attempts      []failedAttempt `json:"failed_attempts"`
 	}
+}
+
+type failedAttempt struct {
+	Provider, Model string
+	Status          int
+	Code, Message   string
+	Latency         *int64 `json:"latency_ms"`
 }
 
 func (a *answer) failure(t *testing.T) failure {

@@ -31,11 +31,16 @@ func newServices(t *testing.T) *services {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made struct{ Tokens map[string]string }
+	var made struct {
+		Tokens []struct{ Name, Token string }
+	}
 	if err := json.Unmarshal([]byte(s.tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
 		t.Fatal(err)
 	}
-	s.tokens = made.Tokens
+	s.tokens = make(map[string]string)
+	for _, token := range made.Tokens {
+		s.tokens[token.Name] = token.Token
+	}
 	s.start()
 	s.user = strings.TrimSpace(s.tool("keychain", "token", "ada"))
 	eventually(t, startLimit, "the gateway has a user", func() error {

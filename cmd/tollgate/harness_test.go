@@ -155,6 +155,8 @@ func (n *node) load(config string) {
 	if _, err := n.admin(http.MethodPost, "/load", "text/caddyfile", config); err != nil {
 		n.t.Fatal(err)
 	}
+	// Those to the servers before end with them, perhaps under a request.
+	client.CloseIdleConnections()
 }
 
 // tool runs a command of the binary in the working directory and returns what

@@ -32,14 +32,21 @@ inBrowser('somebody joins on a phone, starts a thread, answers, edits and finds 
   await tab.getByRole('link', { name: 'Join' }).click();
   await tab.getByLabel('Name', { exact: true }).fill('bob');
   await tab.getByLabel('Mail address').fill('carol@example.com');
-  await tab.getByLabel('Password').fill('a long password');
-  await button(tab, 'Join').click();
+  const join = async () => {
+    await tab.getByLabel('Password').fill('a long password');
+    const answered = tab.waitForEvent('domcontentloaded');
+    await button(tab, 'Join').click();
+    await answered;
+  };
+  await join();
+  // A browser that is steered may be faster than people; what was typed stays.
+  while (await tab.getByRole('alert').getByText('faster than people type').count()) await join();
   await tab.getByRole('alert').getByText('This name is taken').waitFor();
   assert.equal(await tab.getByLabel('Mail address').inputValue(), 'carol@example.com', 'what was typed is kept');
   await sound(tab, 'Join');
   await tab.getByLabel('Name', { exact: true }).fill('carol');
-  await tab.getByLabel('Password').fill('a long password');
-  await button(tab, 'Join').click();
+  await join();
+  while (await tab.getByRole('alert').getByText('faster than people type').count()) await join();
   await tab.getByRole('status').getByText('You are signed in').waitFor();
   await tab.getByRole('button', { name: 'Sign out' }).click();
 
