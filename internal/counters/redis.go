@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 )
 
 // Defaults of RedisOptions.
@@ -28,7 +29,9 @@ const (
 	// without a limit.
 	redisInFlight  = 256
 	redisRingScale = 9
-	// readyTTL is how long what Ready has written stays.
+	// readyFor is how long what Ready has found counts.
+	readyFor = 500 * time.Millisecond
+	// readyTTL is how long what it has written stays.
 	readyTTL = time.Second
 	// redisBuffer replaces the client's 512 KiB: a script call is about 200 bytes.
 	redisBuffer = 32 << 10
@@ -61,6 +64,8 @@ type Redis struct {
 	slots   chan struct{}
 	health  health
 	closed  atomic.Bool
+	probing singleflight.Group
+	probed  atomic.Pointer[probed]
 	// clock replaces the server's time in tests: microseconds, positive.
 	clock func() int64
 }
@@ -166,9 +171,34 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 	return fresh, nil
 }
 
-// Ready implements Store. It writes, for a server may answer that takes no writes:
-// a replica, or one that is full.
+// Ready implements Store. What it has found counts for a moment, and those who ask
+// meanwhile wait for one probe: anybody may ask, as often as they like.
 func (r *Redis) Ready(ctx context.Context) error {
+	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.at) < readyFor {
+		return last.err
+	}
+	probe := r.probing.DoChan("", func() (any, error) {
+		err := r.probe(context.WithoutCancel(ctx))
+		r.probed.Store(&probed{err, time.Now()})
+		return nil, err
+	})
+	select {
+	case done := <-probe:
+		return done.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// probed is what a probe has found.
+type probed struct {
+	err error
+	at  time.Time
+}
+
+// probe writes, for a server may answer that takes no writes: a replica, or one that
+// is full.
+func (r *Redis) probe(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context) error {
 		return r.client.Do(ctx, r.client.B().Set().Key(r.marks+"ready").Value("1").PxMilliseconds(readyTTL.Milliseconds()).Build()).Error()
 	})

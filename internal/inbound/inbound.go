@@ -79,7 +79,7 @@ func (b *Body) arm() {
 // Done ends the limit of a body that was read. One that failed keeps it: the
 // server may wait for the rest of it.
 func (b *Body) Done() {
-	if !b.free && !b.armed.IsZero() {
+	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
 		_ = b.control.SetReadDeadline(b.last) // what could be set can be lifted
 	}
 }

@@ -41,8 +41,13 @@ var ErrUnfit = errors.New("the keyring does not open the stored secrets")
 const (
 	// topic is what nodes tell each other of: the service whose check value changed.
 	topic = "keyring"
-	// checkEvery is how often the check value is looked at without such a notice.
-	checkEvery = 15 * time.Second
+	// checkEvery is how often each node looks at the check value, whether it hears of a
+	// change or not, and settleTime after what time all of them have.
+	checkEvery = 4 * time.Second
+	settleTime = checkEvery + time.Second
+	// askTime is how long the database may take to tell a check value. What waits for a
+	// check, a start above all, must not hang on a database that does not answer.
+	askTime = 5 * time.Second
 	// checkText is what is sealed.
 	checkText = "tollgate"
 )
@@ -65,6 +70,8 @@ type Ring struct {
 	sample  Sample
 	logger  *zap.Logger
 
+	every, settle time.Duration // checkEvery and settleTime
+
 	checking sync.Mutex
 	state    atomic.Pointer[state]
 	wake     chan struct{}
@@ -80,7 +87,7 @@ var errUnchecked = errors.New("the database could not yet be asked whether the k
 
 // New returns a Ring that was not checked yet. The database has Schema registered.
 func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logger *zap.Logger) *Ring {
-	r := &Ring{db: db, service: service, base: base, sample: sample, logger: logger, wake: make(chan struct{}, 1)}
+	r := &Ring{db: db, service: service, base: base, sample: sample, logger: logger, every: checkEvery, settle: settleTime, wake: make(chan struct{}, 1)}
 	r.state.Store(&state{err: errUnchecked})
 	return r
 }
@@ -88,6 +95,8 @@ func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logg
 // Held reports whether a database has secrets of a service, or the check value
 // of a keyring that was to seal them.
 func Held(ctx context.Context, db *store.DB, service string, sample Sample) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	value, err := checkValue(ctx, db, service)
 	if err != nil || value != "" {
 		return value != "", err
@@ -111,12 +120,15 @@ func (r *Ring) current() (keyring.Keyring, error) {
 	return s.ring, nil
 }
 
-// Check finds out whether the keyring is that of the database. The first node writes
-// the check value, once it opens what is stored already. Errors wrap ErrUnfit,
-// or store.ErrUnavailable, after which what was known before counts.
+// Check finds out whether the keyring is that of the database, within a few seconds.
+// The first node writes the check value, once it opens what is stored already. An
+// error that wraps ErrUnfit ends the use of the keyring; after others what was known
+// before counts, and where nothing was, they are why the keyring is not Ready.
 func (r *Ring) Check(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	value, err := checkValue(ctx, r.db, r.service)
 	if err == nil && value == "" {
 		value, err = r.first(ctx)
@@ -124,7 +136,7 @@ func (r *Ring) Check(ctx context.Context) error {
 	if err == nil {
 		err = r.fit(ctx, value)
 	}
-	if errors.Is(err, ErrUnfit) {
+	if errors.Is(err, ErrUnfit) || err != nil && r.state.Load().ring == nil {
 		r.state.Store(&state{err: err})
 	}
 	return err
@@ -209,21 +221,37 @@ func checkValue(ctx context.Context, db *store.DB, service string) (value string
 func (r *Ring) associated() []byte { return []byte("keyring_checks/" + r.service) }
 
 // Advance puts the check value under the newest key, so that all nodes seal with it
-// from then on. Those without that key do nothing more.
+// once it returns, also those that hear no notice: it waits some seconds for them.
+// Those without that key do nothing more.
 func (r *Ring) Advance(ctx context.Context) error {
 	if err := r.Check(ctx); err != nil {
 		return err
 	}
+	changed, err := r.advance(ctx)
+	if err != nil || !changed {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(r.settle):
+		return nil
+	}
+}
+
+func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	r.checking.Lock()
 	defer r.checking.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	value, err := checkValue(ctx, r.db, r.service)
-	if err == nil && !r.base.Current(value) {
+	if changed = err == nil && !r.base.Current(value); changed {
 		value, err = r.write(ctx, r.base, replaceValue)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return r.fit(ctx, value)
+	return changed, r.fit(ctx, value)
 }
 
 // Adopt makes the keyring that of the database, whichever was. What is sealed with
@@ -231,6 +259,8 @@ func (r *Ring) Advance(ctx context.Context) error {
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	value, err := r.write(ctx, r.base, replaceValue)
 	if err != nil {
 		return err
@@ -242,21 +272,22 @@ func (r *Ring) Adopt(ctx context.Context) error {
 // changed the check value, and now and then.
 func (r *Ring) Run(ctx context.Context) {
 	defer r.db.Listen(topic, r.heard)()
-	said := ""
+	said := false
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
 		switch {
-		case errors.Is(err, ErrUnfit) && said == "":
-			said = r.service
+		// A database that is away is told of by the store.
+		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !said:
+			said = true
 			r.logger.Error("secrets are neither sealed nor opened", zap.String("service", r.service), zap.Error(err))
-		case err == nil && said != "":
-			said = ""
+		case err == nil && said:
+			said = false
 			r.logger.Info("the keyring opens the stored secrets again", zap.String("service", r.service))
 		}
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
-		case <-time.After(checkEvery):
+		case <-time.After(r.every):
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -140,8 +141,8 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	if account, ok := s.accts.Get(userID); ok {
 		return account, nil
 	}
-	found, err := s.shared(ctx, "account/"+userID, func() (any, error) {
-		before := s.changes.current()
+	before := s.changes.current()
+	found, err := s.shared(ctx, fmt.Sprint("account/", before, "/", userID), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		account, err := s.readAccount(ctx, userID)
@@ -166,7 +167,6 @@ func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
 	s.changes.n++
-	s.flight.Forget("account/" + userID)
 	s.accts.Wait()
 	s.accts.Del(userID)
 }

@@ -63,12 +63,11 @@ func (c *changes) current() uint64 {
 // forgetKey makes every answer about a key that was read before now unusable:
 // the one in the cache, the one on its way into it (which could show up after
 // the deletion, were it not waited for), and the one that a read still under way
-// is about to give to those who join it.
+// is about to give: nobody joins it any more, since reads are named by changes too.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
 	s.changes.n++
-	s.flight.Forget("key/" + hash)
 	s.keys.Wait()
 	s.keys.Del(hash)
 }
@@ -170,8 +169,8 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	if cached, ok := s.keys.Get(hash); ok {
 		return s.accept(cached.id)
 	}
-	found, err := s.shared(ctx, "key/"+hash, func() (any, error) {
-		before := s.changes.current()
+	before := s.changes.current()
+	found, err := s.shared(ctx, fmt.Sprint("key/", before, "/", hash), func() (any, error) {
 		// The read serves every waiting request: one of them leaving must not end it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
