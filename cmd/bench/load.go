@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// load is a stream of equal requests, each connection sending the next one when
-// it has the answer.
+// load is a stream of requests, each connection sending the next one when it has
+// the answer.
 type load struct {
 	to      site
 	request []byte
+	next    func() ([]byte, error) // makes each request, on any connection; nil: they are all the same
 	check   func(reply) error
 	conns   int
 	// settle is how long the server may finish what it does behind a request on
@@ -78,10 +79,7 @@ func (l *load) connection(ctx context.Context, end time.Time) (own outcome) {
 	defer c.close()
 	own.latency = make([]time.Duration, 0, 1<<14)
 	for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
-		got, err := c.do(context.WithoutCancel(ctx), l.request)
-		if err == nil {
-			err = l.check(got)
-		}
+		err := l.exchange(context.WithoutCancel(ctx), c)
 		then := time.Now()
 		if err != nil {
 			if own.failed++; own.failure == nil {
@@ -101,4 +99,19 @@ func (l *load) connection(ctx context.Context, end time.Time) (own outcome) {
 		now = then
 	}
 	return own
+}
+
+// exchange sends a request and checks the answer.
+func (l *load) exchange(ctx context.Context, c *client) (err error) {
+	request := l.request
+	if l.next != nil {
+		if request, err = l.next(); err != nil {
+			return err
+		}
+	}
+	got, err := c.do(ctx, request)
+	if err != nil {
+		return err
+	}
+	return l.check(got)
 }

@@ -105,11 +105,14 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer is the whole of the mock provider.
 func answer(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == dropsPath {
+	switch {
+	case r.URL.Path == dropsPath:
 		_, _ = fmt.Fprintln(w, drops.Load())
 		return
-	}
-	if !strings.HasSuffix(r.URL.Path, "/chat/completions") { // it speaks nothing else
+	case r.URL.Path == commandPath:
+		takeReport(w, r)
+		return
+	case !strings.HasSuffix(r.URL.Path, "/chat/completions"): // it speaks nothing else
 		http.NotFound(w, r)
 		return
 	}
@@ -178,6 +181,15 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "the request asks for nothing", http.StatusBadRequest)
 	}
+}
+
+// takeReport reads a report and forgets it.
+func takeReport(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 64<<20)); err != nil {
+		return // the client has left
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"uuid" : "00000000-0000-4000-8000-000000000000"}`)
 }
 
 // asked is the word that asks, empty when there is none.

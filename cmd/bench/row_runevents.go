@@ -44,7 +44,8 @@ const (
 // fleetStart is when the first node runs, and where the clock stands.
 var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
-// runEventsRow stores the runs of a fleet, each durable when it is
+// runEventsRow sends real reports to a server, where "plain" is a proxy that passes
+// them on. Then it stores the runs of a fleet, each durable when it is
 // acknowledged, and looks at how long queries over them take: on SQLite, and in
 // the column "plain" on PostgreSQL, on which the memory is without the server's.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
@@ -58,6 +59,10 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	templates, err := readTemplates(reportsFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading real reports, from the root of the repository: %w", err)
+	}
+	reports, err := b.reportLines(ctx, templates)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(b.dir, "runevents")
 	if err != nil {
@@ -84,7 +89,7 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	for i := range other {
 		lines[i].beside(other[i])
 	}
-	return lines, err
+	return append(reports, lines...), err
 }
 
 // beside puts what the other engine took into the column of the plain one.
@@ -283,6 +288,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 		{"ms for status, certname regex and type", quick, []string{"query", `["and",["=","status","failure"],["~","certname","^node0000[0-4]"],["=","resource_type","Exec"]]`}},
 		{"ms for latest reports and file regex", broad, []string{"query", `["and",["=","latest_report?",true],["~","file","manifests/service\\.pp$"]]`}},
 		{"ms to count by status", broad, []string{"query", `["extract",[["function","count"],"status"],["group_by","status"]]`}},
+		{"ms to count by certname and status", broad, []string{"query", `["extract",[["function","count"],"certname","status"],["group_by","certname","status"]]`}},
 		{"ms to count by state and hour of day", broad, []string{
 			"query", `["extract",[["function","count"],"status",["function","to_string","timestamp","HH24"]],["group_by","status",["function","to_string","timestamp","HH24"]]]`,
 		}},

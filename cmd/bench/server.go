@@ -85,18 +85,11 @@ func (b *bench) serve(ctx context.Context) (*server, error) {
 		plain: site{addresses[1], key}, gateway: site{addresses[2], key}, guarded: site{addresses[3], key},
 		config: fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
 	}
-	file := filepath.Join(dir, "Caddyfile")
-	if err := os.WriteFile(file, []byte(s.config), 0o600); err != nil {
-		return nil, fmt.Errorf("writing the configuration: %w", err)
-	}
-	// A bare environment: provider keys of the person at the keyboard and Go's
-	// own settings stay out.
-	environment := append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, b.environment...)
-	if s.child, err = launch(ctx, dir, "server", nil, nil, environment, b.binary, "run", "--config", file, "--adapter", "caddyfile"); err != nil {
+	if err := s.start(ctx, b); err != nil {
 		return nil, err
 	}
 	for _, to := range []site{s.plain, s.gateway, s.guarded} {
-		if err := s.await(ctx, to); err != nil {
+		if err := s.await(ctx, &load{to: to, request: to.request(chat(askWhole, false, 1<<10)), check: isWhole}); err != nil {
 			said := s.said()
 			s.stop()
 			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, said)
@@ -105,16 +98,25 @@ func (b *bench) serve(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// await tries a site until it gives a good answer.
-func (s *server) await(ctx context.Context, to site) error {
-	request := to.request(chat(askWhole, false, 1<<10))
+// start launches the server with its configuration.
+func (s *server) start(ctx context.Context, b *bench) (err error) {
+	file := filepath.Join(s.dir, "Caddyfile")
+	if err := os.WriteFile(file, []byte(s.config), 0o600); err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	// A bare environment: provider keys of the person at the keyboard and Go's
+	// own settings stay out.
+	environment := append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH")}, b.environment...)
+	s.child, err = launch(ctx, s.dir, "server", nil, nil, environment, b.binary, "run", "--config", file, "--adapter", "caddyfile")
+	return err
+}
+
+// await tries a load until it gets a good answer.
+func (s *server) await(ctx context.Context, l *load) error {
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		c := &client{address: to.address}
-		got, err := c.do(ctx, request)
+		c := &client{address: l.to.address}
+		err := l.exchange(ctx, c)
 		c.close()
-		if err == nil {
-			err = isWhole(got)
-		}
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

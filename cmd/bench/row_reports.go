@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+)
+
+// commandPath is where reports are submitted, on both sides.
+const commandPath = "/store/cmd/v1"
+
+// reportsCaddyfile takes the addresses of admin, plain and events, and the mock's.
+const reportsCaddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database sqlite ` + database + `
+	}
+}
+
+http://%[2]s {
+	reverse_proxy %[4]s
+}
+
+http://%[3]s {
+	tollgate events {
+		submit loopback
+	}
+}
+`
+
+// reportLines is what a real report costs the server from the socket to the disk,
+// compressed and from a node of its own each, as the servers of agents send them.
+// Beside it is what it costs plain Caddy to pass the same reports on.
+func (b *bench) reportLines(ctx context.Context, templates []template) ([]line, error) {
+	const aim = 1000 // µs
+	dir, err := os.MkdirTemp(b.dir, "reports-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	addresses, err := freeAddresses(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
+	plain, events := site{address: addresses[1]}, site{address: addresses[2]}
+	s := &server{
+		dir: dir, admin: addresses[0], plain: plain,
+		config: fmt.Sprintf(reportsCaddyfile, addresses[0], addresses[1], addresses[2], b.upstream),
+	}
+	if err := s.start(ctx, b); err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	runs := &reportRuns{templates: templates, began: time.Now().Add(-time.Hour)}
+	for _, to := range []site{plain, events} {
+		if err := s.await(ctx, &load{to: to, next: runs.to(to), check: isTaken}); err != nil {
+			return nil, fmt.Errorf("the server does not take a report: %w\n%s", err, s.said())
+		}
+	}
+	var lines []line
+	for _, senders := range []int{1, conns} {
+		side := func(to site) *load { return &load{to: to, next: runs.to(to), check: isTaken, conns: senders} }
+		p, err := b.compare(ctx, s, b.rounds, side(plain), side(events))
+		if err != nil {
+			return nil, err
+		}
+		if err := b.profile(ctx, s, side(events), fmt.Sprintf("reports-%d", senders)); err != nil {
+			return nil, err
+		}
+		l := beside(fmt.Sprintf("real report over HTTP, %d at a time, server CPU µs each", senders), medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+		l.aim, l.met = fmt.Sprint("<= ", aim), medianOf(p.other, cpuOf) <= aim
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// reportRuns makes runs of nodes from real reports, none of them twice.
+type reportRuns struct {
+	templates []template
+	began     time.Time // the first run
+	made      atomic.Int64
+}
+
+// to makes requests that submit the runs to a site.
+func (r *reportRuns) to(to site) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		n := int(r.made.Add(1)) - 1
+		node, run := n%fleetNodes, n/fleetNodes
+		t := r.templates[(node+7*run)%len(r.templates)]
+		body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node), r.began.Add(time.Duration(n)*time.Millisecond).Sub(t.ended))
+		if err != nil {
+			return nil, err
+		}
+		var packed bytes.Buffer
+		zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+		if err != nil {
+			return nil, err
+		}
+		_, _ = zip.Write(body) // a buffer takes everything
+		_ = zip.Close()
+		return fmt.Appendf(nil, "POST %s?command=store_report&version=8&certname=node%06d.example.com HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"+
+			"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-Uncompressed-Length: %d\r\nContent-Length: %d\r\n\r\n%s",
+			commandPath, node, to.address, len(body), packed.Len(), packed.Bytes()), nil
+	}
+}
+
+// isTaken checks the acknowledgement of a report.
+func isTaken(got reply) error {
+	if got.status != 200 || got.bytes < 40 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with the number of the command", got.status, got.bytes)
+	}
+	return nil
+}
