@@ -22,13 +22,14 @@ const (
 
 var (
 	errTxEnded    = errors.New("store: a function of Write has ended the transaction it shares; whether the changes in it were kept is unknown")
+	errLost       = errors.New("store: a function of Write has lost the transaction and did not say so")
 	errUnfinished = errors.New("store: a function of Write did not return")
 )
 
 // writer is the one connection that changes a SQLite file. Durability costs a
 // flush of the disk per commit, not per change, so changes that wait at the
-// same time share a commit, each in a savepoint of its own: one that fails
-// takes back itself and nothing else.
+// same time share a commit, each behind the first in a savepoint of its own: one
+// that fails takes back itself and nothing else.
 //
 // The functions run on the goroutines of their callers, which take turns with
 // the transaction: a panic is the caller's and has its stack.
@@ -186,7 +187,22 @@ func (w *writer) group(c *change) {
 		seen   = 0
 	)
 	for {
-		if c.claim() {
+		switch {
+		case !c.claim():
+		case len(joined) == 0:
+			if !w.lead(tx, c) {
+				return
+			}
+			joined = append(joined, c)
+		default:
+			if len(joined) == 1 {
+				if err := standing(tx); err != nil {
+					_ = tx.Rollback()
+					joined[0].end(err)
+					w.alone(c)
+					return
+				}
+			}
 			ok, lost := w.join(tx, c)
 			if lost != nil {
 				w.rescue(tx, joined, lost)
@@ -208,6 +224,34 @@ func (w *writer) group(c *change) {
 		break
 	}
 	w.commit(tx, joined)
+}
+
+// lead runs the first change of a transaction. There is nobody it has to be kept
+// apart from: when it fails the transaction ends with it, which spares it the
+// journal of a savepoint, a copy of each page that it changes.
+func (w *writer) lead(tx *sql.Tx, c *change) (ok bool) {
+	c.turn <- turn{tx: tx}
+	failed := <-c.result
+	if failed != nil {
+		_ = tx.Rollback()
+		c.end(failed)
+	}
+	return failed == nil
+}
+
+// standing is an error when the first change has lost the transaction and said
+// nothing: there would be no second one within it.
+func standing(tx *sql.Tx) error {
+	_, err := tx.ExecContext(context.Background(), "BEGIN")
+	switch {
+	case err == nil:
+		return errLost
+	case errors.Is(err, sql.ErrTxDone):
+		return errTxEnded
+	case sqliteCode(err) == sqlitelib.SQLITE_ERROR:
+		return nil
+	}
+	return err
 }
 
 // join runs one change in a savepoint. ok means that it awaits the commit;
@@ -264,12 +308,9 @@ func (w *writer) alone(c *change) {
 		c.end(err)
 		return
 	}
-	ok, lost := w.join(tx, c)
-	if lost != nil || !ok {
-		_ = tx.Rollback()
-		return
+	if w.lead(tx, c) {
+		w.commit(tx, []*change{c})
 	}
-	w.commit(tx, []*change{c})
 }
 
 // commit makes the changes durable and ends them.
@@ -282,6 +323,8 @@ func (w *writer) commit(tx *sql.Tx, joined []*change) {
 	w.commits.Add(1)
 	switch {
 	case err == nil:
+	case errors.Is(err, sql.ErrTxDone):
+		err = errTxEnded
 	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
 		// A deferred constraint is checked only now. The commit did not
 		// happen, and the one at fault is found by running them one by one.

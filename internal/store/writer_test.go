@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,6 +93,10 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		_, err := tx.ExecContext(ctx, "INSERT INTO parts (item) VALUES (1000)")
 		return err
 	}
+	silent := func(ctx context.Context, tx *sql.Tx) error {
+		_ = full(ctx, tx)
+		return nil
+	}
 	commits := func(_ context.Context, tx *sql.Tx) error { return tx.Commit() }
 	rollsBack := func(_ context.Context, tx *sql.Tx) error { return tx.Rollback() }
 
@@ -102,40 +108,42 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		"disk full":           {full, true, func(err error) bool { return sqliteCode(err) == sqlitelib.SQLITE_FULL }},
 		"interrupted":         {interrupted, true, func(err error) bool { return err != nil }},
 		"deferred constraint": {deferred, true, func(err error) bool { return sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT }},
+		"disk full, silently": {silent, true, func(err error) bool { return err != nil }},
 		"commits":             {commits, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
 		"rolls back":          {rollsBack, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := sqliteAt(t).start(t)
-			item := func(id int) func(context.Context, *sql.Tx) error {
-				return func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, db, tx, id) }
-			}
-			errs := group(t, db, item(1), item(2), test.spoiler, item(3))
-			if !test.check(errs[2]) {
-				t.Errorf("the one at fault got %v", errs[2])
-			}
-			if errors.Is(errs[2], ErrUnavailable) != (name == "disk full") {
-				t.Errorf("%v: unavailable %t", errs[2], errors.Is(errs[2], ErrUnavailable))
-			}
-			for i, id := range []int{1, 2, 0, 3} {
-				if id == 0 {
-					continue
+		for _, place := range []int{0, 2} { // the first has no savepoint
+			t.Run(fmt.Sprintf("%s at %d", name, place), func(t *testing.T) {
+				t.Parallel()
+				db := sqliteAt(t).start(t)
+				changes := make([]func(context.Context, *sql.Tx) error, 0, 4)
+				for id := range 3 {
+					changes = append(changes, func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, db, tx, id) })
 				}
-				if test.others && errs[i] != nil {
-					t.Errorf("write %d: %v", id, errs[i])
+				errs := group(t, db, slices.Insert(changes, place, test.spoiler)...)
+				fault := errs[place]
+				if !test.check(fault) {
+					t.Errorf("the one at fault got %v", fault)
 				}
-				if errs[i] == nil && !has(t, db, id) {
-					t.Errorf("write %d was acknowledged and is not there", id)
+				if errors.Is(fault, ErrUnavailable) != (name == "disk full") {
+					t.Errorf("%v: unavailable %t", fault, errors.Is(fault, ErrUnavailable))
 				}
-			}
-			if number(t, db, "SELECT count(*) FROM items WHERE id >= 1000") != 0 || number(t, db, "SELECT count(*) FROM parts") != 0 {
-				t.Error("something of the change at fault remains")
-			}
-			if err := writeItem(t.Context(), db, 4); err != nil {
-				t.Errorf("afterwards: %v", err)
-			}
-		})
+				for id, err := range slices.Delete(errs, place, place+1) {
+					if test.others && err != nil {
+						t.Errorf("write %d: %v", id, err)
+					}
+					if err == nil && !has(t, db, id) {
+						t.Errorf("write %d was acknowledged and is not there", id)
+					}
+				}
+				if number(t, db, "SELECT count(*) FROM items WHERE id >= 1000") != 0 || number(t, db, "SELECT count(*) FROM parts") != 0 {
+					t.Error("something of the change at fault remains")
+				}
+				if err := writeItem(t.Context(), db, 4); err != nil {
+					t.Errorf("afterwards: %v", err)
+				}
+			})
+		}
 	}
 }
 
