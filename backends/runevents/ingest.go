@@ -20,6 +20,9 @@ const (
 	// batchWait bounds the wait for reports that are being read. One commit of
 	// many writes fewer pages, and flushes the disk less often, than many of few.
 	batchWait = 10 * time.Millisecond
+	// crowdWait bounds the wait for reports that are on their way, when the last batch
+	// tells that their senders are many. It is shorter than most flushes of a disk.
+	crowdWait = 2 * time.Millisecond
 )
 
 // job is a report on its way into the database.
@@ -50,21 +53,28 @@ func (s *Service) write() {
 	w := &writer{Service: s, partitions: s.newPartitions()}
 	jobs := make([]*job, 0, batchReports)
 	for j := range s.queue {
-		jobs = s.gather(append(jobs[:0], j))
+		crowd := len(jobs) > 1
+		jobs = s.gather(append(jobs[:0], j), crowd)
 		w.settle(jobs)
 		clear(jobs)
 	}
 }
 
-// gather adds the reports that wait, and those that are being read by now.
-func (s *Service) gather(jobs []*job) []*job {
-	var timeout <-chan time.Time
+// gather adds the reports that wait, those that are being read by now and, in a
+// crowd, those that come soon.
+func (s *Service) gather(jobs []*job, crowd bool) []*job {
+	var timeout, soon <-chan time.Time
+	if crowd {
+		timer := time.NewTimer(crowdWait)
+		defer timer.Stop()
+		soon = timer.C
+	}
 	for events := len(jobs[0].report.events); len(jobs) < batchReports && events < batchEvents; {
 		var more *job
 		select {
 		case more = <-s.queue:
 		default:
-			if s.reading.Load() == 0 {
+			if soon == nil && s.reading.Load() == 0 {
 				return jobs
 			}
 			if timeout == nil {
@@ -74,6 +84,9 @@ func (s *Service) gather(jobs []*job) []*job {
 			}
 			select {
 			case more = <-s.queue:
+			case <-soon:
+				soon = nil
+				continue
 			case <-timeout:
 				return jobs
 			}

@@ -1,15 +1,16 @@
 package runevents
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
@@ -48,6 +49,10 @@ var (
 	errTooSlow  = errors.New("too slow")
 )
 
+// unzippers are readers of gzip, whose tables and window are larger than most
+// bodies.
+var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // receive reads the payload and waits for the room to work on it, which release
 // gives back.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
@@ -70,8 +75,9 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 	paced := s.room.pace.Body(w, r)
 	var from io.Reader = http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
 	if zipped(r) {
-		unzip, err := gzip.NewReader(from)
-		if err != nil {
+		unzip := unzippers.Get().(*gzip.Reader)
+		defer unzippers.Put(unzip)
+		if err := unzip.Reset(from); err != nil {
 			if inbound.TooSlow(err) {
 				return nil, nil, errTooSlow
 			}

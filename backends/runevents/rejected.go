@@ -2,13 +2,14 @@ package runevents
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/klauspost/compress/flate"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )

@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/sha1" //nolint:gosec // the wire format names reports by SHA-1
 	"database/sql"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/flate"
 )
 
 const (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -33,6 +34,17 @@ var (
 		store.Postgres: manyRows(changeColumns, 7, " ON CONFLICT (hash) DO UPDATE SET used_day = greatest(run_changes.used_day, excluded.used_day) RETURNING hash, id, used_day"),
 	}
 )
+
+// chunkRows is how many of n rows the next statement takes. A connection to SQLite
+// keeps few statements prepared, and preparing one costs more than running it: there
+// are only those of a power of two rows. On PostgreSQL a round trip costs more.
+func chunkRows(d store.Dialect, n int) int {
+	n = min(n, statementRows)
+	if d == store.SQLite {
+		n = 1 << (bits.Len(uint(n)) - 1)
+	}
+	return n
+}
 
 // manyRows are statements of 1, 2 … rows at their index.
 func manyRows(before string, columns int, after string) []string {
@@ -111,8 +123,10 @@ func (b *batch) internChanges(ctx context.Context, reports []stored) error {
 // upsert writes the rows that are wanted and notes their numbers.
 func upsert[T any](ctx context.Context, b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
 	var args []any
-	for chunk := range slices.Chunk(rows, statementRows) {
-		args = args[:0]
+	for len(rows) > 0 {
+		n := chunkRows(b.db.Dialect(), len(rows))
+		chunk := rows[:n]
+		rows, args = rows[n:], args[:0]
 		for i := range chunk {
 			args = append(columns(append(args, chunk[i].digest[:]), chunk[i].row), chunk[i].day)
 		}
@@ -143,14 +157,20 @@ func (b *batch) numbers(ctx context.Context, known overlay[digest], statement st
 // insertEvents writes the events of the reports, whose resources and changes
 // are known, and counts them.
 func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
+	const columns = 8
 	statements := insertEvents[b.db.Dialect()]
-	full, err := b.tx.PrepareContext(ctx, b.db.Rebind(statements[statementRows]))
-	if err != nil {
-		return err
+	args := make([]any, 0, columns*statementRows)
+	flush := func() error {
+		for rest := args; len(rest) > 0; {
+			n := chunkRows(b.db.Dialect(), len(rest)/columns)
+			if _, err := b.tx.ExecContext(ctx, b.db.Rebind(statements[n]), rest[:columns*n]...); err != nil {
+				return err
+			}
+			rest = rest[columns*n:]
+		}
+		args = args[:0]
+		return nil
 	}
-	defer full.Close()
-	var args []any
-	rows := 0
 	counts := make(tally)
 	for _, r := range reports {
 		for i := range r.events {
@@ -160,19 +180,16 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 			chg, _ := b.changes.get(r.changes[e.change].digest)
 			counts.add(e.at, status.id, 1)
 			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
-			if rows++; rows < statementRows {
+			if len(args) < columns*statementRows {
 				continue
 			}
-			if _, err := full.ExecContext(ctx, args...); err != nil {
+			if err := flush(); err != nil {
 				return err
 			}
-			args, rows = args[:0], 0
 		}
 	}
-	if rows > 0 {
-		if _, err := b.tx.ExecContext(ctx, b.db.Rebind(statements[rows]), args...); err != nil {
-			return err
-		}
+	if err := flush(); err != nil {
+		return err
 	}
 	return counts.write(ctx, b.db, b.tx)
 }

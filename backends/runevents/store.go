@@ -30,7 +30,7 @@ func Schema() store.Schema {
 	return store.Schema{Name: SchemaName, Migrations: files}
 }
 
-// Statements of the writer. Those of one row are prepared once a transaction.
+// Statements of the writer. Connections keep them prepared by their text.
 const (
 	// A report that is younger than what took its node away brings it back.
 	nodeStatement = `INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO UPDATE SET
@@ -69,8 +69,6 @@ type batch struct {
 	words     overlay[word]
 	resources overlay[digest]
 	changes   overlay[digest]
-
-	node, report, details, latest *sql.Stmt
 
 	reports, events int // that were stored
 }
@@ -112,17 +110,6 @@ type stored struct {
 }
 
 func (b *batch) store(ctx context.Context, reports []*report) error {
-	for _, p := range []struct {
-		to   **sql.Stmt
-		text string
-	}{{&b.node, nodeStatement}, {&b.report, reportStatement}, {&b.details, detailsStatement}, {&b.latest, latestStatement}} {
-		statement, err := b.tx.PrepareContext(ctx, b.db.Rebind(p.text))
-		if err != nil {
-			return fmt.Errorf("preparing to store reports: %w", err)
-		}
-		defer statement.Close()
-		*p.to = statement
-	}
 	if err := b.internWords(ctx, reports); err != nil {
 		return fmt.Errorf("storing words: %w", err)
 	}
@@ -155,7 +142,7 @@ func (b *batch) store(ctx context.Context, reports []*report) error {
 func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 	s.report = r
 	at := r.producerTimestamp
-	if err := b.node.QueryRowContext(ctx, r.certname, at, at).Scan(&s.node); err != nil {
+	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(nodeStatement), r.certname, at, at).Scan(&s.node); err != nil {
 		return s, fmt.Errorf("node: %w", err)
 	}
 	// Of a text that may be missing.
@@ -172,16 +159,16 @@ func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 		r.start, r.end, at, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
 		text(r.jobID), id(words, r.cachedCatalogStatus),
 	}
-	if err := b.report.QueryRowContext(ctx, args...).Scan(&s.id); err != nil {
+	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(reportStatement), args...).Scan(&s.id); err != nil {
 		return s, err
 	}
-	if _, err := b.details.ExecContext(ctx, at, s.id, r.logs, r.metrics); err != nil {
+	if _, err := b.tx.ExecContext(ctx, b.db.Rebind(detailsStatement), at, s.id, r.logs, r.metrics); err != nil {
 		return s, fmt.Errorf("details: %w", err)
 	}
 	if r.kind == "plan" {
 		return s, nil
 	}
-	if _, err := b.latest.ExecContext(ctx, s.id, at, s.node, at); err != nil {
+	if _, err := b.tx.ExecContext(ctx, b.db.Rebind(latestStatement), s.id, at, s.node, at); err != nil {
 		return s, fmt.Errorf("latest report: %w", err)
 	}
 	return s, nil
