@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -224,8 +225,14 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (fro
 		}
 	}
 	var counts int64 // old events may have come in since then; the next purge takes them first
-	return dayOf(before), s.delete(ctx, &counts, `DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts WHERE hour < ?
-		AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`, hourOf(before), before)
+	for _, table := range []struct{ name, key string }{{"run_event_counts", "(hour, status, part)"}, {"run_node_counts", "(hour, node, status)"}} {
+		err := s.delete(ctx, &counts, `DELETE FROM `+table.name+` WHERE `+table.key+` IN (SELECT `+strings.Trim(table.key, "()")+` FROM `+table.name+` WHERE hour < ?
+			AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`, hourOf(before), before)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return dayOf(before), nil
 }
 
 // purgeDetails is the like for logs and metrics.
@@ -352,8 +359,10 @@ func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
 	if len(list) > 0 {
 		*from = min(*from, list[0].from)
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM run_event_counts WHERE hour < $1", *from*24); err != nil {
-		return fmt.Errorf("deleting counts: %w", err)
+	for _, table := range []string{"run_event_counts", "run_node_counts"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE hour < $1", *from*24); err != nil {
+			return fmt.Errorf("deleting counts: %w", err)
+		}
 	}
 	return tx.Commit()
 }

@@ -90,6 +90,11 @@ func (s *Service) whole(tb testing.TB) {
 		ON e.hour = c.hour AND e.status = c.status WHERE coalesce(c.n, 0) <> coalesce(e.n, 0)`); n != 0 {
 		tb.Errorf("%d counts are wrong", n)
 	}
+	if n := s.number(tb, `SELECT count(*) FROM run_node_counts c FULL JOIN
+		(SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, node, status, count(*) AS n FROM run_events GROUP BY 1, 2, 3) e
+		ON e.hour = c.hour AND e.node = c.node AND e.status = c.status WHERE coalesce(c.events, 0) <> coalesce(e.n, 0)`); n != 0 {
+		tb.Errorf("%d counts of nodes are wrong", n)
+	}
 }
 
 // TestPurgeReports: reports that go before their events would take them along,

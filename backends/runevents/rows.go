@@ -178,7 +178,7 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 			status, _ := b.words.get(word{words, e.status})
 			res, _ := b.resources.get(r.resources[e.resource].digest)
 			chg, _ := b.changes.get(r.changes[e.change].digest)
-			counts.add(e.at, status.id, 1)
+			counts.add(e.at, r.node, status.id, 1)
 			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
 			if len(args) < columns*statementRows {
 				continue

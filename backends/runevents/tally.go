@@ -7,17 +7,16 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// tally is how many events of an hour and state came or went.
-type tally map[hourState]int64
+// tally is how many events of an hour, node and state came or went.
+type tally map[tallyKey]int64
 
-type hourState struct{ hour, status int64 }
+type tallyKey struct{ hour, of, status int64 }
 
-func (t tally) add(at, status, n int64) { t[hourState{hourOf(at), status}] += n }
+func (t tally) add(at, node, status, n int64) { t[tallyKey{hourOf(at), node, status}] += n }
 
 // tallyParts is how many rows the count of an hour and state may be spread over,
 // tallyPart the one of this process: processes on one PostgreSQL server shall
@@ -26,25 +25,46 @@ const tallyParts = 1 << 16
 
 var tallyPart = rand.Int64N(tallyParts) //nolint:gosec // keeps processes apart, no secret
 
-// write adds the tally to the counts that are kept.
+// Statements that add to the counts that are kept.
+var (
+	addEventCounts = manyRows("INSERT INTO run_event_counts (hour, part, status, events) VALUES ", 4,
+		" ON CONFLICT (hour, part, status) DO UPDATE SET events = run_event_counts.events + excluded.events")
+	addNodeCounts = manyRows("INSERT INTO run_node_counts (hour, node, status, events) VALUES ", 4,
+		" ON CONFLICT (hour, node, status) DO UPDATE SET events = run_node_counts.events + excluded.events")
+)
+
+// write adds the tally to the counts that are kept: of all nodes, and of each.
 func (t tally) write(ctx context.Context, db *store.DB, tx *sql.Tx) error {
 	part := tallyPart
 	if db.Dialect() == store.SQLite {
 		part = 0
 	}
-	keys := slices.SortedFunc(maps.Keys(t), func(a, b hourState) int {
-		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.status, b.status))
+	all := make(tally)
+	for key, n := range t {
+		key.of = part
+		all[key] += n
+	}
+	if err := all.addTo(ctx, db, tx, addEventCounts); err != nil {
+		return err
+	}
+	return t.addTo(ctx, db, tx, addNodeCounts)
+}
+
+func (t tally) addTo(ctx context.Context, db *store.DB, tx *sql.Tx, statements []string) error {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
+		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))
 	})
-	for chunk := range slices.Chunk(keys, statementRows) {
-		args := make([]any, 0, 4*len(chunk))
-		for _, key := range chunk {
-			args = append(args, key.hour, key.status, part, t[key])
+	args := make([]any, 0, 4*min(len(keys), statementRows))
+	for len(keys) > 0 {
+		n := chunkRows(db.Dialect(), len(keys))
+		args = args[:0]
+		for _, key := range keys[:n] {
+			args = append(args, key.hour, key.of, key.status, t[key])
 		}
-		statement := "INSERT INTO run_event_counts (hour, status, part, events) VALUES " + strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", len(chunk)), ", ") +
-			" ON CONFLICT (hour, status, part) DO UPDATE SET events = run_event_counts.events + excluded.events"
-		if _, err := tx.ExecContext(ctx, db.Rebind(statement), args...); err != nil {
+		if _, err := tx.ExecContext(ctx, db.Rebind(statements[n]), args...); err != nil {
 			return err
 		}
+		keys = keys[n:]
 	}
 	return nil
 }
@@ -52,18 +72,18 @@ func (t tally) write(ctx context.Context, db *store.DB, tx *sql.Tx) error {
 // deleteEvents runs a DELETE on the events and takes what it deletes off the
 // counts.
 func deleteEvents(ctx context.Context, db *store.DB, tx *sql.Tx, statement string, args ...any) (n int64, err error) {
-	rows, err := tx.QueryContext(ctx, db.Rebind(statement+" RETURNING at, status"), args...)
+	rows, err := tx.QueryContext(ctx, db.Rebind(statement+" RETURNING at, node, status"), args...)
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
 	t := make(tally)
 	for ; rows.Next(); n++ {
-		var at, status int64
-		if err := rows.Scan(&at, &status); err != nil {
+		var at, node, status int64
+		if err := rows.Scan(&at, &node, &status); err != nil {
 			return 0, err
 		}
-		t.add(at, status, -1)
+		t.add(at, node, status, -1)
 	}
 	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
 		return 0, err

@@ -358,7 +358,7 @@ func (s *scope) aggregate() (string, []cell) {
 	var from string
 	switch {
 	case counted:
-		from = s.counted(within)
+		from = s.counted(numbers, within)
 	case condensed:
 		from = s.condensed(numbers, []string{"COUNT(*) AS n"})
 	default:

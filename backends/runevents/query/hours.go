@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,14 +69,14 @@ func (i *interval) narrow(c *compareExpr) (ok bool) {
 }
 
 // hours is the time of an aggregate that needs to know nothing of its events but
-// their hours and states; ok tells whether it is one, and has a whole hour.
+// their hours, nodes and states; ok tells whether it is one, and has a whole hour.
 func (q *query) hours() (within interval, ok bool) {
 	columns, ok := q.numbers()
 	if !ok || !q.aggregates() {
 		return within, false
 	}
 	for _, column := range columns {
-		if column != "at" && column != "status" {
+		if column != "at" && column != "node" && column != "status" {
 			return within, false
 		}
 	}
@@ -90,15 +91,30 @@ func (i interval) whole() (first, end int64) {
 }
 
 // counted writes the counts that are kept of hours and states in the place of
-// events, n to a row, and the events of what is left of the time at its ends.
-func (s *scope) counted(within interval) string {
+// events, n to a row, and the events of what is left of the time at its ends. With
+// the column of nodes it is those that are kept of each node.
+func (s *scope) counted(columns []string, within interval) string {
 	first, end := within.whole()
-	selects := []string{"SELECT status, hour * " + strconv.Itoa(hourLength) + " AS at, CAST(SUM(events) AS BIGINT) AS n FROM run_event_counts WHERE hour >= " +
-		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY hour, status HAVING SUM(events) > 0"}
-	for _, rest := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
-		if rest.from < rest.until {
-			selects = append(selects, "SELECT status, at, 1 FROM run_events WHERE at >= "+s.c.arg(rest.from)+" AND at < "+s.c.arg(rest.until))
+	kept, table := []string{"status", "hour"}, "run_event_counts"
+	if slices.Contains(columns, "node") {
+		kept, table = columns, "run_node_counts"
+	}
+	counts, rest := make([]string, len(kept)), make([]string, len(kept))
+	group := make([]string, len(kept))
+	for i, column := range kept {
+		switch column {
+		case "at", "hour":
+			counts[i], rest[i], group[i] = "hour * "+strconv.Itoa(hourLength)+" AS at", "at", "hour"
+		default:
+			counts[i], rest[i], group[i] = column, column, column
 		}
 	}
-	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix
+	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table + " WHERE hour >= " +
+		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
+	for _, left := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
+		if left.from < left.until {
+			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+" AND at < "+s.c.arg(left.until))
+		}
+	}
+	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix + s.joins()
 }

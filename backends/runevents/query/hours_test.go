@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,21 +30,26 @@ func TestHours(t *testing.T) {
 			{base + 9*24*hour + 7, 1 << 50},
 			{-1 << 50, base + 9*24*hour + 7},
 		} {
-			want := ""
+			want, ofNodes := "", ""
 			err := b.db.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
-				rows, err := db.QueryContext(ctx, "SELECT w.name, COUNT(*) FROM run_events e JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY w.name ORDER BY w.name", within[0], within[1])
+				rows, err := db.QueryContext(ctx, "SELECT n.certname, w.name, COUNT(*) FROM run_events e JOIN run_nodes n ON n.id = e.node JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY n.certname, w.name ORDER BY n.certname, w.name", within[0], within[1])
 				if err != nil {
 					return err
 				}
 				defer rows.Close()
+				states := make(map[string]int)
 				for rows.Next() {
-					var name string
+					var node, name string
 					var n int
-					if err := rows.Scan(&name, &n); err != nil {
+					if err := rows.Scan(&node, &name, &n); err != nil {
 						return err
 					}
 					total += n
-					want += fmt.Sprintf(`,{"status":%q,"count":%d}`, name, n)
+					states[name] += n
+					ofNodes += fmt.Sprintf(`,{"certname":%q,"status":%q,"count":%d}`, node, name, n)
+				}
+				for _, name := range slices.Sorted(maps.Keys(states)) {
+					want += fmt.Sprintf(`,{"status":%q,"count":%d}`, name, states[name])
 				}
 				return rows.Err()
 			})
@@ -64,6 +71,12 @@ func TestHours(t *testing.T) {
 			a := b.get("/events", "query", `["extract",["status",["function","count"]],`+clause+`,["group_by","status"]]`, "order_by", `[{"field":"status"}]`)
 			if a.body != want {
 				t.Errorf("%v: %s, want %s", within, a.body, want)
+			}
+			ofNodes = "[" + strings.TrimPrefix(ofNodes, ",") + "]"
+			a = b.get("/events", "query", `["extract",["certname","status",["function","count"]],`+clause+`,["group_by","certname","status"]]`,
+				"order_by", `[{"field":"certname"},{"field":"status"}]`)
+			if a.body != ofNodes {
+				t.Errorf("%v: %s, want %s", within, a.body, ofNodes)
 			}
 		}
 		if total < 2333 {

@@ -61,7 +61,8 @@ func TestPlans(t *testing.T) {
 		}{
 			"by state":           {"events", []string{"query", `["extract",["status",["function","count"]],["group_by","status"]]`}, "run_event_counts USING PRIMARY KEY"},
 			"by state and class": {"events", []string{"query", `["extract",["status",["function","count"]],["~","resource_type","^F"],["group_by","status"]]`}, "INDEX run_events_"},
-			"by node":            {"events", []string{"query", `["extract",["certname",["function","count"]],["group_by","certname"]]`}, "COVERING INDEX run_events_node"},
+			"by node":            {"events", []string{"query", `["extract",["certname",["function","count"]],["group_by","certname"]]`}, "run_node_counts USING PRIMARY KEY"},
+			"by node and state":  {"events", []string{"query", `["extract",["certname","status",["function","count"]],["group_by","certname","status"]]`}, "run_node_counts USING PRIMARY KEY"},
 			"by type":            {"events", []string{"query", `["extract",["resource_type",["function","count"]],["group_by","resource_type"]]`}, "COVERING INDEX run_events_resource"},
 			"by environment":     {"events", []string{"query", `["extract",["environment",["function","count"]],["group_by","environment"]]`}, "COVERING INDEX run_events_report"},
 			"latest, by state":   {"events", []string{"query", `["extract",["status",["function","count"]],["=","latest_report?",true],["group_by","status"]]`}, "COVERING INDEX run_events_report"},

@@ -1,0 +1,14 @@
+-- +goose Up
+-- How many events of each state every node has in every hour, kept with the events.
+CREATE TABLE run_node_counts (
+	hour   BIGINT NOT NULL, -- Unix hour of the events
+	node   BIGINT NOT NULL, -- as in run_events
+	status BIGINT NOT NULL, -- as in run_events
+	events BIGINT NOT NULL,
+	PRIMARY KEY (hour, node, status)
+) WITHOUT ROWID;
+INSERT INTO run_node_counts (hour, node, status, events)
+	SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000, node, status, COUNT(*) FROM run_events GROUP BY 1, 2, 3;
+
+-- +goose Down
+DROP TABLE run_node_counts;
