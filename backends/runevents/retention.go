@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -225,10 +224,12 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (fro
 		}
 	}
 	var counts int64 // old events may have come in since then; the next purge takes them first
-	for _, table := range []struct{ name, key string }{{"run_event_counts", "(hour, status, part)"}, {"run_node_counts", "(hour, node, status)"}} {
-		err := s.delete(ctx, &counts, `DELETE FROM `+table.name+` WHERE `+table.key+` IN (SELECT `+strings.Trim(table.key, "()")+` FROM `+table.name+` WHERE hour < ?
-			AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`, hourOf(before), before)
-		if err != nil {
+	const old = ` WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`
+	for _, statement := range []string{
+		`DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts` + old,
+		`DELETE FROM run_node_counts WHERE (hour, node, status) IN (SELECT hour, node, status FROM run_node_counts` + old,
+	} {
+		if err := s.delete(ctx, &counts, statement, hourOf(before), before); err != nil {
 			return 0, err
 		}
 	}
@@ -359,8 +360,8 @@ func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
 	if len(list) > 0 {
 		*from = min(*from, list[0].from)
 	}
-	for _, table := range []string{"run_event_counts", "run_node_counts"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE hour < $1", *from*24); err != nil {
+	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1", "DELETE FROM run_node_counts WHERE hour < $1"} {
+		if _, err := tx.ExecContext(ctx, statement, *from*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}
 	}
