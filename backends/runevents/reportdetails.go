@@ -2,6 +2,7 @@ package runevents
 
 import (
 	"strconv"
+	"sync"
 )
 
 // metrics checks the metrics of a report.
@@ -26,12 +27,18 @@ func (r *reader) metrics() {
 	}
 }
 
-// logs checks the log of a report and returns it with its times in UTC.
-func (r *reader) logs() []byte {
-	out := make([]byte, 0, 4096)
+// logBuffers are for logs on their way to being compressed; longer ones than
+// logKept are not kept.
+var logBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const logKept = 256 << 10
+
+// logs checks the log of a report and adds it to out with its times in UTC.
+func (r *reader) logs(out []byte) []byte {
+	begin := len(out)
 	out = append(out, '[')
 	for r.open('['); r.element(); {
-		if len(out) > 1 {
+		if len(out) > begin+1 {
 			out = append(out, ',')
 		}
 		out = append(out, '{')

@@ -80,6 +80,12 @@ func (r *reader) read() error {
 		logs    []byte
 		metrics []byte
 	)
+	buffer := logBuffers.Get().(*[]byte)
+	defer func() {
+		if cap(*buffer) <= logKept {
+			logBuffers.Put(buffer)
+		}
+	}()
 	r.open('{')
 	for {
 		name, ok := r.member()
@@ -127,7 +133,8 @@ func (r *reader) read() error {
 			metrics = r.since(begin)
 		case "logs":
 			bit = memberLogs
-			logs = r.logs()
+			logs = r.logs((*buffer)[:0])
+			*buffer = logs
 		case "catalog_uuid":
 			bit, p.catalogUUID = memberCatalog, r.nullText()
 		case "code_id":
