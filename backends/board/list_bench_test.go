@@ -14,23 +14,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// BenchmarkThreadList is a page of 25 threads for a guest, in process.
-func BenchmarkThreadList(b *testing.B) {
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(b.TempDir(), "board.db")}, zap.NewNop())
+// threadLister returns what reads a page of 25 threads for a guest, in process.
+func threadLister(tb testing.TB) (list func() error) {
+	tb.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(tb.TempDir(), "board.db")}, zap.NewNop())
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
+	tb.Cleanup(func() { _ = db.Close() })
 	if err := db.Register(Schema()); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	testenv.Open(b, db)
+	testenv.Open(tb, db)
 	s := New(db, Options{}, zap.NewNop(), time.Now)
-	defer s.Close()
-	if err := s.Ready(b.Context()); err != nil {
-		b.Fatal(err)
+	tb.Cleanup(s.Close)
+	if err := s.Ready(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
-	err = s.write(b.Context(), func(c conn) error {
+	err = s.write(tb.Context(), func(c conn) error {
 		for n := range 100 {
 			_, err := c.exec("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, last_poster_name, created_at, last_post_at)"+
 				" VALUES (2, ?, ?, 'alice', 0, 'bob', ?, ?)", fmt.Sprintf("The title of thread %d", n), fmt.Sprintf("the-title-of-thread-%d", n), n, n)
@@ -41,19 +42,43 @@ func BenchmarkThreadList(b *testing.B) {
 		return nil
 	})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	api := s.API()
-	b.ReportAllocs()
-	for b.Loop() {
-		guest, err := s.Guest(b.Context())
+	return func() error {
+		guest, err := s.Guest(tb.Context())
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
 		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, Mount+"/forums/2/threads", http.NoBody)
+		r := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, Mount+"/forums/2/threads", http.NoBody)
 		if err := api.Serve(w, r, guest); err != nil || w.Code != http.StatusOK {
-			b.Fatal(w.Code, err)
+			return fmt.Errorf("%d: %w", w.Code, err)
 		}
+		return nil
+	}
+}
+
+func BenchmarkThreadList(b *testing.B) {
+	list := threadLister(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := list(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestThreadListAllocations: a thread costs a bounded number of allocations, few
+// of them in the driver.
+func TestThreadListAllocations(t *testing.T) {
+	list := threadLister(t)
+	const most = 400
+	if n := testing.AllocsPerRun(100, func() {
+		if err := list(); err != nil {
+			t.Fatal(err)
+		}
+	}); n > most {
+		t.Errorf("a list of 25 threads allocates %.0f times, more than %d", n, most)
 	}
 }
