@@ -21,7 +21,9 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
 const (
@@ -142,6 +144,41 @@ func TestTranslateUnreadBody(t *testing.T) {
 			w, err := sendBody(t, "translate messages", "/v1/messages", strings.NewReader(body), test.next)
 			test.want(t, w, err)
 		})
+	}
+}
+
+// TestTranslateBehindTheRequest: what the transport converts behind the end of the
+// request is not in memory that other requests get.
+func TestTranslateBehindTheRequest(t *testing.T) {
+	t.Parallel()
+	h := &Handler{Formats: []hub.Format{hub.Messages}}
+	if err := h.Provision(caddy.Context{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Cleanup(); err != nil {
+			t.Error(err)
+		}
+	})
+	request := func(text string) *http.Request {
+		return httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(text))
+	}
+	text := hello + `,"system":"` + strings.Repeat("mine ", 200) + `"}`
+	for range 100 {
+		tr := &translation{handler: h, format: hub.Messages, original: request(text), client: httptest.NewRecorder()}
+		tr.release()
+		made := tr.convert()
+		if made.err != nil {
+			t.Fatal(made.err)
+		}
+		_, lease, err := body.Read(httptest.NewRecorder(), request(strings.Repeat("x", len(text))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(made.request.Body) != text {
+			t.Fatalf("the request is another one's: %.40s", made.request.Body)
+		}
+		lease.Give()
 	}
 }
 

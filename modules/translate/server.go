@@ -47,6 +47,7 @@ func (t *translation) write(made *conversion) error {
 	if err != nil {
 		return err
 	}
+	lease.Keep() // the transport may convert behind the end of the request
 	t.hold(lease)
 	ask, err := t.handler.read(text, t.original, t.format)
 	if err != nil {
