@@ -1,5 +1,6 @@
-// Package inbound bounds the time that the body of a request may take to come, so
-// that one who sends a byte now and then does not hold a request for ever.
+// Package inbound bounds the time that the body of a request may take to come, and a
+// large answer to be taken, so that a client that sends or takes a byte now and then
+// does not hold a request for ever.
 package inbound
 
 import (
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// Pace is how slowly a body may come.
+// Pace is how slowly a body may come, or be taken.
 type Pace struct {
 	// Stall is the longest time in which nothing of it comes.
 	Stall time.Duration
@@ -58,10 +59,7 @@ func (b *Body) arm() {
 	if b.free {
 		return
 	}
-	deadline := b.began.Add(b.pace.Stall + time.Duration(b.read*int64(time.Second)/b.pace.Rate))
-	if stall := time.Now().Add(b.pace.Stall); stall.Before(deadline) {
-		deadline = stall
-	}
+	deadline := b.pace.deadline(b.began, b.read)
 	if !b.last.IsZero() && b.last.Before(deadline) {
 		deadline = b.last
 	}

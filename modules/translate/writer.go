@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
@@ -312,7 +313,7 @@ func (w *writer) finish(err error) error {
 			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 		}
 		w.ResponseWriter.WriteHeader(http.StatusOK)
-		_, err = w.ResponseWriter.Write(answer)
+		err = inbound.Default.Write(w.t.original.Context(), w.ResponseWriter, answer)
 	}
 	return err
 }

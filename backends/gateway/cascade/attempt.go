@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
@@ -379,13 +380,23 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		header["Content-Length"] = []string{strconv.Itoa(len(answer))}
 	}
 	r.w.WriteHeader(http.StatusOK)
-	if _, err := r.w.Write(answer); err != nil {
+	if r.write(answer) != nil {
 		r.result.Code = codeClientLeft
 	}
 	// Only now, and not after an error: it may show parts of the answer.
 	recycle(in, body)
 	recycle(out, answer)
 	return nil
+}
+
+// write writes to the client. What takes memory of the budget is not held for a client
+// that does not take it.
+func (r *run) write(text []byte) error {
+	if len(text) > maxRecycled {
+		return inbound.Default.Write(r.ctx, r.w, text)
+	}
+	_, err := r.w.Write(text)
+	return err
 }
 
 // buffers pools the memory of answers on their way.

@@ -137,3 +137,31 @@ func until(t *testing.T, ended <-chan struct{}) context.Context {
 	}()
 	return ctx
 }
+
+// paced notes the write deadlines that are set.
+type paced struct {
+	nobody
+	set []time.Time
+}
+
+func (p *paced) SetWriteDeadline(at time.Time) error {
+	p.set = append(p.set, at)
+	return nil
+}
+
+// TestAnswersAreTaken: an answer that takes memory of the budget has a write deadline
+// until it is through.
+func TestAnswersAreTaken(t *testing.T) {
+	t.Parallel()
+	for size, limited := range map[int]bool{1 << 10: false, 300 << 10: true} {
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.alpha.does(reply(200, completion(strings.Repeat("x", size))))
+		w := &paced{nobody: nobody{http.Header{}}}
+		if _, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", false, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.set); n > 0 != limited || limited && (w.set[0].IsZero() || !w.set[n-1].IsZero()) {
+			t.Errorf("of %d bytes: deadlines %s", size, w.set)
+		}
+	}
+}

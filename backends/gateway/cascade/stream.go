@@ -207,7 +207,7 @@ func (s *relay) writeLocked() error {
 		return nil
 	}
 	s.dirty = true
-	_, err := s.run.w.Write(s.pending)
+	err := s.run.write(s.pending)
 	s.recycle()
 	// Now, not when the upstream sent it: a client that is slow to take it must
 	// not make the upstream seem silent.

@@ -1,0 +1,40 @@
+package inbound
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// piece is how much of an answer is written under one deadline.
+const piece = 64 << 10
+
+// Write writes an answer to a client that has to keep the pace in taking it, and
+// lifts the limit behind it; ctx is the request's. One that failed keeps it: the
+// connection is of no use any more. A server's own write timeout stands in its place.
+func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) error {
+	control, began := http.NewResponseController(w), time.Now()
+	server, ok := ctx.Value(http.ServerContextKey).(*http.Server)
+	if ok && server.WriteTimeout > 0 || control.SetWriteDeadline(p.deadline(began, 0)) != nil {
+		_, err := w.Write(answer)
+		return err
+	}
+	for written := 0; written < len(answer); {
+		n, err := w.Write(answer[written:min(written+piece, len(answer))])
+		if err != nil {
+			return err
+		}
+		written += n
+		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // what could be set can be moved
+	}
+	return control.SetWriteDeadline(time.Time{})
+}
+
+// deadline is when the next bytes have to be through, behind so many since began.
+func (p Pace) deadline(began time.Time, moved int64) time.Time {
+	whole := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
+	if stall := time.Now().Add(p.Stall); stall.Before(whole) {
+		return stall
+	}
+	return whole
+}
