@@ -109,7 +109,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}
-	f.certain = certain(status, code, f.class)
+	f.certain = certain(status, code, f.class) && !ofSize(f.class, said)
 	if f.class == transient && waits {
 		f.wait = clamp(wait, lastBackoff)
 	}
@@ -145,6 +145,12 @@ func certain(status int, code string, c class) bool {
 	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone: // nobody asks
 	}
 	return false
+}
+
+// ofSize reports whether words speak of the size of this request, for which a limit or
+// what is left of the money is too little. They only narrow for whom it counts.
+func ofSize(c class, said string) bool {
+	return (c == rateLimited || c == noCredit) && contains(said, "max_tokens", "max_completion_tokens", "max_output_tokens", "fewer", "too large", "too long", "requested", "reduce")
 }
 
 // statusCode is the code of an answer that names none.

@@ -72,6 +72,9 @@ func TestOperatorKeyHealth(t *testing.T) {
 		"words of a model":           {refusal(400, "invalid_value", "Unknown tool: 'the model does not exist'"), false},
 		"words of a forbidden token": {refusal(403, "flagged", "not allowed: 'token'"), false},
 		"something else is missing":  {refusal(404, "response_not_found", "m"), false},
+		"402 of the size":            {refusal(402, "", "This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens"), false},
+		"429 of the size":            {refusal(429, "rate_limit_exceeded", "Request too large for a-low on tokens per min (TPM): Limit 30000, Requested 60000"), false},
+		"200 with a 402 of the size": {reply(200, `{"error":{"message":"can only afford 10 tokens, reduce max_tokens","code":402}}`), false},
 		"500":                        {refusal(500, "", "m"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
