@@ -210,7 +210,7 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 
 func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
 	r := &run{Engine: e, w: w, req: req, start: e.Now()}
-	r.ctx = r.link.watch(ctx)
+	r.ctx = r.link.watch(ctx, e.Now)
 	if c := req.Chat; c != nil {
 		r.model, r.stream, r.needs, r.text = c.Model, c.Stream, c.Needs, c.TextBytes
 	} else {

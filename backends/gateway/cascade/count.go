@@ -69,6 +69,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if err != nil {
 		return 0, false
 	}
+	r.link.begin(nil)
 	resp, err := r.Providers.RoundTrip(request)
 	if err != nil && r.ctx.Err() == nil && r.link.died(err) {
 		if request, err = r.request(r.ctx, c, key, x); err == nil {

@@ -14,13 +14,16 @@ import (
 type link struct {
 	trace    httptrace.ClientTrace
 	connect  *time.Timer // over the time until there is one; nil: none
+	now      func() time.Time
+	began    time.Time
 	reused   bool        // it had served another request before
 	sent     atomic.Bool // the upstream has been sent all of the request
 	answered atomic.Bool // something of an answer has come
 }
 
 // watch makes exchanges under the context tell of their connections.
-func (l *link) watch(ctx context.Context) context.Context {
+func (l *link) watch(ctx context.Context, now func() time.Time) context.Context {
+	l.now = now
 	l.trace.GotConn = l.connected
 	l.trace.WroteRequest = l.wrote
 	l.trace.GotFirstResponseByte = l.heard
@@ -30,7 +33,7 @@ func (l *link) watch(ctx context.Context) context.Context {
 // begin is called before each exchange; connect is nil or what ends it without a
 // connection.
 func (l *link) begin(connect *time.Timer) {
-	l.connect, l.reused = connect, false
+	l.connect, l.began, l.reused = connect, l.now(), false
 	l.sent.Store(false)
 	l.answered.Store(false)
 }
@@ -58,11 +61,15 @@ var errUnprocessed = errors.New("the upstream did not take the request")
 // again by itself, for each connection that it has: the cascade does that once.
 func unprocessed() (io.ReadCloser, error) { return nil, errUnprocessed }
 
+// ofAge is how soon a connection dies of its age: the upstream had closed it before it
+// saw the request. One that dies later may have died of it, and has worked on it.
+const ofAge = 5 * time.Second
+
 // died reports whether a connection died before anything of an answer came, so that
 // the reason may be its age: upstreams close what has been idle, just when a request
 // is on its way. A new connection has no such excuse.
 func (l *link) died(err error) bool {
-	return errors.Is(err, errUnprocessed) || l.reused && !l.answered.Load()
+	return errors.Is(err, errUnprocessed) || l.reused && !l.answered.Load() && l.now().Sub(l.began) < ofAge
 }
 
 // anew returns a transport like t that makes a new connection.

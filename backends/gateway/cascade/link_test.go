@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -86,6 +87,20 @@ func TestDeadConnections(t *testing.T) {
 		e.fails(t, 502, "all_providers_failed")
 		if len(r.alpha.got()) != 1 || e.Attempts != 1 {
 			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.got()), e.Attempts)
+		}
+	})
+	t.Run("an old one after minutes", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.warm(idle)
+		r.alpha.does(func(http.ResponseWriter, *http.Request) {
+			r.clock.advance(3 * time.Minute)
+			panic(http.ErrAbortHandler)
+		})
+		e := r.ask("keychain-low")
+		e.fails(t, 502, "all_providers_failed")
+		if n := len(r.alpha.got()) - idle; n != 1 || e.Attempts != 1 {
+			t.Errorf("%d requests were sent, %d attempts", n, e.Attempts)
 		}
 	})
 	t.Run("one that has answered", func(t *testing.T) {
