@@ -16,8 +16,8 @@ import (
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, page, merge int }{
-		"new":      {0, 16384, 8192},
-		"existing": {4096, 4096, 32768},
+		"new":      {0, 16384, 2048},
+		"existing": {4096, 4096, 8192},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

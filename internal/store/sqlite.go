@@ -48,11 +48,8 @@ const (
 	// walSizeLimit is what the write-ahead log is cut back to after it was merged
 	// into the database; a burst does not leave a huge file behind.
 	walSizeLimit = 64 << 20
-	// walMerge is how long the log grows before it is merged, beside the writer.
-	walMerge = 8 << 20
-	// walMost is how long it grows before the writer merges it by itself, in each
-	// commit: others could not keep up.
-	walMost = 16 * walMerge
+	// walMerge is how long the log grows before it is merged.
+	walMerge = 32 << 20
 	// writerCache holds the pages that changes go to again and again.
 	writerCache = 32 << 20
 	// mapped is how much of the file readers see as memory. They share it with
@@ -118,13 +115,6 @@ type sqlitePools struct {
 	file    os.FileInfo // whose connections they are
 	reading *sql.DB
 	writer  *writer
-	merger  *merger
-}
-
-// closeWriter ends what writes. The merger goes first: it asks the writer for a
-// pause, and the connection that is closed last merges what is left.
-func (p *sqlitePools) closeWriter() error {
-	return errors.Join(p.merger.close(), p.writer.close())
 }
 
 // dsn is the URI of the file with the settings every connection has and those
@@ -269,7 +259,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		"mode":          {"rw"},
 		"_pragma": {
 			pragma("cache_size", -writerCache>>10), // negative: kibibytes
-			pragma("wal_autocheckpoint", walMost/page),
+			pragma("wal_autocheckpoint", walMerge/page),
 			"temp_store(memory)",
 		},
 	}))
@@ -277,31 +267,9 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	merging, err := s.openMerging(ctx)
-	if err != nil {
-		return errors.Join(err, reading.Close(), writing.Close())
-	}
-	w := newWriter(writing, s.options.BusyTimeout, s.logger)
-	s.pools.Store(&sqlitePools{file, reading, w, newMerger(merging, w, walMerge, page, s.logger)})
+	s.pools.Store(&sqlitePools{file, reading, newWriter(writing, s.options.BusyTimeout, s.logger)})
 	s.before, s.log = true, s.walFile()
 	return nil
-}
-
-// openMerging opens the connection of the merger. It is used much later, so it
-// reads at once: it has to hold the file and the log that are there now.
-func (s *sqlite) openMerging(ctx context.Context) (*sql.DB, error) {
-	pool, err := openPool(s.dsn(url.Values{
-		"_busy_timeout": {"0"}, // see merger.merge
-		"mode":          {"rw"},
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("opening sqlite: %w", err)
-	}
-	pool.SetMaxOpenConns(1)
-	if _, err := readable(ctx, pool); err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	return pool, nil
 }
 
 // probe looks whether the file is still the one that was opened, and reads.
@@ -326,7 +294,7 @@ func (s *sqlite) retire(pools *sqlitePools) {
 	}
 	s.retired = append(s.retired, pools)
 	pools.reading.SetMaxIdleConns(-1)
-	if err := pools.closeWriter(); err != nil {
+	if err := pools.writer.close(); err != nil {
 		s.logger.Warn("closing the connection to a database file that is gone", zap.Error(err))
 	}
 }
@@ -381,7 +349,7 @@ func (s *sqlite) close() error {
 	if !slices.Contains(s.retired, pools) {
 		// The writer last: closing the last connection to the file merges the
 		// write-ahead log into it, which a reader cannot do.
-		errs = append(errs, pools.reading.Close(), pools.closeWriter())
+		errs = append(errs, pools.reading.Close(), pools.writer.close())
 	}
 	return errors.Join(errs...)
 }

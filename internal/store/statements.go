@@ -52,7 +52,6 @@ type sqliteConn interface {
 	driver.Pinger
 	driver.SessionResetter
 	driver.Validator
-	sqlitedriver.DBStatus
 }
 
 // statement is a prepared statement of the driver.

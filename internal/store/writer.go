@@ -42,10 +42,6 @@ type writer struct {
 	closing chan struct{}
 	stopped chan struct{} // closed when every change in the queue was answered
 
-	pauses chan pause    // what is to run while there is no transaction
-	logged atomic.Int64  // pages written to the log since it was merged
-	grown  chan struct{} // there was a commit; holds one
-
 	commits atomic.Int64 // for tests
 	locked  bool         // another process kept us out; owned by run
 }
@@ -56,12 +52,6 @@ type change struct {
 	stage  atomic.Int32
 	turn   chan turn  // to the caller; holds one, so that the writer never waits on it
 	result chan error // from the caller, when its turn is over; holds one
-}
-
-// pause is a function that runs between two groups.
-type pause struct {
-	fn    func()
-	ended chan struct{}
 }
 
 // Stages of a change: it is claimed by the writer or withdrawn by its caller,
@@ -89,8 +79,6 @@ func newWriter(db *sql.DB, busyTimeout time.Duration, logger *zap.Logger) *write
 		queue:       make(chan *change, queueLength),
 		closing:     make(chan struct{}),
 		stopped:     make(chan struct{}),
-		pauses:      make(chan pause),
-		grown:       make(chan struct{}, 1),
 	}
 	go w.run()
 	return w
@@ -137,18 +125,6 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	}
 }
 
-// between runs fn while no transaction is open, or not at all when quit or the
-// writer end before.
-func (w *writer) between(quit <-chan struct{}, fn func()) {
-	p := pause{fn: fn, ended: make(chan struct{})}
-	select {
-	case w.pauses <- p:
-		<-p.ended
-	case <-quit:
-	case <-w.stopped:
-	}
-}
-
 // take runs the function and gives the transaction back, whatever happens. A
 // statement that is interrupted makes SQLite roll back the transaction with
 // the changes of all others in it, so cancelling ctx does not reach it.
@@ -174,9 +150,6 @@ func (w *writer) run() {
 		case <-w.closing:
 			w.refuseAll(errClosed)
 			return
-		case p := <-w.pauses:
-			p.fn()
-			close(p.ended)
 		case c := <-w.queue:
 			w.group(c)
 		}
@@ -364,20 +337,6 @@ func (w *writer) commit(tx *sql.Tx, joined []*change) {
 	}
 	for _, c := range joined {
 		c.end(err)
-	}
-	w.tell()
-}
-
-// tell has the merger look at the log.
-func (w *writer) tell() {
-	pages, err := pagesLogged(w.db)
-	if err != nil {
-		return // the next commit finds out what it is
-	}
-	w.logged.Add(int64(pages))
-	select {
-	case w.grown <- struct{}{}:
-	default:
 	}
 }
 
