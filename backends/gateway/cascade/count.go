@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -17,7 +18,8 @@ const countTime = 2 * time.Second
 
 // CountTokens counts the tokens of a messages request (specification 15.1): the
 // first candidate does when it speaks the messages format and nothing keeps it
-// from it, else they are estimated. A request that Answer would refuse without asking
+// from it, else they are estimated. The operator's key does not count: no budget bounds
+// what is counted. A request that Answer would refuse without asking
 // an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
@@ -30,10 +32,19 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	var refused []string // see try
 	for i, c := range plan {
+		if slices.Contains(refused, providerScope(c)) {
+			continue
+		}
 		x, err := r.exchange(c, r.shape(c, ""))
 		if err != nil {
-			r.unfit(c, err)
+			if r.unfit(c, err) == client {
+				refused = append(refused, providerScope(c))
+			}
+			if len(r.refusals) == 2 {
+				break
+			}
 			continue
 		}
 		if i == 0 {
@@ -47,12 +58,13 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 }
 
 // unfit notes a candidate for which the request cannot be written.
-func (r *run) unfit(c *keychain.Candidate, err error) {
+func (r *run) unfit(c *keychain.Candidate, err error) class {
 	f := unfit(err)
 	r.note(c, &keychain.Key{}, f, 0)
 	if f.class == client {
 		r.refusals = append(r.refusals, f)
 	}
+	return f.class
 }
 
 // count asks a candidate; its failures are no concern of the next requests.
@@ -60,7 +72,10 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if c.Custom || x.format != hub.Messages || len(c.Keys) == 0 {
 		return 0, false
 	}
-	key := &c.Keys[0]
+	key := &c.Keys[0] // a user's own come first
+	if key.OfOperator() {
+		return 0, false
+	}
 	if until, _ := r.Memory.Health.shut(providerScope(c), key, c.Model.ID); !until.IsZero() {
 		return 0, false
 	}

@@ -57,3 +57,52 @@ func TestCountRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestCountThrough: a provider counts through a user's own key, also where its first
+// connection is dead, and never through the operator's.
+func TestCountThrough(t *testing.T) {
+	t.Parallel()
+	const counted = `{"input_tokens":4711}`
+	count := func(r *rig) int64 {
+		n, err := r.engine.CountTokens(t.Context(), r.of(hub.Messages, question(hub.Messages, "keychain-low", false)))
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	members := map[string]string{"alpha": `"wires":["messages"]`}
+	own := newRig(t, setup{keys: []string{"alpha"}, members: members})
+	own.operates("sk-operator")
+	own.warm(1)
+	own.alpha.does(drop, reply(200, counted))
+	if n := count(own); n != 4711 || len(own.alpha.got()) != 3 || own.alpha.keys()[2] != "key-alpha-1" {
+		t.Errorf("%d tokens through %q", n, own.alpha.keys())
+	}
+	other := newRig(t, setup{members: members})
+	other.operates("sk-operator")
+	other.alpha.always = reply(200, counted)
+	if n := count(other); n <= 0 || n == 4711 || len(other.alpha.got()) > 0 {
+		t.Errorf("%d tokens through %q", n, other.alpha.keys())
+	}
+}
+
+// TestCountOfMistakes: a request that two providers' forms cannot carry by its own
+// mistake is not counted for a third one either.
+func TestCountOfMistakes(t *testing.T) {
+	t.Parallel()
+	speaks := `"wires":["messages"],"prefer_wire":"messages"`
+	ask := func() (*rig, *Request) {
+		r := newRig(t, setup{keys: []string{"alpha", "beta", "gamma"}, members: map[string]string{"alpha": speaks, "beta": speaks}})
+		return r, r.request("keychain-low", false, []string{`"messages":[{"role":"user","content":[{"type":"text","text":5}]}]`})
+	}
+	r, req := ask()
+	e := r.answered(req)
+	if e.err == nil || e.err.Status != 400 {
+		t.Fatalf("answered %v", e.raw)
+	}
+	r, req = ask()
+	n, err := r.engine.CountTokens(t.Context(), req)
+	if got, ok := apierror.From(err); !ok || got.Status != e.err.Status || got.Message != e.err.Message {
+		t.Errorf("counted %d, error %v; answered %v", n, err, e.err)
+	}
+}
