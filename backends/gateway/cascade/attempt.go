@@ -156,7 +156,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 		switch {
 		case f.class == gone && r.link.sent.Load():
 			r.lose(c, x.pass, false)
-		case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !errors.Is(err, outbound.ErrShutdown):
+		case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
 			f.class, f.reason = lost, ""
 		}
 		return f
@@ -259,7 +259,7 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	case outbound.OutOfFiles(err):
 		f.class, f.code, f.message, f.reason, f.cause = busy, "no_file_descriptor", "a connection to the provider", "", err
 	case errors.Is(err, outbound.ErrShutdown):
-		f.message = outbound.ErrShutdown.Error()
+		f.class, f.message, f.reason, f.unreachable, f.cause = busy, "this gateway, which is shutting down,", "", false, err
 	case errors.Is(err, outbound.ErrNotAllowed):
 		f.class, f.code, f.message = skip, "address_not_allowed", "the base URL leads to an address that is not allowed for custom models"
 	case errors.Is(err, errNoContent):

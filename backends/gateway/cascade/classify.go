@@ -29,7 +29,7 @@ const (
 	client                       // one more provider, then the client is told
 	gone                         // the client left
 	lost                         // same candidate once more on a new connection: this one died unanswered
-	busy                         // no more: the gateway itself has no memory or no file descriptor left
+	busy                         // no more: the gateway itself has no memory or no file descriptor left, or is shutting down
 )
 
 // String names the class as metrics and logs do.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
 // warm leaves so many idle connections with alpha.
@@ -199,7 +201,7 @@ func TestRefusedOnHTTP2(t *testing.T) {
 	}
 }
 
-// noFiles is a transport of a process that has no file descriptor left.
+// noFiles is a transport of a process that can make no connection.
 type noFiles struct{ err error }
 
 func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -207,13 +209,14 @@ func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, n.err
 }
 
-// TestOutOfFiles: a gateway that can make no connection is busy, its providers are not to blame.
+// TestOutOfFiles: a gateway that can make no connection, or none any more, is busy, its providers are not to blame.
 func TestOutOfFiles(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"of the process": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)},
 		"of the machine": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.ENFILE)},
 		"of a lookup":    &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "dial udp 192.0.2.1:53: socket: too many open files", Name: "x"}},
+		"shutting down":  &net.OpError{Op: "dial", Net: "tcp", Err: outbound.ErrShutdown},
 	} {
 		r := newRig(t, setup{transport: noFiles{err}, keys: []string{"alpha", "alpha", "beta"}})
 		e := r.ask("keychain-low")

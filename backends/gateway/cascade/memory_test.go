@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
@@ -96,6 +97,25 @@ func TestAnswersTakeMemory(t *testing.T) {
 				t.Errorf("%d bytes stay taken", r.engine.Budget.Taken())
 			}
 		})
+	}
+}
+
+// TestMemoryBehindTheCommitPoint: a stream that the gateway has no memory for is told
+// so in its own words.
+func TestMemoryBehindTheCommitPoint(t *testing.T) {
+	t.Parallel()
+	for _, surface := range []hub.Format{hub.Chat, hub.Messages} {
+		r := newRig(t, setup{keys: []string{"alpha"}})
+		r.engine.Budget = memory.New(100 << 10)
+		r.alpha.does(stream(role, text("begun"), text(strings.Repeat("x", 300<<10)), finish, doneLine))
+		e := r.askOn(surface, question(surface, "keychain-low", true))
+		if !strings.Contains(e.body, "begun") || !strings.Contains(e.body, "memory for the answer is not available right now") ||
+			surface == hub.Messages && !strings.Contains(e.body, "overloaded_error") || strings.Contains(e.body, "stream broke") {
+			t.Errorf("%s: the client got %s", surface, e.body)
+		}
+		if !r.engine.Memory.Health.Provider("alpha", r.account.UserID).LastFailure.IsZero() {
+			t.Errorf("%s: alpha is blamed", surface)
+		}
 	}
 }
 

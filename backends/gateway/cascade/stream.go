@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
@@ -354,9 +355,11 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 	f.redact(s.run.key.Secret)
 	s.run.late = f.class
 	s.run.result.Code = "upstream_stream_error"
-	s.pending = s.pass.Fail(s.pending, hub.Failure{
-		Code: failureCode(f), Type: failureType(f), Message: "the upstream's stream broke: " + f.message, RequestID: s.run.req.ID,
-	})
+	message := "the upstream's stream broke: " + f.message
+	if f.class == busy {
+		message = apierror.Unavailable(f.message, nil).Message
+	}
+	s.pending = s.pass.Fail(s.pending, hub.Failure{Code: failureCode(f), Type: failureType(f), Message: message, RequestID: s.run.req.ID})
 	_ = s.flush() // nobody is left to be told
 	return nil
 }
@@ -368,7 +371,7 @@ func failureType(f *failure) string {
 		return "rate_limit_error"
 	case f.class == timedOut:
 		return "timeout_error"
-	case f.reason == ReasonOverloaded || strings.Contains(f.code, "overloaded"):
+	case f.class == busy, f.reason == ReasonOverloaded || strings.Contains(f.code, "overloaded"):
 		return "overloaded_error"
 	}
 	return "api_error"
@@ -378,6 +381,9 @@ func failureType(f *failure) string {
 func failureCode(f *failure) string {
 	if f.class == rateLimited {
 		return "rate_limit_exceeded"
+	}
+	if f.class == busy {
+		return "overloaded"
 	}
 	if f.class == noCredit {
 		return "insufficient_quota"
