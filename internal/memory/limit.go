@@ -7,9 +7,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Least is the smallest budget: the largest body of a model request and the
-// largest answer fit into it together.
-const Least = 64 << 20
+// Least is the smallest budget: the largest body of a model request and the largest
+// answer, which is counted twice for what is made of it, fit into it together.
+const Least = 96 << 20
 
 // unknown stands for the memory of a system that does not tell.
 const unknown = 1 << 30

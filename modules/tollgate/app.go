@@ -106,7 +106,7 @@ type App struct {
 
 	// How many bytes the bodies of requests, unpacked, and whole answers of
 	// upstreams may take together; what finds no room within 2 seconds is a 503. At
-	// least 64 MiB. Default: a quarter of the memory that GOMEMLIMIT, or else the
+	// least 96 MiB. Default: a quarter of the memory that GOMEMLIMIT, or else the
 	// control group or the machine, leaves to the process.
 	Memory int64 `json:"memory,omitempty"`
 

@@ -79,7 +79,7 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 	}
 	n, err := humanize.ParseBytes(size)
 	if err != nil || n < memory.Least || n > math.MaxInt64 {
-		return d.Errf("memory: %q is not a size of at least 64MiB, such as 2GiB", size)
+		return d.Errf("memory: %q is not a size of at least 96MiB, such as 2GiB", size)
 	}
 	a.Memory = int64(n)
 	return nil
