@@ -136,11 +136,13 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), w.stream(p)
 }
 
+var errTooLarge = errors.New("the answer is larger than 32 MiB")
+
 // keep keeps a piece of an answer that is translated when it is complete.
 func (w *writer) keep(p []byte) error {
 	size := len(w.kept) + len(p)
 	if size > maxReply {
-		return errors.New("the answer is larger than 32 MiB")
+		return errTooLarge
 	}
 	if size > cap(w.kept) {
 		grown := min(max(2*cap(w.kept), size), maxReply)
@@ -152,6 +154,21 @@ func (w *writer) keep(p []byte) error {
 		w.kept = append(make([]byte, 0, grown), w.kept...)
 	}
 	w.kept = append(w.kept, p...)
+	return nil
+}
+
+// mend makes what was kept a text, with memory for one that grows by it.
+func (w *writer) mend() error {
+	size := wire.ValidUTF8Len(w.kept)
+	if size > maxReply {
+		return upstream(errTooLarge)
+	}
+	if size > len(w.kept) {
+		if err := w.share.Grow(w.t.original.Context(), int64(cap(w.kept)+2*size)); err != nil {
+			return apierror.Unavailable("memory for this answer", err)
+		}
+	}
+	w.kept = wire.ValidUTF8(w.kept)
 	return nil
 }
 
@@ -301,7 +318,10 @@ func (w *writer) finish(err error) error {
 		}
 		return w.send()
 	case w.mode == whole:
-		answer, broken := w.pass.Whole(nil, wire.ValidUTF8(w.kept))
+		if err := w.mend(); err != nil {
+			return statusError(err)
+		}
+		answer, broken := w.pass.Whole(nil, w.kept)
 		if broken != nil {
 			return statusError(upstream(broken))
 		}

@@ -421,9 +421,23 @@ func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http
 	case errors.Is(err, memory.ErrTooLarge):
 		err = errTooLarge
 	case err == nil && cap(body) > maxRecycled:
-		err = share.Grow(ctx, int64(cap(body)+len(body))) // what is made of it is about as long
+		err = room(ctx, share, body)
 	}
 	return body, err
+}
+
+// room takes memory for what is made of a body: a text, where the body is none, and an
+// answer that is about as long.
+func room(ctx context.Context, share *memory.Share, body []byte) error {
+	size := wire.ValidUTF8Len(body)
+	if size > maxReply {
+		return errTooLarge
+	}
+	need := cap(body) + size
+	if size != len(body) {
+		need += size
+	}
+	return share.Grow(ctx, int64(need))
 }
 
 // commit is the point of no return: this candidate's answer goes to the client.

@@ -119,6 +119,25 @@ func TestMemoryBehindTheCommitPoint(t *testing.T) {
 	}
 }
 
+// TestBrokenBytesTakeMemory: what becomes longer since it is no UTF-8 takes memory
+// first, and is bounded as it is then.
+func TestBrokenBytesTakeMemory(t *testing.T) {
+	t.Parallel()
+	for size, status := range map[int]int{1 << 20: http.StatusServiceUnavailable, 20 << 20: http.StatusBadGateway} {
+		r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
+		r.engine.Budget = memory.New(96 << 20)
+		if status == http.StatusServiceUnavailable {
+			r.engine.Budget = memory.New(4 << 20)
+		}
+		answer := completion(strings.Repeat("a\xff", size/2))
+		r.alpha.does(reply(200, answer, "Content-Length", fmt.Sprint(len(answer))))
+		e := r.ask("keychain-low")
+		if e.err == nil || e.err.Status != status || r.engine.Budget.Taken() != 0 {
+			t.Errorf("%d bytes: %v, %d stay taken", size, e.raw, r.engine.Budget.Taken())
+		}
+	}
+}
+
 // TestMediaIsReadOnce: what a prompt with a picture costs is not worth reading it again.
 func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}})

@@ -194,6 +194,26 @@ func ValidUTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
+// ValidUTF8Len is the length that ValidUTF8 gives a text: at most twice its own.
+func ValidUTF8Len(text []byte) int {
+	if utf8.Valid(text) {
+		return len(text)
+	}
+	n, broken := 0, false // of a run of bytes that are none, one character is made
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		bad := r == utf8.RuneError && size == 1
+		switch {
+		case !bad:
+			n += size
+		case !broken:
+			n += len("\uFFFD")
+		}
+		broken, text = bad, text[size:]
+	}
+	return n
+}
+
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }

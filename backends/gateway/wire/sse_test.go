@@ -366,3 +366,13 @@ func TestEventReaderWaits(t *testing.T) {
 		t.Errorf("byte by byte it read\n%v\nat once\n%v", got, want)
 	}
 }
+
+// TestValidUTF8Len: the length is known before the text is made.
+func TestValidUTF8Len(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "good", "h\u00e9", "\xff", "\xff\xfe", "a\xffb\xff\xc3", "\xe2\x82 you\xc3", "\ufffd\xff\ufffd"} {
+		if got, want := ValidUTF8Len([]byte(text)), len(ValidUTF8([]byte(text))); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
