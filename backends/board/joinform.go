@@ -54,12 +54,20 @@ func (s *Service) checkJoinForm(set *Settings, f JoinForm) error {
 	return nil
 }
 
-// tryAnswer refuses a wrong answer to the board's question, and counts it.
+// tryAnswer refuses a wrong answer to the board's question, and counts it. After
+// too many a right one waits, too: it may be a guess.
 func tryAnswer(c conn, set *Settings, answer, address string, now int64) (wrong bool, wait time.Duration, err error) {
-	if set.Question == "" || formguard.Answered(answer, set.Answers) {
+	if set.Question == "" {
 		return false, 0, nil
 	}
-	wait, err = wrongAnswers.try(c, wrongAnswers.key(formguard.Network(address)), now)
+	key := wrongAnswers.key(formguard.Network(address))
+	if wait, err = wrongAnswers.spent(c, key, now); err != nil || wait > 0 {
+		return false, wait, err
+	}
+	if formguard.Answered(answer, set.Answers) {
+		return false, 0, nil
+	}
+	wait, err = wrongAnswers.try(c, key, now)
 	return true, wait, err
 }
 

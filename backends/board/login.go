@@ -71,6 +71,19 @@ func (b bound) try(c conn, key string, now int64) (wait time.Duration, err error
 	return time.Duration(ends-now) * time.Microsecond, nil
 }
 
+// spent says how long to wait where no attempt is left, and counts none.
+func (b bound) spent(c conn, key string, now int64) (wait time.Duration, err error) {
+	var ends int64
+	err = c.row("SELECT ends_at FROM board_attempts WHERE key = ? AND ends_at > ? AND tries >= ?", key, now, b.tries).Scan(&ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(ends-now) * time.Microsecond, nil
+}
+
 func forget(c conn, keys ...string) error {
 	for _, key := range keys {
 		if _, err := c.exec("DELETE FROM board_attempts WHERE key = ?", key); err != nil {

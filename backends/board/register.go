@@ -115,7 +115,7 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, e
 	err := s.write(ctx, func(c conn) (err error) {
 		now := s.micros()
 		what = "too many wrong answers"
-		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong {
+		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
 			return err
 		}
 		what = "too many registrations"

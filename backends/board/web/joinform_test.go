@@ -71,9 +71,12 @@ func TestJoinForm(t *testing.T) {
 			p.join(with("answer", "Elbe")...).want(422)
 		}
 		p.join(with("answer", "Oder")...).want(429, "Too many wrong answers")
+		p.join(with("answer", "Donau")...).want(429, "Too many wrong answers").lacks("on its way")
+		s.clock.advance(time.Hour)
 		p.join(with("answer", " DONAU. ")...).want(200, "on its way to carol@example.com")
 
 		// All of it can be switched off.
+		admin = s.as("ada") // the password was given too long ago
 		settings("question", "", "form_seconds", "0").want(200, "Saved.")
 		p = s.guest().get("/register").lacks(`id="answer"`)
 		p.send("/register", "username", "dora", "email", "dora@example.com", "password", "a long password").want(200, "on its way to dora@example.com")
