@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 )
 
 const (
@@ -37,6 +40,11 @@ type Attachment struct {
 // Inline reports whether it may be shown in a page: images, and nothing that a
 // browser could run.
 func (t *Attachment) Inline() bool { return t.Width > 0 }
+
+// keepsMetadata reports whether it is an image out of which they could not be
+// taken: it was stored before that was done with each, and is broken. All others
+// have a width.
+func (t *Attachment) keepsMetadata() bool { return !t.Inline() && imagemeta.Knows(t.MediaType) }
 
 const attachmentColumns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width, 0), COALESCE(t.height, 0), t.created_at, t.stripped"
 
@@ -277,6 +285,9 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 		if err := s.stripStored(ctx, f); err != nil {
 			return nil, unavailable(err)
 		}
+	}
+	if f.keepsMetadata() {
+		return nil, apierror.New(http.StatusNotFound, "not_found", "this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach another")
 	}
 	content, err := s.files.open(ctx, f.Hash, f.Size)
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 }
 
 // stripStored replaces the content of an image, wherever it is attached. One that
-// is broken is a download from then on, as browsers guess at what it shows.
+// is broken keeps it, and is not served from then on.
 func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	content, err := s.files.open(ctx, f.Hash, f.Size)
 	if err != nil {
@@ -78,6 +78,7 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	case errors.Is(err, imagemeta.ErrBroken):
 		as = *f
 		as.Width, as.Height = 0, 0
+		s.logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
 	case err != nil:
 		return err
 	case as.Hash != f.Hash:

@@ -54,3 +54,24 @@ func TestNetworkMembers(t *testing.T) {
 		}
 	})
 }
+
+// TestTakenNameSpendsNoMail: nobody keeps an address from its mails by names that
+// are taken, and such attempts count for the client nevertheless.
+func TestTakenNameSpendsNoMail(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		join := func(name, address string) error {
+			_, err := s.service.Register(t.Context(), NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
+			return err
+		}
+		for i := range newAccounts.tries {
+			refused(t, "taken", join([]string{"bob", "B0B"}[i%2], clientAddress), 422, []string{"taken", "alike"}[i%2])
+		}
+		refused(t, "too many", join("bob", clientAddress), 429, "")
+		must(t, join("Newcomer", "198.51.100.1"))
+		if s.mailed()["join new@example.com"] == nil {
+			t.Error("no link came")
+		}
+	})
+}
