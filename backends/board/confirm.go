@@ -62,7 +62,7 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 	if former.Confirmed && mailKey(email) == mailKey(former.Now) {
 		return invalid("email", "same", "this is your mail address already")
 	}
-	return s.askLink(ctx, email, address, func(c conn) error {
+	return s.askLink(ctx, a.id(), email, address, func(c conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *Actor, address string) e
 	if email == "" {
 		return conflict("you have no mail address that is to be confirmed")
 	}
-	return s.askLink(ctx, email, address, func(c conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
+	return s.askLink(ctx, a.id(), email, address, func(c conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
 }
 
 // confirmKind is the kind of link that confirms an address of the actor.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/formguard"
 )
 
 // A link is mailed to an address and does one thing, once: who opens it reads the
@@ -43,10 +44,12 @@ func linkLasts(kind string) time.Duration {
 // opens reports whether mails of a kind have something to open.
 func opens(kind string) bool { return kind != LinkNotice && kind != LinkKnown }
 
-// How many links may be asked for, to an address and by a client.
+// How many links may be asked for, to an address, by a network of clients, and by
+// a member, who chooses the address.
 var (
 	linksTo   = bound{"link to", 3, time.Hour}
 	linksFrom = bound{"link from", 10, time.Hour}
+	linksOf   = bound{"link of", 10, 24 * time.Hour}
 )
 
 // MailLink is a link as it is mailed.
@@ -71,7 +74,7 @@ func errLink() error {
 // tryLink counts that somebody asks for a link. Where that is too often it says
 // how long to wait.
 func tryLink(c conn, email, address string, now int64) (wait time.Duration, err error) {
-	if wait, err = linksFrom.try(c, linksFrom.key(address), now); err != nil || wait > 0 {
+	if wait, err = linksFrom.try(c, linksFrom.key(formguard.Network(address)), now); err != nil || wait > 0 {
 		return wait, err
 	}
 	return linksTo.try(c, linksTo.key(mailKey(email)), now)

@@ -246,7 +246,7 @@ func TestResetTellsNothing(t *testing.T) {
 			return s.send(r)
 		}
 		for i, email := range []string{"bob@example.com", "nobody@example.com", "awaiting@example.com"} {
-			address := path("2001:db8::%d:0:0:0:1", i)
+			address := path("2001:db8:0:%d00::", i)
 			for range 3 {
 				if a := ask("", email, address).want(204); a.body != "" || len(a.header) != 1 {
 					t.Errorf("%s: %q %v", email, a.body, a.header)
@@ -255,7 +255,7 @@ func TestResetTellsNothing(t *testing.T) {
 			ask("", email, address).want(429, "rate_limited")
 			ask("", strings.ToUpper(email), "198.51.100.1").want(429, "rate_limited") // counted for the address of the mail
 			for n := range 6 {
-				ask("alice", path("%d.%s", n, email), address+"2").want(204) // of the same network
+				ask("alice", path("%d.%s", n, email), path("2001:db8:0:%d%d0::/64", i, n)).want(204) // of the same network
 			}
 			ask("", "other."+email, address).want(429, "rate_limited")
 		}
@@ -335,6 +335,30 @@ func TestChangeEmail(t *testing.T) {
 		refused(t, "too often", ask("spam@example.com", "correct horse"), 429, "")
 		b.options.Mails = nil
 		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
+	})
+}
+
+// TestMailsOfMember: a member has so many links mailed in a day, wherever to and
+// from wherever.
+func TestMailsOfMember(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx := t.Context()
+		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
+		must(t, err)
+		for i := range linksOf.tries - 1 {
+			must(t, s.service.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
+		}
+		again := func() error { return s.service.AskEmailAgain(ctx, bob, "198.51.100.1") }
+		must(t, again())
+		refused(t, "again", again(), 429, "")
+		refused(t, "another", s.service.AskEmail(ctx, bob, "other@example.com", "correct horse", "192.0.2.77"), 429, "")
+		alice, _, err := s.service.Resume(ctx, s.signIn("alice", "correct horse"))
+		must(t, err)
+		must(t, s.service.AskEmail(ctx, alice, "other@example.com", "correct horse", "192.0.2.77"))
+		s.clock.advance(24 * time.Hour)
+		must(t, again())
 	})
 }
 

@@ -15,22 +15,31 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	if err != nil {
 		return err
 	}
-	return s.askLink(ctx, email, address, func(c conn) error {
+	return s.askLink(ctx, 0, email, address, func(c conn) error {
 		return s.queueLink(c, LinkReset, "", "u.email_key = ?", mailKey(email))
 	})
 }
 
-// askLink queues links, unless there were too many.
-func (s *Service) askLink(ctx context.Context, email, address string, queue func(c conn) error) error {
+// askLink queues links that a member asks for, unless there were too many; user 0:
+// somebody who is not signed in.
+func (s *Service) askLink(ctx context.Context, user int64, email, address string, queue func(c conn) error) error {
 	var wait time.Duration
+	var what string
 	err := s.write(ctx, func(c conn) (err error) {
+		what = "too many mails were asked for, by you or"
+		if user != 0 {
+			if wait, err = linksOf.try(c, linksOf.key(itoa(user)), s.micros()); err != nil || wait > 0 {
+				return err
+			}
+		}
+		what = "too many mails were asked for, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.micros()); err != nil || wait > 0 {
 			return err // what was counted stays
 		}
 		return queue(c)
 	})
 	if err == nil && wait > 0 {
-		err = errWait(wait, "too many mails were asked for, to this mail address or")
+		err = errWait(wait, what)
 	}
 	return err
 }
