@@ -66,7 +66,7 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email_confirmed = 1", a.id()); err != nil {
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.id(), mailKey(email)); err != nil {
 			return err
 		}
 		return s.queueConfirm(c, a.confirmKind(), a.id(), email)

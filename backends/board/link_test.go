@@ -333,6 +333,21 @@ func TestChangeEmail(t *testing.T) {
 			must(t, ask("spam@example.com", "correct horse"))
 		}
 		refused(t, "too often", ask("spam@example.com", "correct horse"), 429, "")
+
+		// One that is not confirmed is told, too, but not of itself.
+		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username = 'alice'")
+		s.exec("UPDATE board_users SET email = 'alice@Example.com', email_key = 'alice@example.com' WHERE username = 'alice'")
+		s.mailed()
+		alice, _, err := b.Resume(ctx, s.signIn("alice", "correct horse"))
+		must(t, err)
+		must(t, b.AskEmail(ctx, alice, "ALICE@example.com", "correct horse", "198.51.100.1"))
+		if sent := s.mailed(); len(sent) != 1 || sent["email ALICE@example.com"] == nil {
+			t.Errorf("%v", sent)
+		}
+		must(t, b.AskEmail(ctx, alice, "else@example.com", "correct horse", "198.51.100.1"))
+		if sent := s.mailed(); len(sent) != 2 || sent["notice alice@Example.com"] == nil || sent["email else@example.com"] == nil {
+			t.Errorf("%v", sent)
+		}
 		b.options.Mails = nil
 		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
 	})
