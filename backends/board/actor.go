@@ -73,7 +73,7 @@ func (a *Actor) blocked(now int64) error {
 	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
 		return nil
 	}
-	return apierror.New(http.StatusForbidden, "owner_unavailable", "the owner of this token cannot use the board now")
+	return apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
 }
 
 // Suspended reports whether the actor is only let read now.

@@ -135,6 +135,11 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 			return err
 		}
 		done.Joined, done.Awaits = true, state == "awaiting"
+		if done.Awaits { // there is nothing to be signed in for
+			if err := endSessions(c, user); err != nil {
+				return err
+			}
+		}
 		return s.emitRegistered(c, user)
 	})
 	if store.IsUniqueViolation(err) { // another was faster

@@ -122,7 +122,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		if user.State == "awaiting" {
 			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
 		}
-		return "", apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
+		return "", err
 	}
 	err = s.write(ctx, func(c conn) error {
 		if err := p.holds(c); err != nil {

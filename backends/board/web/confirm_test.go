@@ -70,6 +70,35 @@ func TestJoinByMail(t *testing.T) {
 	})
 }
 
+// TestJoinAwaits: who must be let in, too, is a guest until then, in the browser
+// that has joined as in others.
+func TestJoinAwaits(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
+		b, bob := s.guest(), s.as("bob")
+		for _, test := range []struct {
+			name string
+			in   *browser
+		}{{"carol", b}, {"dora", bob}} {
+			joined := s.guest()
+			if test.in == b {
+				joined = b
+			}
+			joined.get("/register").join("username", test.name, "email", test.name+"@example.com", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
+			secret := s.mailed(test.name, board.LinkJoin).Link.Secret
+			p := test.in.get("/email?token="+secret).want(200).send("/email", "secret", secret).want(200, "is confirmed. You can sign in when an administrator has let you in.")
+			if p.path != map[bool]string{true: "/login", false: "/"}[test.in == b] {
+				t.Errorf("%s: at %s", test.name, p.path)
+			}
+			joined.get("/").want(200, "Sign in")
+			joined.get("/login").send("/login", "name", test.name, "password", "a long password").want(403, "has not let you in yet")
+		}
+		bob.get("/account").want(200, "<h1>Your account</h1>") // who opens the link of another stays
+	})
+}
+
 // TestJoinTellsNothing: nobody learns from joining whose mail address that is.
 func TestJoinTellsNothing(t *testing.T) {
 	t.Parallel()

@@ -103,6 +103,9 @@ func (c *call) confirmEmail() error {
 	}
 	switch notice := done.Email + " is confirmed. "; {
 	case done.Awaits:
+		if c.session != nil && c.session.User == done.User {
+			c.setCookie(cookieSession, "", 0)
+		}
 		return c.redirect("/login", notice+"You can sign in when an administrator has let you in.")
 	case done.Joined && (c.session == nil || c.session.User != done.User):
 		return c.redirect("/login", notice+"Welcome! Sign in with your name and password.")
