@@ -123,16 +123,20 @@ func TestPurgeUnconfirmed(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
-		s.exec("INSERT INTO board_settings (name, value) VALUES ('network_members', '0')")
 		before := s.number("SELECT count(*) FROM board_users")
-		for i := range unconfirmedBatch + 1 {
-			s.exec("DELETE FROM board_attempts")
-			_, err := s.service.Register(ctx, NewMember{Name: "Robot " + string(rune('a'+i%26)) + string(rune('a'+i/26)), Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
-			must(t, err)
-		}
+		_, err := s.service.Register(ctx, NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		must(t, err)
+		must(t, s.service.write(ctx, func(c conn) error {
+			for i := range unconfirmedBatch {
+				add := newUser{name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), state: "unconfirmed", groups: []string{"registered"}, now: s.service.micros()}
+				if err := addUser(c, add); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
 		s.clock.advance(keepUnconfirmed - time.Minute)
-		s.exec("DELETE FROM board_attempts")
-		_, err := s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err = s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 		_, err = s.service.Purge(ctx)
 		must(t, err)
@@ -145,9 +149,28 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_users"); n != before+1 {
 			t.Errorf("%d are left", n-before)
 		}
-		s.exec("DELETE FROM board_attempts")
 		_, err = s.service.Register(ctx, NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
+	})
+}
+
+// TestPurgeSeeded: members of a fixture who never were in are forgotten with what
+// the fixture says of them.
+func TestPurgeSeeded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		_, err := s.seed(`{"users":[{"name":"Loaded","state":"unconfirmed","posts":5,"joinedAt":"2020-01-01T00:00:00Z"}]}`)
+		must(t, err)
+		_, err = s.service.Purge(t.Context())
+		must(t, err)
+		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'Loaded'"); n != 0 {
+			t.Error("the member is there still")
+		}
+		_, err = s.seed(`{"users":[{"name":"Odd","state":"asleep"}]}`)
+		if err == nil || !strings.Contains(err.Error(), `the state "asleep" of Odd is none of active, unconfirmed, awaiting, banned, deleted`) {
+			t.Errorf("%v", err)
+		}
 	})
 }
 

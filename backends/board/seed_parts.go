@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 )
 
 // maskOf is the mask of words.
@@ -44,6 +46,9 @@ func (sd *seeder) group(c conn, g SeedGroup) error {
 func (sd *seeder) user(c conn, u SeedUser) error {
 	if err := checkName(u.Name); err != nil {
 		return err
+	}
+	if u.State != "" && !slices.Contains(States, u.State) {
+		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(States, ", "))
 	}
 	var id int64
 	err := c.row("SELECT id FROM board_users WHERE username_key = ?", fold(u.Name)).Scan(&id)
