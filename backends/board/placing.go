@@ -64,22 +64,30 @@ func isFile(u *url.URL) bool {
 }
 
 // withPlaces makes paths of the files in stored HTML. Quotes in texts are escaped, so
-// it finds attributes only.
+// it finds attributes only, and of these the addresses.
 func withPlaces(html string, post int64) string {
 	if !strings.Contains(html, `="`+attachmentScheme+`:`) {
 		return html
 	}
-	return strings.NewReplacer(`="`+attachmentScheme+`:/`, `="/attachments/`, `="`+attachmentScheme+`:`, `="`+filesPath(post)).Replace(html)
+	const src, href = ` src="`, ` href="`
+	const named, byID = attachmentScheme + ":", attachmentScheme + ":/"
+	path := filesPath(post)
+	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/", href+named, href+path).Replace(html)
 }
 
 // filesPath is where the files at a post are, by their names.
 func filesPath(post int64) string { return "/posts/" + itoa(post) + "/files/" }
 
-// notPlaced leaves out the images that a post shows in its text.
+// notPlaced leaves out the images that a post shows in its text. A name there is
+// that of the newest file of the name.
 func notPlaced(list []Attachment, html string) (rest []Attachment) {
+	newest := make(map[string]int64, len(list))
+	for _, f := range list {
+		newest[f.Name] = max(newest[f.Name], f.ID)
+	}
 	for _, f := range list {
 		byID, byName := `src="/attachments/`+itoa(f.ID)+`"`, `src="`+filesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
-		if !f.Inline() || !strings.Contains(html, byID) && !strings.Contains(html, byName) {
+		if !f.Inline() || !strings.Contains(html, byID) && (f.ID != newest[f.Name] || !strings.Contains(html, byName)) {
 			rest = append(rest, f)
 		}
 	}

@@ -25,6 +25,8 @@ func TestPlacing(t *testing.T) {
 		"![x](attachment:photo.png?x=1)":               `<img alt="x">`,
 		"![x](/attachments/12/../../admin)":            `<img alt="x">`,
 		"![x](/admin)":                                 `<img alt="x">`,
+		`![/x](/attachments/12 "attachment:x")`:        `<img src="/attachments/12" alt="/x" title="attachment:x">`,
+		"![attachment:x](attachment:photo.png)":        `<img src="/posts/7/files/photo.png" alt="attachment:x">`,
 		"[x](/admin)":                                  `<a rel="nofollow ugc noopener">x</a>`,
 		"![x](http://example.com/x.png)":               `<img alt="x">`,
 		`text ="attachment:x.png" src="attachment:/1"`: `text =&#34;attachment:x.png&#34; src=&#34;attachment:/1&#34;`,
@@ -34,9 +36,26 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 		p.html, p.renderVersion = "<p>old</p>", 1
-		if got := viewPost(p).MessageHTML; (got == p.html) == strings.Contains(text, "attachment") {
+		if got := viewPost(p).MessageHTML; (got == p.html) == (strings.Contains(text, "attachment:") || strings.Contains(text, "/attachments/")) {
 			t.Errorf("%s: of an older version: %s", text, got)
 		}
+	}
+	const both = "![x](attachment:photo.png) ![y](https://example.com/y.png)"
+	for html, want := range map[string]bool{
+		`<p><img alt="x"> </p>`: false, // the setting left it out
+		`<p><img alt="x"> <img src="https://example.com/y.png" alt="y"></p>`: true,
+	} {
+		p := &post{id: 7, message: both, html: html, renderVersion: 1}
+		if got := viewPost(p).MessageHTML; strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
+			t.Errorf("of an older version %s: %s", html, got)
+		}
+	}
+	if p := (&post{message: "an attachment", html: "<p>old</p>", renderVersion: 1}); p.outdated() {
+		t.Error("the word alone makes a text anew")
+	}
+	older, newer := Attachment{ID: 1, Post: 7, Name: "a.png", Width: 1}, Attachment{ID: 2, Post: 7, Name: "a.png", Width: 1}
+	if rest := notPlaced([]Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
+		t.Errorf("not placed: %+v", rest)
 	}
 	plain := &Settings{}
 	if got := plain.render("![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {

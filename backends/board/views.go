@@ -146,13 +146,21 @@ func tagOf(view any) string {
 // outdated reports whether the stored HTML is another than the text gives now.
 // Version 1 knew no files in texts, and is the same in all else.
 func (p *post) outdated() bool {
-	return p.renderVersion != renderVersion && (p.renderVersion != 1 || strings.Contains(p.message, attachmentScheme))
+	return p.renderVersion != renderVersion && (p.renderVersion != 1 ||
+		strings.Contains(p.message, attachmentScheme+":") || strings.Contains(p.message, "/attachments/"))
+}
+
+// anew renders a text as it was when it was written: one that was stored without
+// images from elsewhere does not get them.
+func (p *post) anew() string {
+	was := &Settings{Images: strings.Contains(p.html, `<img src="https://`)}
+	return was.render(p.message)
 }
 
 func viewPost(p *post) PostInfo {
 	html := p.html
 	if p.outdated() {
-		html = Render(p.message)
+		html = p.anew()
 	}
 	html = withPlaces(html, p.id)
 	view := PostInfo{
