@@ -36,11 +36,13 @@ func (c *call) enclosed(forum int64) enclosed {
 }
 
 // readEnclosed reads a form that may have files, as PostForm is read; one without
-// was read before.
-func (c *call) readEnclosed(e *enclosed) error {
+// was read before. Of a member who may not post (refusal) it takes no more than a
+// text, which is shown once more with the reason.
+func (c *call) readEnclosed(e *enclosed, refusal error) error {
 	if c.r.PostForm != nil {
 		return nil
 	}
+	e.Attach = e.Attach && refusal == nil
 	most := int64(maxForm)
 	if e.Attach {
 		most = min(most+e.Most*e.Largest, maxEnclosed)
@@ -51,6 +53,9 @@ func (c *call) readEnclosed(e *enclosed) error {
 		return err
 	}
 	if e.form, err = reader.ReadForm(maxForm); err != nil {
+		if refusal != nil {
+			return refusal
+		}
 		if errors.Is(err, multipart.ErrMessageTooLarge) {
 			return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than the board takes.")
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -106,4 +107,35 @@ func TestPostWithFiles(t *testing.T) {
 		eve.body = p.body // with the token of bob
 		eve.sendAll(answer, nil, "message", "Forged answer").want(403)
 	})
+}
+
+// TestFilesOfTheRefused: of who may not post no files are taken, and the text is
+// shown once more.
+func TestFilesOfTheRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		bob := s.as("bob")
+		p := bob.get(at("/forums/%d/new", s.forum("members"))).want(200)
+		large := [][2]string{{"large.txt", strings.Repeat("x", maxForm)}}
+		refused := func(path string) {
+			t.Helper()
+			p.sendAll(path, large, "title", "A title", "message", "the text").want(403).lacks("large.txt")
+			p.sendAll(path, nil, "title", "A title", "message", "the text").want(403, "the text")
+		}
+		s.exec("UPDATE board_threads SET is_locked = 1 WHERE title = 'Open thread'")
+		refused(at("/threads/%d/reply", s.thread("Open thread")))
+		s.exec(at("UPDATE board_users SET suspended_until = %d WHERE username = 'bob'", s.clock.now().Add(time.Hour).UnixMicro()))
+		refused(at("/forums/%d/new", s.forum("members")))
+		refused(at("/threads/%d/reply", s.thread("secretmember thread")))
+	})
+}
+
+// TestAbsolute: in a feed addresses are whole, and descriptions are as written.
+func TestAbsolute(t *testing.T) {
+	t.Parallel()
+	const html, want = `<img src="/attachments/1" alt="/x"><a href="/y">z</a>`, `<img src="https://b.example/attachments/1" alt="/x"><a href="https://b.example/y">z</a>`
+	if got := absolute("https://b.example", html); got != want {
+		t.Error(got)
+	}
 }

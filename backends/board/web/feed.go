@@ -99,8 +99,13 @@ func (c *call) feed(in int64, self, page, title string) error {
 func entryOf(base string, t board.ThreadInfo, first board.PostInfo) feedEntry {
 	return feedEntry{
 		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
-		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", strings.ReplaceAll(first.MessageHTML, `="/`, `="`+base+"/")}, // readers of feeds are elsewhere
+		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},
 	}
+}
+
+// absolute makes whole addresses of paths: readers of feeds are elsewhere.
+func absolute(base, html string) string {
+	return strings.NewReplacer(` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
 }
 
 // base is the address of the board.

@@ -49,7 +49,7 @@ func (c *call) startThread() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.service.MayStart(c.ctx(), c.actor, form.Forum.ID)); err != nil {
 		return err
 	}
 	form.Title, form.Text, form.Subscribe = c.text("title"), c.text("message"), c.flag("subscribe")
@@ -98,7 +98,7 @@ type replyForm struct {
 	Preview   string // HTML
 }
 
-// replyForm finds the thread, which the actor may answer in.
+// replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
 func (c *call) replyForm() (*replyForm, error) {
 	id, err := c.id("threadId")
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *call) reply() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.service.MayAnswer(c.ctx(), c.actor, form.Thread.ID)); err != nil {
 		return err
 	}
 	form.Text, form.Subscribe = c.text("message"), c.flag("subscribe")
