@@ -29,11 +29,12 @@ func (g *GroupSpec) Tag() string { return tagOf(g) }
 
 // Differences lists what differs, rights one by one.
 func (g *GroupSpec) Differences(to *GroupSpec) []Difference {
-	list := []Difference{
-		{"name", g.Name, to.Name},
-		{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
-		{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
-	}
+	list := make([]Difference, 0, 3+len(Rights())+len(Restrictions()))
+	list = append(list,
+		Difference{"name", g.Name, to.Name},
+		Difference{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
+		Difference{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
+	)
 	for _, right := range Rights() {
 		list = append(list, Difference{right.Label, yes(g.Allow.Has(right.Mask())), yes(to.Allow.Has(right.Mask()))})
 	}

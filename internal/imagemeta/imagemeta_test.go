@@ -26,15 +26,18 @@ func camera(order binary.AppendByteOrder, orientation uint16) []byte {
 	out := order.AppendUint16([]byte(head), 42)
 	out = order.AppendUint32(out, 8)
 	out = order.AppendUint16(out, 2)
-	for _, e := range [][4]uint32{{0x010f, 2, 7, 38}, {0x0112, 3, 1, 0}} {
-		out = order.AppendUint16(out, uint16(e[0]))
-		out = order.AppendUint16(out, uint16(e[1]))
-		out = order.AppendUint32(out, e[2])
-		if e[0] == 0x0112 {
+	for _, e := range []struct {
+		tag, kind uint16
+		count, at uint32
+	}{{0x010f, 2, 7, 38}, {0x0112, 3, 1, 0}} {
+		out = order.AppendUint16(out, e.tag)
+		out = order.AppendUint16(out, e.kind)
+		out = order.AppendUint32(out, e.count)
+		if e.tag == 0x0112 {
 			out = order.AppendUint16(out, orientation)
 			out = append(out, 0, 0)
 		} else {
-			out = order.AppendUint32(out, e[3])
+			out = order.AppendUint32(out, e.at)
 		}
 	}
 	return append(order.AppendUint32(out, 0), secret+"\x00"...)
@@ -44,7 +47,7 @@ func picture() image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, 40, 30))
 	for y := range 30 {
 		for x := range 40 {
-			img.Set(x, y, color.RGBA{uint8(x * 6), uint8(y * 8), uint8(x * y), 255})
+			img.Set(x, y, color.RGBA{uint8(x * 6), uint8(y * 8), uint8(x * y % 256), 255})
 		}
 	}
 	return img
@@ -52,7 +55,7 @@ func picture() image.Image {
 
 func segment(marker byte, body string) string {
 	n := len(body) + 2
-	return string([]byte{0xff, marker, byte(n >> 8), byte(n)}) + body
+	return string([]byte{0xff, marker, byte(n >> 8 & 0xff), byte(n & 0xff)}) + body
 }
 
 func jpegWith(tb testing.TB, segments, behind string) string {
@@ -67,7 +70,7 @@ func jpegWith(tb testing.TB, segments, behind string) string {
 }
 
 func chunk(kind, body string) string {
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(body))) //nolint:gosec // short
 	out = append(out, kind+body...)
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:])))
 }
@@ -100,7 +103,7 @@ func gifWith(tb testing.TB, behind string) string {
 }
 
 func riff(kind, body string) string {
-	out := binary.LittleEndian.AppendUint32([]byte(kind), uint32(len(body)))
+	out := binary.LittleEndian.AppendUint32([]byte(kind), uint32(len(body))) //nolint:gosec // short
 	return string(out) + body + strings.Repeat("\x00", len(body)&1)
 }
 

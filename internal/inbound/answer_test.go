@@ -21,7 +21,7 @@ type written struct {
 func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 	t.Helper()
 	results := make(chan written, 1)
-	server := &http.Server{WriteTimeout: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Hour, WriteTimeout: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		err := Default.Write(r.Context(), w, []byte(strings.Repeat("x", 1<<20)))
 		got := written{took: time.Since(began), err: err}
@@ -47,7 +47,9 @@ func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 	_ = client.Close()
 	<-took
 	close(listener)
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the server ended without a reason")
+	}
 	_ = server.Close()
 	time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
 	return got

@@ -61,7 +61,9 @@ func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) r
 	got := <-results
 	_ = client.Close()
 	close(listener)
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the server ended without a reason")
+	}
 	_ = server.Close()
 	time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
 	return got
@@ -114,7 +116,7 @@ func TestDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		left := make(chan error, 1)
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := &http.Server{ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body := Default.Body(w, r)
 			_, _ = io.Copy(io.Discard, body)
 			body.Done()
@@ -133,7 +135,9 @@ func TestDone(t *testing.T) {
 		}
 		_ = client.Close()
 		close(listener)
-		<-ended
+		if err := <-ended; err == nil {
+			t.Error("the server ended without a reason")
+		}
 		_ = server.Close()
 	})
 }

@@ -22,7 +22,7 @@ import (
 // aes is a keyring whose keys are repeated digits, the first one seals.
 func aes(t *testing.T, digits string) keyring.Keyring {
 	t.Helper()
-	var keys [][]byte
+	keys := make([][]byte, 0, len(digits))
 	for _, digit := range digits {
 		keys = append(keys, []byte(strings.Repeat(string(digit), keyring.MasterKeySize)))
 	}

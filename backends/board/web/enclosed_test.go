@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestPostWithFiles(t *testing.T) {
 		fields := []string{"once", "word", "title", "With a photo", "message", "Look:\n\n![a view](<attachment:my photo.png>)\n\n[notes](attachment:notes.txt)", "subscribe", "1"}
 
 		// After a preview and a problem the names are told, and nothing is there.
-		p.sendAll(write, files, append(fields, "preview", "1")...).want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
+		p.sendAll(write, files, slices.Concat(fields, []string{"preview", "1"})...).want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
 		p.sendAll(write, [][2]string{{"evil.html", "<script>"}}, fields...).want(422, "evil.html: ", "cannot be attached", "With a photo")
 		p.sendAll(write, make([][2]string, 0), "title", "x", "message", "y").want(422)
 		if n := s.number("SELECT count(*) FROM board_attachments"); n != 0 {

@@ -142,7 +142,7 @@ func certain(status int, code string, c class) bool {
 		return strings.HasPrefix(code, "401 ") || contains(code, "api_key", "apikey", "authentication", "credential", "unauthorized")
 	case badEntry:
 		return contains(code, "model")
-	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone: // nobody asks
+	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy: // nobody asks
 	}
 	return false
 }

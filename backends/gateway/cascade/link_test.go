@@ -125,7 +125,7 @@ type refuser struct {
 }
 
 func (s *refuser) serve(conn net.Conn) error {
-	defer conn.Close() //nolint:errcheck // a test
+	defer conn.Close()
 	s.connections.Add(1)
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return err
@@ -186,7 +186,7 @@ func TestRefusedOnHTTP2(t *testing.T) {
 				}
 			})
 			pool := NewTransport()
-			pool.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // a test
+			pool.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 			r := newRig(t, setup{transport: pool, keys: []string{"alpha"}})
 			r.catalog.Providers()[0].BaseURL = "https://" + listener.Addr().String() + "/v1"
 			e := r.ask("keychain-low")

@@ -576,6 +576,7 @@ func (r *ChatRequest) medium(m *medium) {
 		r.MediaTokens += FileTokens(m.file)
 	case NeedAudio:
 		r.MediaTokens += AudioTokens
+	case NeedTools, NeedJSONSchema, NeedPrefill, NeedChoices: // no media
 	}
 }
 
