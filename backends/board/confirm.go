@@ -9,7 +9,7 @@ import (
 )
 
 // keepUnconfirmed is how long a member is kept who never opened the link of the
-// registration.
+// registration; while a link is good that was asked for later, the member stays.
 const keepUnconfirmed = 7 * 24 * time.Hour
 
 // Unconfirmed reports whether the actor has registered but not opened the link
@@ -161,8 +161,10 @@ func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
 		var ids []any
 		err := s.write(ctx, func(c conn) error {
 			ids = nil
-			err := c.all("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id) ORDER BY joined_at LIMIT ?"+c.lock(),
-				[]any{s.now().Add(-keepUnconfirmed).UnixMicro(), unconfirmedBatch}, func(r row) error {
+			now := s.now()
+			err := c.all("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
+				" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.lock(),
+				[]any{now.Add(-keepUnconfirmed).UnixMicro(), now.UnixMicro(), unconfirmedBatch}, func(r row) error {
 					var id int64
 					err := r.Scan(&id)
 					ids = append(ids, id)

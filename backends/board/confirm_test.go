@@ -154,6 +154,40 @@ func TestPurgeUnconfirmed(t *testing.T) {
 	})
 }
 
+// TestPurgeWaits: who has asked for the link once more has the time to open it.
+func TestPurgeWaits(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		ctx := t.Context()
+		for _, name := range []string{"Slow", "Gone"} {
+			_, err := s.service.Register(ctx, NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			must(t, err)
+		}
+		s.clock.advance(keepUnconfirmed - time.Minute)
+		for _, name := range []string{"Slow", "Gone"} {
+			a, err := s.service.Member(ctx, s.user(strings.ToLower(name)))
+			must(t, err)
+			must(t, s.service.AskEmailAgain(ctx, a, clientAddress))
+		}
+		secret := s.mailed()["join Slow@example.com"].Link.Secret
+		s.clock.advance(24*time.Hour - time.Second)
+		_, err := s.service.Purge(ctx)
+		must(t, err)
+		_, err = s.service.ConfirmEmail(ctx, secret)
+		must(t, err)
+		s.clock.advance(time.Second)
+		_, err = s.service.Purge(ctx)
+		must(t, err)
+		if n := s.number("SELECT count(*) FROM board_users WHERE username IN ('Slow', 'Gone')"); n != 1 {
+			t.Errorf("%d are left", n)
+		}
+		if state, _, _, _ := s.member("Slow"); state != "active" {
+			t.Errorf("Slow is %s", state)
+		}
+	})
+}
+
 // TestPurgeSeeded: members of a fixture who never were in are forgotten with what
 // the fixture says of them.
 func TestPurgeSeeded(t *testing.T) {
