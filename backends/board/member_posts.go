@@ -24,18 +24,6 @@ func countThread(c conn, thread, forum, sign int64) error {
 	return err
 }
 
-// countMoved does what a thread's first post going (-1) or coming (1) means for
-// all posts of the thread. The first post is where it goes already.
-func countMoved(c conn, t *thread, author, sign int64) error {
-	if sign == 0 {
-		return nil
-	}
-	if err := countThread(c, t.id, t.forum, sign); err != nil || sign > 0 {
-		return err
-	}
-	return countPosts(c, author, t.forum, -1)
-}
-
 // postsSeen counts what a member has posted where the actor could read it.
 func postsSeen(c conn, a *Actor, member int64) (sum int64, err error) {
 	err = c.all("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?", []any{member}, func(r row) error {

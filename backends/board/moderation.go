@@ -11,52 +11,75 @@ import (
 // settle moves a post to another visibility, and with a first post its thread,
 // and keeps every counter exact.
 func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) error {
+	threads, posts, err := s.shift(c, t, p, to, reason)
+	if err != nil {
+		return err
+	}
+	return count(c, t.forum, t.id, threads, posts)
+}
+
+// shift is settle but for what it means to the forum: so many more threads and
+// posts, which the caller counts at the end.
+func (s *Service) shift(c conn, t *thread, p *post, to int64, reason string) (threads, posts int64, err error) {
 	from := p.visibility
 	if from == to {
-		return nil
-	}
-	held := sql.NullString{String: reason, Valid: to == unapproved}
-	if _, err := c.exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
-		return err
-	}
-	if _, err := c.exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
-		return err
+		return 0, 0, nil
 	}
 	shown := int64(boolean(to == visible) - boolean(from == visible))
 	if _, err := c.exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, null(p.author)); err != nil {
-		return err
+		return 0, 0, err
+	}
+	starts := p.number == 1
+	if starts {
+		threads = int64(boolean(to == visible) - boolean(t.visibility == visible))
+	}
+	if threads < 0 { // while the first post is among them, so that its author's row is in order
+		if err := countThread(c, t.id, t.forum, threads); err != nil {
+			return 0, 0, err
+		}
+	}
+	if _, err := c.exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
+		return 0, 0, err
+	}
+	held := sql.NullString{String: reason, Valid: to == unapproved}
+	if _, err := c.exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
+		return 0, 0, err
 	}
 	p.visibility = to
-	var threads, posts int64 // more in the forum
-	if p.number == 1 {
-		if _, err := c.exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
-			return err
-		}
-		threads = int64(boolean(to == visible) - boolean(t.visibility == visible))
-		posts = threads * (1 + t.replies)
-		if err := countMoved(c, t, p.author, threads); err != nil {
-			return err
-		}
-		t.visibility = to
+	if starts {
+		posts, err = threads*(1+t.replies), startShifted(c, t, to, threads)
 	} else {
-		t.replies += shown
-		if _, err := c.exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil {
-			return err
-		}
-		if t.visibility == visible {
-			posts = shown
-			if err := countPosts(c, p.author, t.forum, shown); err != nil {
-				return err
-			}
-		}
+		posts, err = replyShifted(c, t, p, shown)
+	}
+	if err != nil {
+		return 0, 0, err
 	}
 	if err := lastOfThread(c, t); err != nil {
+		return 0, 0, err
+	}
+	return threads, posts, s.emitSettled(c, t, p, from, reason)
+}
+
+// startShifted moves a thread with its first post; threads: 1, it comes.
+func startShifted(c conn, t *thread, to, threads int64) error {
+	if _, err := c.exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
 		return err
 	}
-	if err := count(c, t.forum, t.id, threads, posts); err != nil {
-		return err
+	t.visibility = to
+	if threads <= 0 {
+		return nil
 	}
-	return s.emitSettled(c, t, p, from, reason)
+	return countThread(c, t.id, t.forum, threads)
+}
+
+// replyShifted counts a reply that comes (1) or goes (-1), and tells how many
+// posts more the forum shows.
+func replyShifted(c conn, t *thread, p *post, shown int64) (posts int64, err error) {
+	t.replies += shown
+	if _, err := c.exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil || t.visibility != visible {
+		return 0, err
+	}
+	return shown, countPosts(c, p.author, t.forum, shown)
 }
 
 // lastOfThread finds the last visible post of a thread anew; a thread without
@@ -183,14 +206,17 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 		if err := c.row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.id).Scan(&held); err != nil {
 			return err
 		}
-		if err := s.settle(c, t, p, to, ""); err != nil {
+		threads, posts, err := s.shift(c, t, p, to, "")
+		if err != nil {
 			return err
 		}
 		done = Settled{p.id, t.id, to}
-		if from != unapproved || to != visible {
-			return nil
+		if from == unapproved && to == visible {
+			if err := s.approved(c, t, p, held); err != nil {
+				return err
+			}
 		}
-		return s.approved(c, t, p, held)
+		return count(c, t.forum, t.id, threads, posts) // behind the followers of a forum
 	})
 	return done, err
 }
