@@ -53,11 +53,11 @@ var errAnnounced = errors.New("it was not announced with the post, or too long a
 // storeAnnounced stores a file of a new post. One that is there already, or that
 // somebody has removed since, stays so.
 func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *Received) error {
-	var id int64
+	var id, thread int64
 	var there bool
 	err := s.read(ctx, func(c conn) error {
-		return c.row("SELECT id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
-			post, a.id(), f.Name, f.Hash).Scan(&id, &there)
+		return c.row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
+			post, a.id(), f.Name, f.Hash).Scan(&id, &thread, &there)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return errAnnounced
@@ -69,10 +69,46 @@ func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *R
 		return err
 	}
 	return s.write(ctx, func(c conn) error {
+		if err := s.mayEnclose(c, a, thread, post); err != nil {
+			return err
+		}
+		f.ID, f.Post = id, post
+		if err := checkRoom(c, a, &f.Attachment); err != nil {
+			return err
+		}
 		n, err := c.exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at OR removed_at IS NULL)", id)
 		if err == nil && n == 0 {
 			return errAnnounced
 		}
 		return err
 	})
+}
+
+// mayEnclose tells whether the author of a new post could write it still, when
+// its files are stored: a request that is sent again may come much later. Who may
+// write it may not be one who may edit it.
+func (s *Service) mayEnclose(c conn, a *Actor, thread, post int64) error {
+	t, err := threadFor(c, a, thread, c.lock())
+	if err != nil {
+		return err
+	}
+	p, err := postFor(c, a, t, post)
+	if err != nil {
+		return err
+	}
+	f, err := forumFor(c, a, t.forum)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !a.may(f.id, AttachmentUpload):
+		return forbidden("file", "no_permission", "you may not attach files in this forum")
+	case p.visibility == deleted:
+		return forbidden("postId", "post_deleted", "this post is deleted")
+	case p.number > 1:
+		return s.mayReply(a, f, t)
+	case t.locked && !a.may(f.id, LockBypass):
+		return forbidden("threadId", "thread_locked", "this thread is locked")
+	}
+	return s.mayStart(a, f)
 }

@@ -1,0 +1,47 @@
+package board
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestFilesLate: files of a post that a request sent again brings are stored by
+// the rules of then, as are those that were not in the first one's time.
+func TestFilesLate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		thread := data[created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"With files","message":"the first post"}`).want(201)).ID
+		reply := func(missing int) {
+			t.Helper()
+			bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
+			must(t, err)
+			f, err := s.service.Receive(bob, "a.txt", strings.NewReader("some text"))
+			must(t, err)
+			defer f.Close()
+			done, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "with a file", Files: []*Received{f}}, Once{"key", "hash"})
+			if err != nil || len(done.Missing) != missing {
+				t.Errorf("%+v, %v; want %d missing", done, err, missing)
+			}
+		}
+		reply(0)
+		late := func() { s.exec("UPDATE board_attachments SET removed_at = created_at") } // as if the first one had ended before
+		for _, rule := range []struct{ set, unset string }{
+			{"UPDATE board_threads SET is_locked = 1", "UPDATE board_threads SET is_locked = 0"},
+			{"UPDATE board_users SET suspended_until = 9000000000000000 WHERE username = 'bob'", "UPDATE board_users SET suspended_until = NULL"},
+			{"INSERT INTO board_settings (name, value) VALUES ('attachments_max', '0')", "DELETE FROM board_settings WHERE name = 'attachments_max'"},
+		} {
+			late()
+			s.exec(rule.set)
+			reply(1)
+			s.exec(rule.unset)
+		}
+		reply(0)
+		if n := s.number("SELECT count(*) FROM board_attachments WHERE removed_at IS NULL"); n != 1 {
+			t.Errorf("%d files", n)
+		}
+		s.exact()
+	})
+}
