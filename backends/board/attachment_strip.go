@@ -13,6 +13,9 @@ const (
 	// stripBatch is how many images are looked for at a time, and after how many
 	// the log tells how far it is.
 	stripBatch = 100
+	// stripsAtOnce bounds how many images are rewritten at a time; more that are
+	// asked for wait.
+	stripsAtOnce = 2
 )
 
 // StripAttachments takes the metadata out of images that were attached before
@@ -63,6 +66,21 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 // stripStored replaces the content of an image, wherever it is attached. One that
 // is broken keeps it, and is not served from then on.
 func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
+	if err := s.strips.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.strips.Release(1)
+	var now *Attachment
+	err := s.read(ctx, func(c conn) (err error) {
+		now, err = scanAttachment(c.row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+		return none(err)
+	})
+	if err != nil {
+		return err
+	}
+	if *f = *now; f.stripped { // by another request
+		return nil
+	}
 	content, err := s.files.open(ctx, f.Hash, f.Size)
 	if err != nil {
 		return err

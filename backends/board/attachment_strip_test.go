@@ -77,6 +77,10 @@ func TestStoredImages(t *testing.T) {
 		if strings.Contains(get("asked.jpg").body, "secret") {
 			t.Error("the secret is served before the job")
 		}
+		stale := &Attachment{ID: ids["asked.jpg"], Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}
+		if err := s.service.stripStored(t.Context(), stale); err != nil || !stale.stripped || stale.Width != 3 {
+			t.Errorf("one that another request has stripped: %+v, %v", stale, err)
+		}
 		if n := s.number("SELECT count(*) FROM board_attachments WHERE stripped = 0"); n != 4 {
 			t.Errorf("%d are left", n)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -66,6 +67,7 @@ type shared struct {
 	views   viewCounter
 	looks   lookCounter
 	words   wordCounter
+	strips  *semaphore.Weighted // images that are stripped at once
 
 	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
 	cancel  context.CancelFunc
@@ -76,7 +78,7 @@ type shared struct {
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, words: newWordCounter(), ctx: ctx, cancel: cancel}}).With(options)
+	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel}}).With(options)
 }
 
 // With returns the same board with other options. Closing one closes all.
