@@ -20,8 +20,10 @@ type earlyKey struct{}
 // ReleaseEarly has [DB.Write] let go of its locks on PostgreSQL when the change is
 // committed, and wait after that until it is durable. Others see the change while
 // it is not, and may build on it: theirs is durable no sooner. It is for rows that
-// many change one after another, each of whom would wait for the disk else. On
-// SQLite those who wait share a commit either way.
+// many change one after another, each of whom would wait for the disk else. An error
+// may mean that the change is committed and it is not known whether it is durable: the
+// server was lost, or did not answer in time. On SQLite those who wait share a commit
+// either way.
 func ReleaseEarly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, earlyKey{}, true)
 }

@@ -279,10 +279,13 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 }
 
 // flush returns when all that was committed before is durable: the log is written
-// in order, and this writes to it and waits as the server is told to.
+// in order, and this writes to it and waits as the server is told to. A caller that
+// is gone changes nothing of what is committed, so it has a time of its own.
 func (p *postgres) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience)
+	defer cancel()
 	if _, err := p.pool.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'tollgate', '')"); err != nil {
-		return fmt.Errorf("flushing: %w", err)
+		return fmt.Errorf("flushing what is committed: %w", err)
 	}
 	return nil
 }

@@ -374,3 +374,16 @@ func TestPostgresReleaseEarly(t *testing.T) {
 		}
 	}
 }
+
+// A write that releases early is none that failed when its caller goes after the
+// commit.
+func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	engine := p.start(t).engine.(*postgres)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := engine.flush(ctx); err != nil {
+		t.Error(err)
+	}
+}
