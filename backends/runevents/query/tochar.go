@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -170,15 +171,29 @@ func forPostgres(template string) string {
 	return b.String()
 }
 
+// splitParts is a template with its parts, which nobody changes.
+type splitParts struct {
+	template string
+	parts    []templatePart
+}
+
+// lastSplit is the template of the row before, as SQLite calls for each row.
+var lastSplit atomic.Pointer[splitParts]
+
 // formatTime is to_char of PostgreSQL for times, in UTC.
 func formatTime(ms int64, template string) string {
-	parts, err := splitTemplate(template)
-	if err != nil {
-		return "" // refused before
+	split := lastSplit.Load()
+	if split == nil || split.template != template {
+		parts, err := splitTemplate(template)
+		if err != nil {
+			return "" // refused before
+		}
+		split = &splitParts{template, parts}
+		lastSplit.Store(split)
 	}
 	t := time.UnixMilli(ms).UTC()
 	var b strings.Builder
-	for _, p := range parts {
+	for _, p := range split.parts {
 		if p.pattern == nil {
 			b.WriteString(p.text)
 		} else {
