@@ -42,6 +42,11 @@ var (
 	submitDefault = Access{Certificate: true, AnyUser: true}
 )
 
+// names reports whether only some users or certificates have the right.
+func (a *Access) names() bool {
+	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
+}
+
 func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true

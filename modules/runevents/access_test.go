@@ -103,3 +103,22 @@ func TestAccess(t *testing.T) {
 		})
 	}
 }
+
+// TestAccessNames: who gives read to some only is told that submit is for more.
+func TestAccessNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		access Access
+		want   bool
+	}{
+		{Access{Users: []string{"ada"}}, true},
+		{Access{Loopback: true, Certnames: []string{"ada"}}, true},
+		{Access{AnyUser: true, Certificate: true}, false},
+		{readDefault, false},
+		{Access{Any: true}, false},
+	} {
+		if got := test.access.names(); got != test.want {
+			t.Errorf("%+v: %v", test.access, got)
+		}
+	}
+}
