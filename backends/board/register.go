@@ -49,7 +49,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		return done, err
 	}
 	mails := s.Mails()
-	if err := s.tryRegister(ctx, &access.settings, m, email, mails); err != nil {
+	if err := s.tryRegister(ctx, &access.settings, m, name, email, mails); err != nil {
 		return done, err
 	}
 	var hash string
@@ -69,10 +69,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	err = s.write(ctx, func(c conn) error {
 		done = Registered{Asked: mails, Closed: u.state == "unconfirmed"}
 		u.now = s.micros()
-		if err := namesFilled(c); err != nil {
-			return err
-		}
-		if err := nameTaken(c, name); err != nil {
+		if err := nameFree(c, name); err != nil { // another may have been faster
 			return err
 		}
 		if err := emailTaken(c, u.email); err != nil {
@@ -107,10 +104,11 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 }
 
 // tryRegister counts that a client registers, a wrong answer, and that a mail is
-// asked for.
-func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, email string, mails bool) error {
+// asked for, which nobody does whose name is taken.
+func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, name, email string, mails bool) error {
 	var wait time.Duration
 	var wrong bool
+	var refusal error // what was counted stays
 	var what string
 	err := s.write(ctx, func(c conn) (err error) {
 		now := s.micros()
@@ -119,8 +117,15 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, e
 			return err
 		}
 		what = "too many registrations"
-		if wait, err = newAccounts.try(c, newAccounts.key(m.Address), now); err != nil || wait > 0 || !mails {
+		if wait, err = newAccounts.try(c, newAccounts.key(m.Address), now); err != nil || wait > 0 {
 			return err
+		}
+		refusal = nameFree(c, name)
+		if _, told := apierror.From(refusal); refusal != nil && !told {
+			return refusal
+		}
+		if refusal != nil || !mails {
+			return nil
 		}
 		what = "too many mails were asked for, to this mail address or"
 		wait, err = tryLink(c, email, m.Address, now)
@@ -134,7 +139,15 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, e
 	case wrong:
 		return invalid("answer", "wrong", "the answer is wrong")
 	}
-	return nil
+	return refusal
+}
+
+// nameFree refuses a name that a new member cannot have.
+func nameFree(c conn, name string) error {
+	if err := namesFilled(c); err != nil {
+		return err
+	}
+	return nameTaken(c, name)
 }
 
 // queueJoin has the link mailed that lets a new member in, or tells the member who
