@@ -87,12 +87,17 @@ func testRing(tb testing.TB) keyring.Keyring {
 	return ring
 }
 
-// start makes a node on the place.
+// start makes a node on the place. On PostgreSQL it has begun to listen, which empties
+// the caches once.
 func (p place) start(tb testing.TB) *node {
 	tb.Helper()
 	db := p.open(tb)
 	testenv.Open(tb, db)
-	return newNode(tb, db)
+	n := newNode(tb, db)
+	if p.dialect == store.Postgres {
+		n.listens(tb)
+	}
+	return n
 }
 
 func newNode(tb testing.TB, db *store.DB) *node {

@@ -110,7 +110,7 @@ func FuzzForeign(f *testing.F) {
 			ServiceTier int `json:"service_tier"`
 		}
 		if err := json.Unmarshal([]byte(`{`+string(key)+`:1}`), &got); err != nil {
-			t.Skip()
+			return
 		}
 		switch name {
 		case "model", "stream", "max_tokens", "n", "tools", "service_tier":
