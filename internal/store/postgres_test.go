@@ -360,8 +360,11 @@ func TestPostgresReleaseEarly(t *testing.T) {
 		return number(t, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 	}
 	eventually(t, "commits wait", func() bool {
-		returned := make(chan error, 1)
-		go func() { returned <- db.engine.(*postgres).flush(t.Context()) }()
+		returned := make(chan struct{})
+		go func() {
+			_ = db.engine.(*postgres).flush(t.Context())
+			close(returned)
+		}()
 		for {
 			select {
 			case <-returned:
