@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -116,6 +117,11 @@ func (s *Service) Ready(ctx context.Context) error {
 	s.secret.Store(&secret)
 	s.started.Do(func() { s.running.Go(s.run) })
 	return nil
+}
+
+// signer signs what the board hands out under a label.
+func (s *Service) signer(label string) signed.Signer {
+	return signed.Signer{Key: *s.secret.Load(), Label: label}
 }
 
 // run writes what was counted, now and then.

@@ -325,7 +325,7 @@ func (s *site) exact() {
 
 // joinForm is a form to join that was shown a minute ago.
 func (s *site) joinForm() JoinForm {
-	return JoinForm{Browser: "browser", Stamp: formguard.Stamp(*s.service.secret.Load(), joinForm, "browser", s.clock.now().Add(-time.Minute))}
+	return JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.signer("formguard"), joinForm, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -29,11 +29,11 @@ type JoinForm struct {
 // JoinStamp is the stamp of a form to join for a browser: the former one while it
 // is good, so that a form that is shown once more need not wait.
 func (s *Service) JoinStamp(browser, former string) string {
-	err := formguard.Check(*s.secret.Load(), joinForm, browser, former, s.now(), 0, joinFormLasts)
+	err := formguard.Check(s.signer("formguard"), joinForm, browser, former, s.now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
 		return former
 	}
-	return formguard.Stamp(*s.secret.Load(), joinForm, browser, s.now())
+	return formguard.Stamp(s.signer("formguard"), joinForm, browser, s.now())
 }
 
 // checkJoinForm refuses what a program sends. The answer is not its subject.
@@ -44,7 +44,7 @@ func (s *Service) checkJoinForm(set *Settings, f JoinForm) error {
 	if set.FormSeconds == 0 {
 		return nil
 	}
-	err := formguard.Check(*s.secret.Load(), joinForm, f.Browser, f.Stamp, s.now(), time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
+	err := formguard.Check(s.signer("formguard"), joinForm, f.Browser, f.Stamp, s.now(), time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); early {
 		return invalid("", "early", "the form was sent faster than people type; wait some seconds and send it again")
 	}

@@ -2,10 +2,7 @@ package board
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -278,23 +275,13 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 // The token of a link that unsubscribes without a login:
 // base64url(user (8) | kind (1) | id (8) | MAC (16)). The kinds are the first
 // letters of thread and forum, and those of the modes for all mails of one.
-const (
-	unsubscribeSize = 8 + 1 + 8
-	unsubscribeMAC  = 16
-)
+const unsubscribeSize = 8 + 1 + 8
 
 func (s *Service) unsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
 	raw = binary.BigEndian.AppendUint64(raw, uint64(id)) //nolint:gosec // ids are positive
-	return base64.RawURLEncoding.EncodeToString(append(raw, s.unsubscribeMAC(raw)...))
-}
-
-func (s *Service) unsubscribeMAC(raw []byte) []byte {
-	mac := hmac.New(sha256.New, *s.secret.Load())
-	mac.Write([]byte("unsubscribe\n"))
-	mac.Write(raw)
-	return mac.Sum(nil)[:unsubscribeMAC]
+	return s.signer("unsubscribe").Sign(raw)
 }
 
 // Unsubscription is what a link of a mail ends.
@@ -310,8 +297,8 @@ func (u Unsubscription) Target() string { return u.target + u.mode }
 
 // ReadUnsubscription reads the token of a link.
 func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != unsubscribeSize+unsubscribeMAC || !hmac.Equal(s.unsubscribeMAC(raw[:unsubscribeSize]), raw[unsubscribeSize:]) {
+	raw, ok := s.signer("unsubscribe").Open(token)
+	if !ok || len(raw) != unsubscribeSize {
 		return u, notFound()
 	}
 	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it

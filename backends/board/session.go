@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -148,14 +147,13 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 // FormToken is what a form must send back, for the cookie of the browser that it
 // was made for.
 func (s *Service) FormToken(cookie string) string {
-	mac := hmac.New(sha256.New, *s.secret.Load())
-	mac.Write([]byte("form\x00" + cookie))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return s.signer("form").Sign(nil, cookie)
 }
 
 // CheckFormToken reports whether a form was made for the browser that sends it.
 func (s *Service) CheckFormToken(cookie, token string) bool {
-	return cookie != "" && hmac.Equal([]byte(s.FormToken(cookie)), []byte(token))
+	payload, ok := s.signer("form").Open(token, cookie)
+	return ok && len(payload) == 0 && cookie != ""
 }
 
 // Now is the board's time.

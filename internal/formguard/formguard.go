@@ -8,9 +8,6 @@
 package formguard
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"net/netip"
@@ -19,6 +16,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
 var (
@@ -33,24 +32,18 @@ type EarlyError struct{ Wait time.Duration }
 
 func (e *EarlyError) Error() string { return "the form was sent too soon" }
 
-const (
-	timeSize = 8
-	macSize  = 16
-)
-
 // Stamp is a field of a form that says when it was shown: base64url(Unix
-// microseconds (8) | MAC (16)). It is good for the form and the browser that are
-// named alone; both are any texts.
-func Stamp(key []byte, form, browser string, now time.Time) string {
-	raw := binary.BigEndian.AppendUint64(nil, uint64(now.UnixMicro()))
-	return base64.RawURLEncoding.EncodeToString(append(raw, mac(key, form, browser, raw)...))
+// microseconds (8) | MAC). It is good for the form and the browser that are named
+// alone; both are any texts.
+func Stamp(s signed.Signer, form, browser string, now time.Time) string {
+	return s.Sign(binary.BigEndian.AppendUint64(nil, uint64(now.UnixMicro())), form, browser)
 }
 
 // Check refuses a stamp that was not made here (ErrForged), is older than most
 // (ErrOld) or younger than least (*EarlyError).
-func Check(key []byte, form, browser, stamp string, now time.Time, least, most time.Duration) error {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(stamp)
-	if err != nil || len(raw) != timeSize+macSize || !hmac.Equal(raw[timeSize:], mac(key, form, browser, raw[:timeSize])) {
+func Check(s signed.Signer, form, browser, stamp string, now time.Time, least, most time.Duration) error {
+	raw, ok := s.Open(stamp, form, browser)
+	if !ok || len(raw) != 8 {
 		return ErrForged
 	}
 	age := now.Sub(time.UnixMicro(int64(binary.BigEndian.Uint64(raw)))) //nolint:gosec // we made it
@@ -61,18 +54,6 @@ func Check(key []byte, form, browser, stamp string, now time.Time, least, most t
 		return &EarlyError{min(least-age, least)} // another node's clock may be ahead
 	}
 	return nil
-}
-
-// mac has the lengths in it, so that no two sets of texts are one.
-func mac(key []byte, form, browser string, raw []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte("formguard\n"))
-	for _, text := range []string{form, browser} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
-		h.Write([]byte(text))
-	}
-	h.Write(raw)
-	return h.Sum(nil)[:macSize]
 }
 
 // Answered reports whether an answer is one of those that are accepted, one on

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
 func TestStamp(t *testing.T) {
 	t.Parallel()
-	key, shown := []byte("a key"), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	key, shown := signed.Signer{Key: []byte("a key")}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	stamp := Stamp(key, "join", "browser", shown)
-	check := func(key []byte, form, browser, stamp string, after time.Duration) error {
+	check := func(key signed.Signer, form, browser, stamp string, after time.Duration) error {
 		return Check(key, form, browser, stamp, shown.Add(after), 3*time.Second, time.Hour)
 	}
 	for after, want := range map[time.Duration]error{3 * time.Second: nil, time.Minute: nil, time.Hour: nil, time.Hour + time.Microsecond: ErrOld} {
@@ -24,7 +26,7 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"key": check([]byte("b key"), "join", "browser", stamp, time.Minute), "form": check(key, "reply", "browser", stamp, time.Minute), "browser": check(key, "join", "another", stamp, time.Minute),
+		"key": check(signed.Signer{Key: []byte("b key")}, "join", "browser", stamp, time.Minute), "form": check(key, "reply", "browser", stamp, time.Minute), "browser": check(key, "join", "another", stamp, time.Minute),
 		"moved": check(key, "joinb", "rowser", stamp, time.Minute), "none": check(key, "join", "browser", "", time.Minute), "longer": check(key, "join", "browser", stamp+"AAAA", time.Minute),
 		"changed": check(key, "join", "browser", "B"+stamp[1:], time.Minute), "no base64": check(key, "join", "browser", "%"+stamp[1:], time.Minute),
 	} {
