@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Bounds of a profile, in characters.
@@ -24,19 +27,22 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, p Profile) error {
 	if a.User == nil {
 		return notFound()
 	}
-	title, bio, zone := normal(p.Title), normal(strings.ReplaceAll(p.Bio, "\r\n", "\n")), cmp.Or(normal(p.TimeZone), "UTC")
+	title, bio, zone := text.Normal(p.Title), text.Lines(p.Bio), cmp.Or(text.Normal(p.TimeZone), "UTC")
 	var titleErr, bioErr error
-	_, zoneErr := loadZone(zone)
+	_, zoneErr := text.Zone(zone)
+	if zoneErr != nil {
+		zoneErr = invalid("timeZone", "unknown", zoneErr.Error())
+	}
 	switch {
 	case utf8.RuneCountInString(title) > memberTitleMost:
 		titleErr = invalid("title", "too_long", "the title has at most 80 characters")
-	case strings.ContainsFunc(title, forbiddenInLine):
+	case !text.IsLine(title):
 		titleErr = invalid("title", "control_character", "the title must be one line without control characters")
 	}
 	switch {
 	case utf8.RuneCountInString(bio) > bioMost:
 		bioErr = invalid("bio", "too_long", "the text has at most 2000 characters")
-	case strings.ContainsFunc(bio, forbiddenInText):
+	case !text.IsPlain(bio):
 		bioErr = invalid("bio", "control_character", "the text must not have control characters")
 	}
 	if err := first(titleErr, bioErr, zoneErr); err != nil {
@@ -114,7 +120,7 @@ func (s *Service) OwnTokens(ctx context.Context, a *Actor) (list []TokenInfo, er
 }
 
 // IssueOwnToken makes a token of the actor, who gives the password once more.
-func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, password, address string) (text string, err error) {
+func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, password, address string) (token string, err error) {
 	if !a.May(TokenIssue) || a.Token != nil {
 		return "", forbidden("userId", "no_permission", "you may not make tokens")
 	}
@@ -130,12 +136,12 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, p
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes)); err != nil {
+		if token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes)); err != nil {
 			return err
 		}
 		return s.used(c, a, "token.issue", TokenIssue, 0, 0, 0)
 	})
-	return text, err
+	return token, err
 }
 
 // RevokeOwnToken ends a token of the actor.
@@ -148,4 +154,16 @@ func (s *Service) RevokeOwnToken(ctx context.Context, a *Actor, id int64) error 
 		return err
 	}
 	return s.RevokeToken(ctx, lookup)
+}
+
+// Zone is the time zone in which the member sees times; that of guests is UTC.
+func (u *User) Zone() *time.Location {
+	if u == nil {
+		return time.UTC
+	}
+	zone, err := text.Zone(u.TimeZone)
+	if err != nil { // it has gone
+		return time.UTC
+	}
+	return zone
 }

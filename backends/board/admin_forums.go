@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -121,11 +122,11 @@ func (f *forum) row() ForumRow {
 
 // check refuses what a forum cannot be, wherever it is.
 func (f *ForumSpec) check() error {
-	f.Title, f.Description, f.LinkURL = normal(f.Title), normal(f.Description), strings.TrimSpace(f.LinkURL)
+	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
 	switch n := utf8.RuneCountInString(f.Title); {
-	case n < 1 || n > 100 || strings.ContainsFunc(f.Title, forbiddenInLine):
+	case n < 1 || n > 100 || !text.IsLine(f.Title):
 		return invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
-	case utf8.RuneCountInString(f.Description) > 500 || strings.ContainsFunc(f.Description, forbiddenInText):
+	case utf8.RuneCountInString(f.Description) > 500 || !text.IsPlain(f.Description):
 		return invalid("description", "length", "a description has at most 500 characters")
 	case f.Type != "category" && f.Type != "forum" && f.Type != "link":
 		return invalid("type", "unknown", "a forum is a category, a forum or a link")

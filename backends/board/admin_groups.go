@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -83,9 +84,9 @@ func groupByID(c conn, id int64) (GroupRow, error) {
 }
 
 func (g *GroupSpec) check(kind string) error {
-	g.Name = normal(g.Name)
+	g.Name = text.Normal(g.Name)
 	switch n := utf8.RuneCountInString(g.Name); {
-	case n < 1 || n > 40 || strings.ContainsFunc(g.Name, forbiddenInLine):
+	case n < 1 || n > 40 || !text.IsLine(g.Name):
 		return invalid("name", "length", "a group has a name of 1 to 40 characters, in one line")
 	case g.Allow&^everything != 0 || g.Restrict&^restrictions != 0:
 		return invalid("allow", "unknown", "there is no such right")

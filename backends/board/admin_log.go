@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // LogEntry is an entry of the moderation log.
@@ -68,7 +70,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 		where, args := "l.id < ?", []any{q.Before}
 		if q.Actor != "" {
 			var actor int64
-			err := c.row("SELECT id FROM board_users WHERE username_key = ?", fold(q.Actor)).Scan(&actor)
+			err := c.row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(q.Actor)).Scan(&actor)
 			if errors.Is(err, sql.ErrNoRows) {
 				return nil
 			}
@@ -80,7 +82,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 		}
 		if q.Action != "" {
 			where += " AND l.action = ?"
-			args = append(args, storable(q.Action))
+			args = append(args, text.Storable(q.Action))
 		}
 		for _, forum := range forums {
 			where, args := where, slices.Clip(args)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // MemberRow is a member as administrators see it.
@@ -53,8 +55,8 @@ type MemberQuery struct {
 func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (list []MemberRow, next string, err error) {
 	err = s.survey(ctx, a, func(c conn) error {
 		list, next = nil, ""
-		where, args := "u.username_key > ?", []any{storable(q.After)}
-		switch name := fold(q.Name); {
+		where, args := "u.username_key > ?", []any{text.Storable(q.After)}
+		switch name := text.Fold(q.Name); {
 		case strings.Contains(name, "@"): // no name has this character
 			where += " AND u.email_key = ?"
 			args = append(args, mailKey(q.Name))
@@ -65,7 +67,7 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 		}
 		if q.State != "" {
 			where += " AND u.state = ?"
-			args = append(args, storable(q.State))
+			args = append(args, text.Storable(q.State))
 		}
 		err := c.all("SELECT "+memberColumns+" FROM board_users u WHERE "+where+" ORDER BY u.username_key LIMIT ?", append(args, q.Limit+1), func(r row) error {
 			m, err := scanMember(r)
@@ -360,7 +362,7 @@ func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limi
 
 // IssueTokenFor makes a token of any member, and returns its text, which is not
 // kept.
-func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (text string, err error) {
+func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (token string, err error) {
 	if err := s.administrator(a); err != nil {
 		return "", err
 	}
@@ -368,12 +370,12 @@ func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (
 		return "", err
 	}
 	err = s.administer(ctx, a, func(c conn) error {
-		if text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes)); err != nil {
+		if token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes)); err != nil {
 			return err
 		}
 		return s.note(c, a, "token.issue", brief(r.User)+": "+brief(r.Name)+", "+strings.Join(scopesOf(r.Scopes), " "))
 	})
-	return text, err
+	return token, err
 }
 
 // RevokeTokenFor ends a token of any member.

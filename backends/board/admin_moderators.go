@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // maxModerators bounds the entries of all forums.
@@ -102,7 +104,7 @@ func (m *Moderator) find(c conn) (err error) {
 		m.User = 0
 		err = c.row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
 	default:
-		err = c.row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", fold(m.UserName)).Scan(&m.User, &m.UserName)
+		err = c.row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return invalid("user", "unknown", "there is no such member or group")

@@ -2,8 +2,9 @@ package board
 
 import (
 	"context"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -51,9 +52,9 @@ func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err
 // SetPrefix adds a prefix (id 0) or changes one.
 func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 	return s.administer(ctx, a, func(c conn) error {
-		p.Label = normal(p.Label)
+		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
-		case n < 1 || n > 30 || strings.ContainsFunc(p.Label, forbiddenInLine):
+		case n < 1 || n > 30 || !text.IsLine(p.Label):
 			return invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
 		case p.Position < 0 || p.Position > 1_000_000:
 			return invalid("position", "range", "a position is from 0 to 1000000")
@@ -154,11 +155,11 @@ func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter,
 // AddWordFilter adds a word, which counts for what is written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) error {
 	return s.administer(ctx, a, func(c conn) error {
-		f.Pattern, f.Replacement = normal(f.Pattern), normal(f.Replacement)
+		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
-		case n < 2 || n > 100 || strings.ContainsFunc(f.Pattern, forbiddenInLine):
+		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
 			return invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
-		case utf8.RuneCountInString(f.Replacement) > 100 || strings.ContainsFunc(f.Replacement, forbiddenInLine):
+		case utf8.RuneCountInString(f.Replacement) > 100 || !text.IsLine(f.Replacement):
 			return invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
 		case f.Hold:
 			f.Replacement = ""

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -92,13 +94,13 @@ func checkFileName(name string) (string, fileType, error) {
 	if at := strings.LastIndexAny(name, `/\`); at >= 0 { // some clients send the path
 		name = name[at+1:]
 	}
-	name = normal(name)
+	name = text.Normal(name)
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
 		return "", fileType{}, invalid("name", "required", "the file needs a name")
 	case n > fileNameMost:
 		return "", fileType{}, invalid("name", "length", "the name of a file has at most "+itoa(fileNameMost)+" characters")
-	case strings.ContainsFunc(name, forbiddenInLine):
+	case !text.IsLine(name):
 		return "", fileType{}, invalid("name", "control_character", "the name of a file must not have control characters")
 	}
 	kind, ok := fileTypes[strings.ToLower(filepath.Ext(name))]

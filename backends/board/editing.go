@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // PostEdit is a new text for a post.
@@ -92,7 +93,7 @@ func editHeld(c conn, a *Actor, p *post, w writing, body composed) (bool, error)
 	if w.holds(body.text) || w.holds(w.text) {
 		return true, nil
 	}
-	if links(w.text) <= set.NewMemberLinks {
+	if int64(text.Links(w.text)) <= set.NewMemberLinks {
 		return false, nil
 	}
 	var posts int64

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // bound is how often something may be tried within a time.
@@ -199,7 +200,7 @@ func (s *Service) confirm(ctx context.Context, a *Actor, password, address strin
 
 // verify finds the member whose name or mail address and password these are.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
-	account, from := loginsOfAccount.key(fold(name), address), loginsOfAddress.key(address)
+	account, from := loginsOfAccount.key(text.Fold(name), address), loginsOfAddress.key(address)
 	var user *User
 	var stored string
 	var wait time.Duration
@@ -215,7 +216,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 			}
 		}
 		user, err = scanUser(c.row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
-			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", fold(name), mailKey(name), fold(name)), &stored)
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailKey(name), text.Fold(name)), &stored)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
 		}

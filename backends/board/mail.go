@@ -5,8 +5,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
-	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -214,7 +215,7 @@ func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailTh
 	return m, c.all("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r row) error {
 		var p MailPost
 		err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
-		p.Excerpt = shortened(p.Excerpt, mailExcerpt)
+		p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
 		m.Posts = append(m.Posts, p)
 		return err
 	})
@@ -327,13 +328,4 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 		_, err = c.exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
 		return err
 	})
-}
-
-// shortened is a text on one line, with most characters.
-func shortened(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Profile reads a member for others to see. Posts that the actor could not read
@@ -25,7 +27,7 @@ func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err
 // Report tells the moderators of a post.
 func (s *Service) Report(ctx context.Context, a *Actor, id int64, reason string) (report int64, err error) {
 	reason, reasonErr := checkReason(reason)
-	if reasonErr == nil && words(reason) == 0 {
+	if reasonErr == nil && text.Words(reason) == 0 {
 		reasonErr = invalid("reason", "required", "tell the moderators what is wrong")
 	}
 	err = s.write(ctx, func(c conn) error {

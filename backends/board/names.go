@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 	"github.com/tollgate-gateway/tollgate/internal/username"
 )
 
@@ -27,10 +28,10 @@ const (
 
 // checkName refuses names that disturb pages.
 func checkName(name string) error {
-	switch n := utf8.RuneCountInString(normal(name)); {
+	switch n := utf8.RuneCountInString(text.Normal(name)); {
 	case n < 2 || n > 40:
 		return invalid("username", "length", "a name has 2 to 40 characters")
-	case strings.ContainsFunc(name, forbiddenInLine) || strings.ContainsAny(name, "<>\"'&@/\\"):
+	case !text.IsLine(name) || strings.ContainsAny(name, "<>\"'&@/\\"):
 		return invalid("username", "characters", "the name has a character that names must not have")
 	}
 	return nil
@@ -42,7 +43,7 @@ func (s *Settings) checkNewName(name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	name = normal(name)
+	name = text.Normal(name)
 	err := username.Check(name)
 	if err == nil {
 		err = username.NewReserved(append(strings.Split(s.ReservedNames, "\n"), username.Common...)...).Check(name)
@@ -56,7 +57,7 @@ func (s *Settings) checkNewName(name string) error {
 // nameTaken refuses a name that somebody has, or that looks like one.
 func nameTaken(c conn, name string) error {
 	var same, alike int
-	if err := c.row("SELECT count(*) FROM board_users WHERE username_key = ?", fold(name)).Scan(&same); err != nil {
+	if err := c.row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
 		return err
 	}
 	keys := username.Keys(name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // join registers a member who does everything right.
@@ -120,7 +121,7 @@ func TestFillNames(t *testing.T) {
 				case 902:
 					name = "ZoeIa"
 				}
-				if _, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES (?, ?, '', '', 'active', 1)", name, fold(name)); err != nil {
+				if _, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES (?, ?, '', '', 'active', 1)", name, text.Fold(name)); err != nil {
 					return err
 				}
 			}

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/yuin/goldmark/ast"
 )
 
 // A text names files of the board by attachment:NAME, a file at the post itself,
@@ -20,30 +18,20 @@ const attachmentScheme = "attachment"
 // filePath is the address of a file, on pages or of the API.
 var filePath = regexp.MustCompile(`^(?:` + Mount + `)?/attachments(/[1-9][0-9]{0,17})$`)
 
-// placeFile writes the destination of a link or an image that is a file of the
-// board as stored HTML has it.
-func placeFile(n ast.Node) {
-	var to *[]byte
-	switch n := n.(type) {
-	case *ast.Link:
-		to = &n.Destination
-	case *ast.Image:
-		to = &n.Destination
-	default:
-		return
+// placeFile is the destination of a link or an image as stored HTML has it where it
+// is a file of the board.
+func placeFile(to []byte) []byte {
+	if match := filePath.FindSubmatch(to); match != nil {
+		return append([]byte(attachmentScheme+":"), match[1]...)
 	}
-	if match := filePath.FindSubmatch(*to); match != nil {
-		*to = append([]byte(attachmentScheme+":"), match[1]...)
-		return
-	}
-	name, ok := strings.CutPrefix(string(*to), attachmentScheme+":")
+	name, ok := strings.CutPrefix(string(to), attachmentScheme+":")
 	if !ok {
-		return
+		return to
 	}
 	if plain, err := url.PathUnescape(name); err == nil { // spaces can be written either way
 		name = plain
 	}
-	*to = []byte(attachmentScheme + ":" + url.PathEscape(name))
+	return []byte(attachmentScheme + ":" + url.PathEscape(name))
 }
 
 // isFile holds what has the scheme to a file: by its id, or a name that files can

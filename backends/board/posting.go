@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // idempotencyTTL is how long a key of a client is remembered.
@@ -323,7 +324,7 @@ func heldBecause(a *Actor, f *forum, w writing, posts int64, starts, bad bool) s
 		return "group_moderated"
 	case posts < set.HoldFirst:
 		return "first_posts"
-	case posts < set.NewMemberPosts && links(w.text) > set.NewMemberLinks:
+	case posts < set.NewMemberPosts && int64(text.Links(w.text)) > set.NewMemberLinks:
 		return "links"
 	case bad:
 		return "word_filter"

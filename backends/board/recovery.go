@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // AskReset mails the member with this address a link for a new password. The
@@ -74,6 +76,6 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 			return err
 		}
 		// Who guessed until now may sign in at once.
-		return forget(c, loginsOfAccount.key(fold(l.Name), address), loginsOfAccount.key(fold(l.Email), address))
+		return forget(c, loginsOfAccount.key(text.Fold(l.Name), address), loginsOfAccount.key(text.Fold(l.Email), address))
 	})
 }

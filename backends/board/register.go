@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // NewMember is who registers.
@@ -42,7 +43,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if mode == RegistrationClosed {
 		return done, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
 	}
-	name, nameErr := normal(m.Name), access.settings.checkNewName(m.Name)
+	name, nameErr := text.Normal(m.Name), access.settings.checkNewName(m.Name)
 	email, emailErr := checkEmail(m.Email)
 	passwordErr := checkNewPassword(m.Password, name, email)
 	if err := first(s.checkJoinForm(&access.settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
@@ -173,16 +174,16 @@ func emailTaken(c conn, email string) error {
 }
 
 // mailKey is a mail address as it is compared.
-func mailKey(email string) string { return storable(strings.ToLower(normal(email))) }
+func mailKey(email string) string { return text.Storable(strings.ToLower(text.Normal(email))) }
 
 // checkEmail checks the form of a mail address.
-func checkEmail(text string) (string, error) {
-	text = normal(text)
-	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || len(text) > 254 || strings.ContainsFunc(text, forbiddenInLine) {
+func checkEmail(address string) (string, error) {
+	address = text.Normal(address)
+	parsed, err := mail.ParseAddress(address)
+	if err != nil || parsed.Address != address || len(address) > 254 || !text.IsLine(address) {
 		return "", invalid("email", "form", "this is not a mail address such as name@example.com")
 	}
-	return text, nil
+	return address, nil
 }
 
 // checkNewPassword holds a new password to the rules.
@@ -192,7 +193,7 @@ func checkNewPassword(password, name, email string) error {
 		return invalid("password", "too_short", "a password has at least 10 characters")
 	case n > passwordMost:
 		return invalid("password", "too_long", "a password has at most 256 characters")
-	case fold(password) == fold(name), email != "" && mailKey(password) == mailKey(email):
+	case text.Fold(password) == text.Fold(name), email != "" && mailKey(password) == mailKey(email):
 		return invalid("password", "guessable", "the password must not be the name or the mail address")
 	}
 	return nil

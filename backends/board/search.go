@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // SearchQuery is what is looked for.
@@ -40,7 +41,7 @@ func (s *Service) Search(ctx context.Context, a *Actor, q SearchQuery) (list []F
 	if q.Forum != 0 && !a.in(q.Forum).visible {
 		return nil, 0, notFound()
 	}
-	terms := strings.FieldsFunc(normal(q.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	terms := strings.FieldsFunc(text.Normal(q.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	if len(terms) == 0 || len(terms) > maxSearchWords || len(q.Text) > 400 {
 		return nil, 0, badRequest("q", "q must have 1 to 16 words")
 	}
@@ -128,7 +129,7 @@ func searchFilter(a *Actor, q SearchQuery) (f condition) {
 	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(seen, " OR ") + ")"
 	if q.Author != "" {
 		f.where += " AND i.author_id = (SELECT id FROM board_users WHERE username_key = ?)"
-		f.args = append(f.args, fold(q.Author))
+		f.args = append(f.args, text.Fold(q.Author))
 	}
 	return f
 }

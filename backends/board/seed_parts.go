@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // maskOf is the mask of words.
@@ -51,7 +53,7 @@ func (sd *seeder) user(c conn, u SeedUser) error {
 		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(States, ", "))
 	}
 	var id int64
-	err := c.row("SELECT id FROM board_users WHERE username_key = ?", fold(u.Name)).Scan(&id)
+	err := c.row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -68,7 +70,7 @@ func (sd *seeder) user(c conn, u SeedUser) error {
 	if err := addUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err
 	}
-	_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", normal(u.Title), normal(u.Bio), fold(u.Name))
+	_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
 	return err
 }
 
@@ -142,7 +144,7 @@ func (sd *seeder) moderator(c conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	user, err := find(c, "SELECT id FROM board_users WHERE username_key = ?", fold(m.User))
+	user, err := find(c, "SELECT id FROM board_users WHERE username_key = ?", text.Fold(m.User))
 	if err != nil {
 		return err
 	}

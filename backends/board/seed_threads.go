@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -160,7 +161,7 @@ func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
 	switch {
 	case (sp.Author == "") == (sp.Guest == ""):
 		return p, errors.New("it has an author or a guest")
-	case utf8.RuneCountInString(sp.Guest) > 40 || strings.ContainsFunc(sp.Guest+sp.EditedBy+sp.EditReason, forbiddenInLine):
+	case utf8.RuneCountInString(sp.Guest) > 40 || !text.IsLine(sp.Guest+sp.EditedBy+sp.EditReason):
 		return p, errors.New("a name has 40 characters, and neither it nor a reason has control characters")
 	}
 	if sp.Message, err = seedRules.checkMessage(sp.Message); err != nil {
@@ -403,7 +404,7 @@ func (sd *seeder) author(c conn, p SeedPost) (author, error) {
 		return by, nil
 	}
 	var by author
-	err := c.row("SELECT id, username FROM board_users WHERE username_key = ?", fold(p.Author)).Scan(&by.id, &by.name)
+	err := c.row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).Scan(&by.id, &by.name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return by, fmt.Errorf("there is no user %q", p.Author)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // The ways in which members join.
@@ -120,28 +121,28 @@ func (s *Setting) Value(of *Settings) string {
 }
 
 // put parses a value, and refuses one that is out of bounds.
-func (s *Setting) put(into *Settings, text string) error {
+func (s *Setting) put(into *Settings, value string) error {
 	switch v := s.of(into).(type) {
 	case *string:
-		text = normal(strings.ReplaceAll(text, "\r\n", "\n"))
-		n := int64(utf8.RuneCountInString(text))
+		value = text.Lines(value)
+		n := int64(utf8.RuneCountInString(value))
 		switch {
-		case s.Kind == KindChoice && !slices.Contains(s.Choices, text):
+		case s.Kind == KindChoice && !slices.Contains(s.Choices, value):
 			return invalid(s.Name, "unknown", s.Label+": choose one of "+strings.Join(s.Choices, ", "))
 		case s.Kind != KindChoice && (n < s.Least || n > s.Most):
 			return invalid(s.Name, "length", s.Label+": must have "+itoa(s.Least)+" to "+itoa(s.Most)+" characters")
-		case s.Kind == KindLine && strings.ContainsFunc(text, forbiddenInLine), strings.ContainsFunc(text, forbiddenInText):
+		case s.Kind == KindLine && !text.IsLine(value), !text.IsPlain(value):
 			return invalid(s.Name, "control_character", s.Label+": must not have control characters")
 		}
-		*v = text
+		*v = value
 	case *int64:
-		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		if err != nil || n < s.Least || n > s.Most {
 			return invalid(s.Name, "range", s.Label+": must be a whole number from "+itoa(s.Least)+" to "+itoa(s.Most))
 		}
 		*v = n
 	case *bool:
-		*v = text == "1"
+		*v = value == "1"
 	}
 	return nil
 }
@@ -328,17 +329,7 @@ func (s *Service) storeSettings(c conn, a *Actor, before, after *Settings) error
 }
 
 // brief is a value as it fits in the log.
-func brief(text string) string {
-	const most = 60
-	text = strings.Join(strings.Fields(text), " ")
-	if text == "" {
-		return "none"
-	}
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
+func brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }
 
 // offlineAnswer is what a closed board says.
 func (s *Settings) offlineAnswer() error {

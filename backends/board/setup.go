@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // The names of settings.
@@ -127,11 +129,11 @@ func addMember(c conn, u newUser) (id int64, err error) {
 		key = strings.ToLower(u.email)
 	}
 	err = c.row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		normal(u.name), fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
+		text.Normal(u.name), text.Fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := addNames(c, id, normal(u.name), u.mayClash); err != nil {
+	if _, err := addNames(c, id, text.Normal(u.name), u.mayClash); err != nil {
 		return 0, err
 	}
 	if err := countPosts(c, id, 0, u.posts); err != nil {

@@ -6,27 +6,6 @@ import (
 	"time"
 )
 
-func TestSlug(t *testing.T) {
-	t.Parallel()
-	for title, want := range map[string]string{
-		"Hello, World!": "hello-world", "Größe ß": "grosse-ss", "Łódź æ ø": "lodz-ae-o", "日本": "thread", "---": "thread",
-		"a  b": "a-b", strings.Repeat("ab ", 40): strings.TrimRight(strings.Repeat("ab-", 20), "-"), "ﬁne": "fine",
-	} {
-		if got := slug(title); got != want {
-			t.Errorf("%q: %q, want %q", title, got, want)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"": 0, "*** --- ###": 0, "one": 1, "one-two 3": 3, "e\u0301a b": 2, "日本 語": 2} {
-		if got := words(text); got != want {
-			t.Errorf("%q: %d words, want %d", text, got, want)
-		}
-	}
-}
-
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	stored := hashPassword("correct horse")

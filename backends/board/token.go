@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -203,25 +204,25 @@ type TokenRequest struct {
 }
 
 // IssueToken makes a token and returns its text, which is not kept.
-func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (text string, err error) {
+func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string, err error) {
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
 	err = s.write(ctx, func(c conn) error {
-		text, err = s.issue(c, r, normal(r.Name), scopesOf(r.Scopes))
+		token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes))
 		return err
 	})
-	return text, err
+	return token, err
 }
 
 // checkToken checks what a token is asked to be.
 func checkToken(r TokenRequest) error {
 	scopes := scopesOf(r.Scopes)
-	name := normal(r.Name)
+	name := text.Normal(r.Name)
 	switch n := utf8.RuneCountInString(name); {
 	case len(scopes) == 0 || len(scopes) != len(r.Scopes):
 		return invalid("scopes", "unknown", "scopes must be some of "+strings.Join(Scopes, " "))
-	case n == 0 || n > 80 || strings.ContainsFunc(name, forbiddenInLine):
+	case n == 0 || n > 80 || !text.IsLine(name):
 		return invalid("name", "length", "a token needs a name of 1 to 80 characters")
 	case r.Days < 0 || r.Days > 3650:
 		return invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
@@ -232,7 +233,7 @@ func checkToken(r TokenRequest) error {
 func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
 	now := s.micros()
-	err := c.row("SELECT id FROM board_users WHERE username_key = ?"+c.lock(), fold(r.User)).Scan(&user)
+	err := c.row("SELECT id FROM board_users WHERE username_key = ?"+c.lock(), text.Fold(r.User)).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", invalid("user", "unknown", "there is no member of that name")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/url"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -180,13 +182,13 @@ func (s *Service) Deliveries(ctx context.Context, a *Actor, id int64, limit int)
 
 // checkWebhookURL checks the form of an address; where it leads is checked with
 // each connection.
-func checkWebhookURL(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(text) > 2000 || strings.ContainsFunc(text, forbiddenInLine) {
+func checkWebhookURL(address string) (string, error) {
+	address = strings.TrimSpace(address)
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(address) > 2000 || !text.IsLine(address) {
 		return "", invalid("url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment")
 	}
-	return text, nil
+	return address, nil
 }
 
 // host is the part of an address that may be shown: the rest may have a secret.

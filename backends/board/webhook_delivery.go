@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *Service) ClaimDelivery(ctx context.Context, webhook int64) (*Outgoing, 
 // without one and why. 410 switches the webhook off.
 func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why string) error {
 	now := s.micros()
-	answer := shortened(why, answerMost)
+	answer := text.Short(why, answerMost)
 	if status != 0 {
 		answer = itoa(int64(status)) + " " + http.StatusText(status)
 	}

@@ -6,7 +6,6 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func rowInto(query string, n *int64) func(context.Context, *sql.DB) error {
@@ -208,15 +208,10 @@ func TestFeeds(t *testing.T) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sqlite(t), Options{})
-	corpus, err := os.ReadFile("../testdata/xss.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := s.as("ada")
 	p := b.get("/account")
 	public := s.forum("public")
-	for line := range strings.Lines(string(corpus)) {
-		line = strings.TrimSpace(line)
+	for _, line := range testenv.Scripts() {
 		title := string([]rune(line)[:min(len([]rune(line)), 110)])
 		p.send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1").inert()
 		p.send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").want(200).inert()

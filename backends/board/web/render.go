@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 //go:embed templates
@@ -189,7 +190,7 @@ func (c *call) show(status int, name, title string, data any, problems []apierro
 
 var funcs = template.FuncMap{
 	"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by board.Render
-	"zones":      board.ZoneNames,
+	"zones":      text.Zones,
 	"plural":     plural,
 	"bytes":      byteCount,
 	"count":      count,

@@ -1,0 +1,225 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	source "github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+const (
+	maxNesting = 100
+	maxHTML    = 1 << 20
+)
+
+// linkRel tells search engines and browsers what a link that people wrote is worth.
+const linkRel = "nofollow ugc noopener"
+
+// Options say what a service's Markdown may hold besides text, and links to http,
+// https and mailto.
+type Options struct {
+	// Images shows images from https addresses. Default: they are left out.
+	Images bool
+	// Scheme is of addresses of the service's own, which links and images may have.
+	// Default: there is none.
+	Scheme string
+	// Valid reports whether an address with that scheme is one.
+	Valid func(*url.URL) bool
+	// Place rewrites the address of a link or an image before it is looked at.
+	// Default: it stays.
+	Place func(address []byte) []byte
+}
+
+// Markdown renders texts. It is safe for concurrent use, and costly to make.
+type Markdown struct {
+	options  Options
+	markdown goldmark.Markdown
+	policy   *bluemonday.Policy
+}
+
+// NewMarkdown makes a renderer of CommonMark with tables, task lists, struck out
+// text and addresses that become links.
+func NewMarkdown(o Options) *Markdown {
+	return &Markdown{
+		options: o,
+		markdown: goldmark.New(
+			goldmark.WithExtensions(
+				extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+				extension.Strikethrough, extension.Linkify, extension.TaskList,
+			),
+			goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{o.Place}, 100))),
+		),
+		policy: o.policy(),
+	}
+}
+
+// Render turns Markdown into HTML that is safe to put into a page. What nests
+// too deep or grows too large is shown as it was written.
+func (m *Markdown) Render(markdown string) string {
+	if nestsDeep(markdown) {
+		return verbatim(markdown)
+	}
+	text := []byte(markdown)
+	tree := m.markdown.Parser().Parse(source.NewReader(text))
+	if depth(tree, 0) > maxNesting {
+		return verbatim(markdown)
+	}
+	out := &limited{left: maxHTML}
+	if err := m.markdown.Renderer().Render(out, text, tree); err != nil {
+		return verbatim(markdown)
+	}
+	safe := string(m.policy.SanitizeBytes(out.Bytes()))
+	if !m.options.Images {
+		safe = noSource.ReplaceAllString(safe, "")
+	}
+	return safe
+}
+
+func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
+
+// noSource is an image of which the policy left a text alone.
+var noSource = regexp.MustCompile(`<img(?: (?:alt|title)="[^"]*")*/?>`)
+
+// policy lists what may be left of rendered Markdown.
+func (o Options) policy() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code", "em", "strong", "del",
+		"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
+	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
+	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^language-[A-Za-z0-9_+#.-]{1,40}$`)).OnElements("code")
+	p.AllowAttrs("type").Matching(regexp.MustCompile(`^checkbox$`)).OnElements("input")
+	p.AllowAttrs("checked", "disabled").OnElements("input")
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("rel").Matching(regexp.MustCompile("^" + linkRel + "$")).OnElements("a")
+	var sources []string
+	if o.Images {
+		sources = append(sources, "https://")
+	}
+	if o.Scheme != "" { // what is the service's own counts as such, not as an image from elsewhere
+		sources = append(sources, regexp.QuoteMeta(o.Scheme)+":")
+		p.AllowURLSchemeWithCustomPolicy(o.Scheme, o.Valid)
+	}
+	if sources != nil {
+		p.AllowAttrs("src").Matching(regexp.MustCompile("^(?:" + strings.Join(sources, "|") + ")")).OnElements("img")
+	}
+	p.AllowAttrs("alt", "title").OnElements("img")
+	p.AllowURLSchemes("http", "https", "mailto")
+	p.RequireParseableURLs(true)
+	p.AllowRelativeURLs(false)
+	return p
+}
+
+// links puts linkRel on every link, and addresses in their place.
+type links struct{ place func([]byte) []byte }
+
+// Transform implements parser.ASTTransformer.
+func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Context) {
+	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // its function returns no error
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination = l.placed(n.Destination)
+			n.SetAttributeString("rel", []byte(linkRel))
+		case *ast.Image:
+			n.Destination = l.placed(n.Destination)
+		case *ast.AutoLink:
+			n.SetAttributeString("rel", []byte(linkRel))
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+func (l links) placed(address []byte) []byte {
+	if l.place == nil {
+		return address
+	}
+	return l.place(address)
+}
+
+// nestsDeep looks for lines that open very many quotes or lists, which cost the
+// parser more than their length.
+func nestsDeep(markdown string) bool {
+	for line := range strings.Lines(markdown) {
+		if containers(line) > maxNesting {
+			return true
+		}
+	}
+	return opensMany(markdown)
+}
+
+// containers counts the quotes and lists that a line opens.
+func containers(line string) (n int) {
+	for i := range len(line) {
+		switch c := line[i]; c {
+		case '>':
+			n++
+		case '-', '*', '+', '.', ')':
+			if i+1 < len(line) && (line[i+1] == ' ' || line[i+1] == '\t') {
+				n++
+			}
+		case ' ', '\t', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// opensMany reports whether there are more brackets open than any text needs.
+func opensMany(markdown string) bool {
+	open := 0
+	for i := 0; i < len(markdown); i++ {
+		switch markdown[i] {
+		case '[':
+			if open++; open > 10*maxNesting {
+				return true
+			}
+		case ']':
+			open = max(0, open-1)
+		case '\n':
+			if strings.HasPrefix(markdown[i:], "\n\n") {
+				open = 0
+			}
+		}
+	}
+	return false
+}
+
+func depth(n ast.Node, level int) int {
+	if level > maxNesting {
+		return level
+	}
+	deepest := level
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		deepest = max(deepest, depth(child, level+1))
+	}
+	return deepest
+}
+
+// limited is a buffer that takes only so much.
+type limited struct {
+	bytes.Buffer
+	left int
+}
+
+var errTooLarge = errors.New("the HTML is too large")
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, errTooLarge
+	}
+	return l.Buffer.Write(p)
+}

@@ -1,0 +1,97 @@
+package text
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// own is the Markdown of a service with addresses of its own: of its files.
+func own(images bool) *Markdown {
+	return NewMarkdown(Options{
+		Images: images, Scheme: "own", Valid: func(u *url.URL) bool { return u.Opaque == "photo.png" },
+		Place: func(address []byte) []byte { return bytes.Replace(address, []byte("/files/"), []byte("own:"), 1) },
+	})
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	m := own(true)
+	for markdown, want := range map[string]string{
+		"Hello *world*":                    "<p>Hello <em>world</em></p>\n",
+		"~~gone~~":                         "<p><del>gone</del></p>\n",
+		"[a](https://example.com)":         "<p><a href=\"https://example.com\" rel=\"nofollow ugc noopener\">a</a></p>\n",
+		"see https://example.com/x":        "<p>see <a href=\"https://example.com/x\" rel=\"nofollow ugc noopener\">https://example.com/x</a></p>\n",
+		"[a](javascript:alert(1))":         "<p><a rel=\"nofollow ugc noopener\">a</a></p>\n",
+		"[a](/relative)":                   "<p><a rel=\"nofollow ugc noopener\">a</a></p>\n",
+		"![x](https://example.com/a.png)":  "<p><img src=\"https://example.com/a.png\" alt=\"x\"></p>\n",
+		"![x](http://example.com/a.png)":   "<p><img alt=\"x\"></p>\n",
+		"<b>raw</b>":                       "<p>raw</p>\n",
+		"```go\nx < 1\n```":                "<pre><code class=\"language-go\">x &lt; 1\n</code></pre>\n",
+		"- [x] done":                       "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n",
+		"|a|b|\n|:-|-:|\n|1|2|":            "<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table>\n",
+		strings.Repeat("> ", 200) + "<i>x": "<pre>" + strings.Repeat("&gt; ", 200) + "&lt;i&gt;x</pre>",
+		strings.Repeat("[", 2000):          "<pre>" + strings.Repeat("[", 2000) + "</pre>",
+	} {
+		if got := m.Render(markdown); got != want {
+			t.Errorf("%.60q\n got %q\nwant %q", markdown, got, want)
+		}
+	}
+}
+
+// TestRenderPlaces: addresses of a service's own are found where they are written
+// otherwise, and hold what the service says; without images from elsewhere these
+// stay.
+func TestRenderPlaces(t *testing.T) {
+	t.Parallel()
+	const text = "![x](/files/photo.png) ![y](own:other.png) ![z](https://example.com/z.png) [w](own:photo.png)"
+	const link = ` <a href="own:photo.png" rel="nofollow ugc noopener">w</a></p>`
+	for html, images := range map[string]bool{
+		`<p><img src="own:photo.png" alt="x"> <img alt="y"> <img src="https://example.com/z.png" alt="z">` + link: true,
+		`<p><img src="own:photo.png" alt="x">  ` + link:                                                           false,
+	} {
+		if got := strings.TrimSpace(own(images).Render(text)); got != html {
+			t.Errorf("images %v: %s", images, got)
+		}
+	}
+	if got := NewMarkdown(Options{}).Render(text); strings.Contains(got, "<img") || strings.Contains(got, "href") {
+		t.Errorf("nothing is allowed: %s", got)
+	}
+}
+
+func TestNothingExecutes(t *testing.T) {
+	t.Parallel()
+	m := own(true)
+	lines := testenv.Scripts()
+	if len(lines) < 40 {
+		t.Fatalf("only %d lines", len(lines))
+	}
+	for _, line := range lines {
+		for _, markdown := range []string{line, "[a](" + line + ")", "![a](" + line + ")", "<" + line + ">", "> " + line, "`" + line, "|a|\n|-|\n|" + line + "|", "- [ ] " + line} {
+			if html := m.Render(markdown); testenv.Executable(html) {
+				t.Errorf("%q renders %q", markdown, html)
+			}
+		}
+	}
+	if testenv.Executable("<p>a</p>") || !testenv.Executable(`<img onerror=x>`) {
+		t.Error("the check itself is broken")
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	m := own(true)
+	for _, line := range testenv.Scripts() {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, markdown string) {
+		if len(markdown) > 4096 {
+			return
+		}
+		if html := m.Render(markdown); testenv.Executable(html) {
+			t.Errorf("%q renders %q", markdown, html)
+		}
+	})
+}
