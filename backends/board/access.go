@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // maxRights bounds the actors' rights that one access keeps.
@@ -84,20 +86,20 @@ type forumRights struct {
 
 // version reads the permission version, which changes with every change of what
 // decides on rights.
-func version(c conn) (v int64, err error) {
-	return v, c.row("SELECT version FROM board_permission_version").Scan(&v)
+func version(c store.Conn) (v int64, err error) {
+	return v, c.Row("SELECT version FROM board_permission_version").Scan(&v)
 }
 
 // bumpPermissions makes a change of rights count from the next request on.
-func bumpPermissions(c conn) error {
-	_, err := c.exec("UPDATE board_permission_version SET version = version + 1")
+func bumpPermissions(c store.Conn) error {
+	_, err := c.Exec("UPDATE board_permission_version SET version = version + 1")
 	return err
 }
 
 // access is as of now.
 func (s *Service) currentAccess(ctx context.Context) (*access, error) {
 	var a *access
-	err := s.read(ctx, func(c conn) error {
+	err := s.read(ctx, func(c store.Conn) error {
 		v, err := version(c)
 		if err != nil {
 			return err
@@ -126,12 +128,12 @@ func (s *Service) currentAccess(ctx context.Context) (*access, error) {
 	return a, err
 }
 
-func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access, error) {
+func loadAccess(c store.Conn, version int64, defaults Settings, offline bool) (*access, error) {
 	a := &access{
 		version: version, groups: make(map[int64]*group), forums: make(map[int64]*node), overrides: make(map[[2]int64]override),
 		prefixes: make(map[int64]prefix), offered: make(map[int64][]prefix), rights: make(map[string]*rights),
 	}
-	err := c.all("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r row) error {
+	err := c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r store.Row) error {
 		g := new(group)
 		if err := r.Scan(&g.id, &g.name, &g.kind, &g.allow, &g.restrict, &g.editWindow, &g.perDay); err != nil {
 			return err
@@ -153,7 +155,7 @@ func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access
 	}
 	a.settings.Offline = a.settings.Offline || offline
 	children := make(map[int64][]*node)
-	err = c.all("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r row) error {
+	err = c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
 		n := new(node)
 		if err := r.Scan(&n.id, &n.parent, &n.position, &n.kind); err != nil {
 			return err
@@ -177,7 +179,7 @@ func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access
 		}
 	}
 	walk(0)
-	err = c.all("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r row) error {
+	err = c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r store.Row) error {
 		var key [2]int64
 		var o override
 		if err := r.Scan(&key[0], &key[1], &o.set, &o.clear); err != nil {
@@ -189,7 +191,7 @@ func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access
 	if err != nil {
 		return nil, err
 	}
-	err = c.all("SELECT forum_id, COALESCE(user_id, 0), COALESCE(group_id, 0), rights_mask, cascades FROM board_forum_moderators", nil, func(r row) error {
+	err = c.All("SELECT forum_id, COALESCE(user_id, 0), COALESCE(group_id, 0), rights_mask, cascades FROM board_forum_moderators", nil, func(r store.Row) error {
 		var m moderator
 		if err := r.Scan(&m.forum, &m.user, &m.group, &m.rights, &m.cascades); err != nil {
 			return err
@@ -200,7 +202,7 @@ func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access
 	if err != nil {
 		return nil, err
 	}
-	err = c.all("SELECT id, label FROM board_prefixes", nil, func(r row) error {
+	err = c.All("SELECT id, label FROM board_prefixes", nil, func(r store.Row) error {
 		var p prefix
 		if err := r.Scan(&p.id, &p.label); err != nil {
 			return err
@@ -211,7 +213,7 @@ func loadAccess(c conn, version int64, defaults Settings, offline bool) (*access
 	if err != nil {
 		return nil, err
 	}
-	err = c.all("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r row) error {
+	err = c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r store.Row) error {
 		var forum, id int64
 		if err := r.Scan(&forum, &id); err != nil {
 			return err

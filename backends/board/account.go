@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -51,13 +52,13 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, p Profile) error {
 	if err := a.suspended(s.micros()); err != nil {
 		return err
 	}
-	err := s.write(ctx, func(c conn) error {
+	err := s.write(ctx, func(c store.Conn) error {
 		filters, err := wordFilters(c)
 		if err != nil {
 			return err
 		}
 		w := writing{filters: filters}
-		_, err = c.exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.filter(title), w.filter(bio), zone, a.id())
+		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.filter(title), w.filter(bio), zone, a.id())
 		return err
 	})
 	s.tokens.forgetUser(a.id()) // other nodes show it when they read the token anew
@@ -78,11 +79,11 @@ func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, 
 	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return fieldOf(err, "current")
 		}
-		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.id()); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.id()); err != nil {
 			return err
 		}
 		if err := endSessions(c, a.id()); err != nil {
@@ -104,10 +105,10 @@ type TokenInfo struct {
 
 // OwnTokens lists the actor's tokens that are good, newest first.
 func (s *Service) OwnTokens(ctx context.Context, a *Actor) (list []TokenInfo, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
-			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.id(), s.micros()}, func(r row) error {
+		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
+			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.id(), s.micros()}, func(r store.Row) error {
 			var t TokenInfo
 			var scopes string
 			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
@@ -132,7 +133,7 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, p
 	if err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
@@ -147,8 +148,8 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *Actor, r TokenRequest, p
 // RevokeOwnToken ends a token of the actor.
 func (s *Service) RevokeOwnToken(ctx context.Context, a *Actor, id int64) error {
 	var lookup string
-	err := s.read(ctx, func(c conn) error {
-		return none(c.row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ? AND revoked_at IS NULL", id, a.id()).Scan(&lookup))
+	err := s.read(ctx, func(c store.Conn) error {
+		return none(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ? AND revoked_at IS NULL", id, a.id()).Scan(&lookup))
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Actor is who acts: a member, or the guest.
@@ -112,7 +113,7 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 // Member is the actor for a member by id, without a token.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	var user *User
-	err := s.read(ctx, func(c conn) (err error) {
+	err := s.read(ctx, func(c store.Conn) (err error) {
 		user, err = loadUser(c, id)
 		return err
 	})
@@ -128,13 +129,13 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 
 const userColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
 
-func scanUser(r row, more ...any) (*User, error) {
+func scanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
 	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone}, more...)...)
 }
 
-func loadUser(c conn, id int64) (*User, error) {
-	u, err := scanUser(c.row("SELECT "+userColumns+" FROM board_users u WHERE u.id = ?", id))
+func loadUser(c store.Conn, id int64) (*User, error) {
+	u, err := scanUser(c.Row("SELECT "+userColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
 		return nil, none(err)
 	}
@@ -142,9 +143,9 @@ func loadUser(c conn, id int64) (*User, error) {
 }
 
 // loadGroups adds the member's groups, sorted.
-func loadGroups(c conn, u *User) error {
+func loadGroups(c store.Conn, u *User) error {
 	u.groups = nil
-	return c.all("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r row) error {
+	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		u.groups = append(u.groups, id)
@@ -201,11 +202,11 @@ func orNull(n int64) *int64 {
 
 // logged notes a change by a moderator, and with it the use of a right that the
 // actor has only as an administrator.
-func (s *Service) logged(c conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
+func (s *Service) logged(c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
 	if a.beyond(forum, right) {
 		detail = joinDetail(asAdministrator, detail)
 	}
-	_, err := c.exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		null(a.id()), action, null(forum), null(thread), null(post), detail, s.micros())
 	return err
 }

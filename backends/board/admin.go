@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // MayAdminister reports whether the actor may change the board itself.
@@ -23,11 +25,11 @@ func (s *Service) administrator(a *Actor) error {
 // administer runs a change of the board by an administrator. The new version of
 // the rights comes first: its row orders all such changes, so each of them
 // checks what the ones before it left.
-func (s *Service) administer(ctx context.Context, a *Actor, fn func(c conn) error) error {
+func (s *Service) administer(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.administrator(a); err != nil {
 		return err
 	}
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		if err := bumpPermissions(c); err != nil {
 			return err
 		}
@@ -39,7 +41,7 @@ func (s *Service) administer(ctx context.Context, a *Actor, fn func(c conn) erro
 }
 
 // survey reads what only administrators see.
-func (s *Service) survey(ctx context.Context, a *Actor, fn func(c conn) error) error {
+func (s *Service) survey(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.administrator(a); err != nil {
 		return err
 	}
@@ -47,10 +49,10 @@ func (s *Service) survey(ctx context.Context, a *Actor, fn func(c conn) error) e
 }
 
 // keepsAdministrator refuses a change after which nobody could undo it.
-func (s *Service) keepsAdministrator(c conn) error {
+func (s *Service) keepsAdministrator(c store.Conn) error {
 	var one int
 	now := s.micros()
-	err := c.row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id JOIN board_groups g ON g.id = m.group_id"+
+	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ? AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return conflict("this would leave the board without an administrator")
@@ -59,11 +61,11 @@ func (s *Service) keepsAdministrator(c conn) error {
 }
 
 // note writes a change of the board itself into the moderation log.
-func (s *Service) note(c conn, a *Actor, action, detail string) error {
+func (s *Service) note(c store.Conn, a *Actor, action, detail string) error {
 	return s.logged(c, a, action, 0, 0, 0, 0, detail)
 }
 
 // noteIn does so for a change of one forum.
-func (s *Service) noteIn(c conn, a *Actor, action string, forum int64, detail string) error {
+func (s *Service) noteIn(c store.Conn, a *Actor, action string, forum int64, detail string) error {
 	return s.logged(c, a, action, 0, forum, 0, 0, detail)
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -60,9 +61,9 @@ func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err
 	if err != nil {
 		return nil, err
 	}
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		rows := make(map[int64]ForumRow)
-		err := c.all(countedForums(c.db.Dialect()), nil, func(r row) error {
+		err := c.All(countedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := scanCounted(r)
 			rows[f.id] = f.row()
 			return err
@@ -89,7 +90,7 @@ func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err
 
 // ForumByID reads a forum as administrators see it.
 func (s *Service) ForumByID(ctx context.Context, a *Actor, id int64) (f ForumRow, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		found, err := readForum(c, id)
 		if err == nil {
 			f = found.row()
@@ -150,12 +151,12 @@ func (f *ForumSpec) check() error {
 
 // checkParent refuses a parent that cannot hold children, and self (0: a new
 // forum) below itself.
-func (f *ForumSpec) checkParent(c conn, self int64) error {
+func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
 	}
 	var kind, path, own string
-	err := c.row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
+	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
 	if errors.Is(err, sql.ErrNoRows) {
 		return invalid("parent", "unknown", "there is no such forum to be below")
 	}
@@ -165,13 +166,13 @@ func (f *ForumSpec) checkParent(c conn, self int64) error {
 	levels := int64(strings.Count(path, "/")) + 1
 	if self != 0 {
 		var below int64
-		if err := c.row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
 			return none(err)
 		}
 		if strings.HasPrefix(path+"/", own+"/") {
 			return invalid("parent", "cycle", "a forum cannot be below itself")
 		}
-		if err := c.row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
+		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
 			return err
 		}
 		levels += below
@@ -186,7 +187,7 @@ func (f *ForumSpec) checkParent(c conn, self int64) error {
 }
 
 // forumSlug is a slug that no other forum has.
-func forumSlug(c conn, title string) (string, error) {
+func forumSlug(c store.Conn, title string) (string, error) {
 	base := slug(title)
 	for n := int64(1); ; n++ {
 		try := base
@@ -194,7 +195,7 @@ func forumSlug(c conn, title string) (string, error) {
 			try = base[:min(len(base), slugMost-6)] + "-" + itoa(n)
 		}
 		var taken int
-		if err := c.row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
+		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
 			return try, err
 		}
 	}
@@ -203,9 +204,9 @@ func forumSlug(c conn, title string) (string, error) {
 // CreateForum adds a forum behind its siblings.
 func (s *Service) CreateForum(ctx context.Context, a *Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.administer(ctx, a, func(c conn) error {
+	err = s.administer(ctx, a, func(c store.Conn) error {
 		var count int
-		if err := c.row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
+		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return err
 		}
 		switch {
@@ -247,7 +248,7 @@ func (f *ForumSpec) forum() forum {
 // that one, and all below it comes along.
 func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		old, err := readForum(c, id)
 		if err != nil {
 			return err
@@ -276,7 +277,7 @@ func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumS
 			}
 		}
 		f := spec.forum()
-		_, err = c.exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
+		_, err = c.Exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
 			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
 			f.kind, f.title, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
 			boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords), id)
@@ -288,7 +289,7 @@ func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumS
 }
 
 // mayBecome refuses another type for a forum that has what the type cannot have.
-func mayBecome(c conn, id int64, kind string) error {
+func mayBecome(c store.Conn, id int64, kind string) error {
 	threads, children, err := contents(c, id)
 	switch {
 	case err != nil:
@@ -302,33 +303,33 @@ func mayBecome(c conn, id int64, kind string) error {
 }
 
 // contents tells what a forum holds.
-func contents(c conn, id int64) (threads, children bool, err error) {
-	err = c.row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
+func contents(c store.Conn, id int64) (threads, children bool, err error) {
+	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
 		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0", id, id).Scan(&threads, &children)
 	return threads, children, err
 }
 
 // reparent puts a forum, and with it all below, under another parent.
-func reparent(c conn, id, parent int64) error {
+func reparent(c store.Conn, id, parent int64) error {
 	var path, above string
-	if err := c.row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
+	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
 		return err
 	}
 	if parent != 0 {
-		if err := c.row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
 			return err
 		}
 	}
 	to := above + "/" + itoa(id)
 	var position int64
-	if err := c.row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
+	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
 		return err
 	}
-	if _, err := c.exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", null(parent), position, id); err != nil {
+	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", null(parent), position, id); err != nil {
 		return err
 	}
 	deeper := strings.Count(to, "/") - strings.Count(path, "/")
-	_, err := c.exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
+	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
 		to, len(path)+1, deeper, path, path+"/%")
 	return err
 }
@@ -361,13 +362,13 @@ func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 
 // ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
 func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, id)
 		if err != nil {
 			return err
 		}
 		var siblings []int64
-		err = c.all("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.parent}, func(r row) error {
+		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.parent}, func(r store.Row) error {
 			var sibling int64
 			err := r.Scan(&sibling)
 			siblings = append(siblings, sibling)
@@ -383,7 +384,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) er
 		}
 		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
 		for i, sibling := range siblings {
-			if _, err := c.exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
+			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
 				return err
 			}
 		}
@@ -393,7 +394,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) er
 
 // DeleteForum removes a forum that holds nothing.
 func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, id)
 		if err != nil {
 			return err
@@ -408,14 +409,14 @@ func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
 			return conflict("there are forums below this one: move or delete them first")
 		}
 		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
-			if _, err := c.exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
 				return err
 			}
 		}
-		if _, err := c.exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
+		if _, err := c.Exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
 			return err
 		}
-		if _, err := c.exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
+		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
 			return err
 		}
 		return s.noteIn(c, a, "forum.delete", id, brief(f.title))

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -61,9 +62,9 @@ type GroupRow struct {
 
 // Groups lists the groups.
 func (s *Service) Groups(ctx context.Context, a *Actor) (list []GroupRow, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all(groupRows+" ORDER BY id", nil, func(r row) error {
+		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
 			g, err := scanGroup(r)
 			list = append(list, g)
 			return err
@@ -74,12 +75,12 @@ func (s *Service) Groups(ctx context.Context, a *Actor) (list []GroupRow, err er
 
 const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups"
 
-func scanGroup(r row) (g GroupRow, err error) {
+func scanGroup(r store.Row) (g GroupRow, err error) {
 	return g, r.Scan(&g.ID, &g.Kind, &g.Name, &g.Allow, &g.Restrict, &g.EditWindow, &g.PostsPerDay)
 }
 
-func groupByID(c conn, id int64) (GroupRow, error) {
-	g, err := scanGroup(c.row(groupRows+" WHERE id = ?", id))
+func groupByID(c store.Conn, id int64) (GroupRow, error) {
+	g, err := scanGroup(c.Row(groupRows+" WHERE id = ?", id))
 	return g, none(err)
 }
 
@@ -102,9 +103,9 @@ func (g *GroupSpec) check(kind string) error {
 
 // CreateGroup adds a group of the board's own.
 func (s *Service) CreateGroup(ctx context.Context, a *Actor, spec GroupSpec) (id int64, err error) {
-	err = s.administer(ctx, a, func(c conn) error {
+	err = s.administer(ctx, a, func(c store.Conn) error {
 		var count int
-		if err := c.row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
+		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
 			return err
 		}
 		if count >= maxGroups {
@@ -116,7 +117,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *Actor, spec GroupSpec) (id
 		if err := groupNameFree(c, spec.Name, 0); err != nil {
 			return err
 		}
-		err := c.row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
+		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
 		if err != nil {
 			return err
@@ -126,9 +127,9 @@ func (s *Service) CreateGroup(ctx context.Context, a *Actor, spec GroupSpec) (id
 	return id, err
 }
 
-func groupNameFree(c conn, name string, but int64) error {
+func groupNameFree(c store.Conn, name string, but int64) error {
 	var taken int
-	if err := c.row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, but).Scan(&taken); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, but).Scan(&taken); err != nil {
 		return err
 	}
 	if taken > 0 {
@@ -139,7 +140,7 @@ func groupNameFree(c conn, name string, but int64) error {
 
 // EditGroup changes a group. Those that a board begins with keep their names.
 func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupSpec, match rest.Match) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -159,7 +160,7 @@ func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupS
 		if err := match.Check(g.Tag()); err != nil {
 			return err
 		}
-		_, err = c.exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
+		_, err = c.Exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay, id)
 		if err != nil {
 			return err
@@ -200,7 +201,7 @@ func maskChange(from, to Mask) string {
 
 // DeleteGroup removes a group of the board's own, with all that refers to it.
 func (s *Service) DeleteGroup(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -209,11 +210,11 @@ func (s *Service) DeleteGroup(ctx context.Context, a *Actor, id int64) error {
 			return conflict("the group " + g.Name + " belongs to every board")
 		}
 		for _, table := range []string{"board_user_groups", "board_forum_overrides", "board_forum_moderators"} {
-			if _, err := c.exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
 				return err
 			}
 		}
-		if _, err := c.exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
+		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err
 		}
 		return s.note(c, a, "group.delete", brief(g.Name))
@@ -222,10 +223,10 @@ func (s *Service) DeleteGroup(ctx context.Context, a *Actor, id int64) error {
 
 // GroupMembers lists members of a group by id, at most limit.
 func (s *Service) GroupMembers(ctx context.Context, a *Actor, group int64, limit int) (list []MemberRow, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT "+memberColumns+" FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?",
-			[]any{group, limit}, func(r row) error {
+		return c.All("SELECT "+memberColumns+" FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?",
+			[]any{group, limit}, func(r store.Row) error {
 				m, err := scanMember(r)
 				list = append(list, m)
 				return err

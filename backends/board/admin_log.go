@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -65,12 +66,12 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "l.id < ?", []any{q.Before}
 		if q.Actor != "" {
 			var actor int64
-			err := c.row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(q.Actor)).Scan(&actor)
+			err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(q.Actor)).Scan(&actor)
 			if errors.Is(err, sql.ErrNoRows) {
 				return nil
 			}
@@ -90,7 +91,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 				where += " AND l.forum_id = ?"
 				args = append(args, forum)
 			}
-			err := c.all(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r row) error {
+			err := c.All(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
 				var e LogEntry
 				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail, &e.At)
 				list = append(list, e)

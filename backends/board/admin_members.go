@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -36,7 +37,7 @@ func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "
 const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at," +
 	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key, u.email_confirmed, u.email_asked"
 
-func scanMember(r row) (m MemberRow, err error) {
+func scanMember(r store.Row) (m MemberRow, err error) {
 	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
@@ -53,7 +54,7 @@ type MemberQuery struct {
 
 // FindMembers lists members by name.
 func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (list []MemberRow, next string, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
 		where, args := "u.username_key > ?", []any{text.Storable(q.After)}
 		switch name := text.Fold(q.Name); {
@@ -69,7 +70,7 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 			where += " AND u.state = ?"
 			args = append(args, text.Storable(q.State))
 		}
-		err := c.all("SELECT "+memberColumns+" FROM board_users u WHERE "+where+" ORDER BY u.username_key LIMIT ?", append(args, q.Limit+1), func(r row) error {
+		err := c.All("SELECT "+memberColumns+" FROM board_users u WHERE "+where+" ORDER BY u.username_key LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
 			m, err := scanMember(r)
 			list = append(list, m)
 			return err
@@ -85,15 +86,15 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 
 // MemberByID reads a member as administrators see it.
 func (s *Service) MemberByID(ctx context.Context, a *Actor, id int64) (m MemberRow, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		m, err = memberByID(c, id)
 		return err
 	})
 	return m, err
 }
 
-func memberByID(c conn, id int64) (MemberRow, error) {
-	m, err := scanMember(c.row("SELECT "+memberColumns+" FROM board_users u WHERE u.id = ?", id))
+func memberByID(c store.Conn, id int64) (MemberRow, error) {
+	m, err := scanMember(c.Row("SELECT "+memberColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
 		return m, none(err)
 	}
@@ -104,8 +105,8 @@ func memberByID(c conn, id int64) (MemberRow, error) {
 }
 
 // changeMember runs a change of a member that is not deleted.
-func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action string, fn func(c conn, m *MemberRow) (detail string, err error)) error {
-	return s.administer(ctx, a, func(c conn) error {
+func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		m, err := memberByID(c, id)
 		if err != nil {
 			return err
@@ -124,11 +125,11 @@ func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action s
 // ApproveMember lets in a member who awaits it, also one who has not confirmed a
 // mail address.
 func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
-	return s.changeMember(ctx, a, id, "member.approve", func(c conn, m *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.approve", func(c store.Conn, m *MemberRow) (string, error) {
 		if !m.Outside() {
 			return "", conflict("this member does not await approval: the state is " + m.State)
 		}
-		if _, err := c.exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
+		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
 			return "", err
 		}
 		return "mail address not confirmed", s.emitRegistered(c, id)
@@ -140,7 +141,7 @@ func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
 // let them in.
 func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason string) error {
 	reason, reasonErr := checkReason(reason)
-	return s.changeMember(ctx, a, id, "member.ban", func(c conn, m *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
 		switch {
 		case id == a.id():
 			return "", conflict("you cannot ban yourself")
@@ -152,7 +153,7 @@ func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason str
 		if err := s.checkUntil(until); err != nil && until != 0 {
 			return "", err
 		}
-		if _, err := c.exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", null(until), id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", null(until), id); err != nil {
 			return "", err
 		}
 		return joinDetail(untilText(until), reason), endSessions(c, id)
@@ -161,11 +162,11 @@ func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason str
 
 // Unban ends a ban.
 func (s *Service) Unban(ctx context.Context, a *Actor, id int64) error {
-	return s.changeMember(ctx, a, id, "member.unban", func(c conn, m *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.unban", func(c store.Conn, m *MemberRow) (string, error) {
 		if m.State != "banned" {
 			return "", conflict("this member is not banned")
 		}
-		_, err := c.exec("UPDATE board_users SET state = 'active', banned_until = NULL WHERE id = ?", id)
+		_, err := c.Exec("UPDATE board_users SET state = 'active', banned_until = NULL WHERE id = ?", id)
 		return "", err
 	})
 }
@@ -173,7 +174,7 @@ func (s *Service) Unban(ctx context.Context, a *Actor, id int64) error {
 // Suspend lets a member only read until a time; 0 ends it.
 func (s *Service) Suspend(ctx context.Context, a *Actor, id, until int64, reason string) error {
 	reason, reasonErr := checkReason(reason)
-	return s.changeMember(ctx, a, id, "member.suspend", func(c conn, _ *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.suspend", func(c store.Conn, _ *MemberRow) (string, error) {
 		switch {
 		case until != 0 && id == a.id():
 			return "", conflict("you cannot suspend yourself")
@@ -187,7 +188,7 @@ func (s *Service) Suspend(ctx context.Context, a *Actor, id, until int64, reason
 			}
 			detail = untilText(until)
 		}
-		_, err := c.exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", null(until), id)
+		_, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", null(until), id)
 		return joinDetail(detail, reason), err
 	})
 }
@@ -209,19 +210,19 @@ func untilText(until int64) string {
 
 // SetModerated sets whether every post of a member is held.
 func (s *Service) SetModerated(ctx context.Context, a *Actor, id int64, moderated bool) error {
-	return s.changeMember(ctx, a, id, "member.moderate", func(c conn, _ *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.moderate", func(c store.Conn, _ *MemberRow) (string, error) {
 		detail := "posts are held"
 		if !moderated {
 			detail = "posts are not held any more"
 		}
-		_, err := c.exec("UPDATE board_users SET moderated = ? WHERE id = ?", boolean(moderated), id)
+		_, err := c.Exec("UPDATE board_users SET moderated = ? WHERE id = ?", boolean(moderated), id)
 		return detail, err
 	})
 }
 
 // SetGroups puts a member into these groups and no others.
 func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []int64) error {
-	return s.changeMember(ctx, a, id, "member.groups", func(c conn, m *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.groups", func(c store.Conn, m *MemberRow) (string, error) {
 		if len(groups) > maxGroups {
 			return "", invalid("groups", "too_many", "there are not so many groups")
 		}
@@ -239,7 +240,7 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 			}
 			if !slices.Contains(m.Groups, group) {
 				detail = append(detail, "+"+brief(g.Name))
-				if _, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?)", id, group); err != nil {
+				if _, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?)", id, group); err != nil {
 					return "", err
 				}
 			}
@@ -253,7 +254,7 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 				return "", err
 			}
 			detail = append(detail, "-"+brief(g.Name))
-			if _, err := c.exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", id, group); err != nil {
+			if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", id, group); err != nil {
 				return "", err
 			}
 		}
@@ -272,8 +273,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (passwo
 	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
 		return "", err
 	}
-	err = s.changeMember(ctx, a, id, "member.password", func(c conn, _ *MemberRow) (string, error) {
-		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?", hash, id); err != nil {
+	err = s.changeMember(ctx, a, id, "member.password", func(c store.Conn, _ *MemberRow) (string, error) {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?", hash, id); err != nil {
 			return "", err
 		}
 		return "", endSessions(c, id)
@@ -287,7 +288,7 @@ func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (passwo
 // DeleteMember removes what is known of a member. The posts stay, under the
 // name, which nobody else can take; but that of who was never let in is free.
 func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
-	return s.changeMember(ctx, a, id, "member.delete", func(c conn, m *MemberRow) (string, error) {
+	return s.changeMember(ctx, a, id, "member.delete", func(c store.Conn, m *MemberRow) (string, error) {
 		if id == a.id() {
 			return "", conflict("you cannot delete yourself")
 		}
@@ -298,16 +299,16 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 				return "", err
 			}
 		}
-		_, err := c.exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '', password_hash = '', title = '', bio = '',"+
+		_, err := c.Exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '', password_hash = '', title = '', bio = '',"+
 			" banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
 		if err != nil {
 			return "", err
 		}
-		if _, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.micros(), id); err != nil {
 			return "", err
 		}
 		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_links"} {
-			if _, err := c.exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
 				return "", err
 			}
 		}
@@ -335,15 +336,15 @@ func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limi
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "t.id < ?", []any{before}
 		if user != 0 {
 			where += " AND t.user_id = ?"
 			args = append(args, user)
 		}
-		err := c.all("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
-			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r row) error {
+		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
 			var t TokenRow
 			var scopes string
 			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
@@ -369,7 +370,7 @@ func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
-	err = s.administer(ctx, a, func(c conn) error {
+	err = s.administer(ctx, a, func(c store.Conn) error {
 		if token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes)); err != nil {
 			return err
 		}
@@ -381,14 +382,14 @@ func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (
 // RevokeTokenFor ends a token of any member.
 func (s *Service) RevokeTokenFor(ctx context.Context, a *Actor, id int64) error {
 	var lookup string
-	err := s.administer(ctx, a, func(c conn) error {
+	err := s.administer(ctx, a, func(c store.Conn) error {
 		var user, name string
-		err := c.row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
+		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
 			Scan(&lookup, &name, &user)
 		if err != nil {
 			return none(err)
 		}
-		if _, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.micros(), id); err != nil {
 			return err
 		}
 		return s.note(c, a, "token.revoke", brief(user)+": "+brief(name))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -37,9 +38,9 @@ const ModeratorMask = moderatorMask &^ registeredMask & forumMask
 
 // Moderators lists the moderators of all forums.
 func (s *Service) Moderators(ctx context.Context, a *Actor) (list []Moderator, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all(moderatorRows+" ORDER BY f.path, m.id", nil, func(r row) error {
+		return c.All(moderatorRows+" ORDER BY f.path, m.id", nil, func(r store.Row) error {
 			m, err := scanModerator(r)
 			list = append(list, m)
 			return err
@@ -51,14 +52,14 @@ func (s *Service) Moderators(ctx context.Context, a *Actor) (list []Moderator, e
 const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, ''), COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
 	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id LEFT JOIN board_groups g ON g.id = m.group_id"
 
-func scanModerator(r row) (m Moderator, err error) {
+func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
 }
 
 // SetModerator gives a member, by name, or a group rights in a forum; who has
 // some there gets these instead.
 func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, m.Forum)
 		if notFoundErr(err) {
 			return invalid("forum", "unknown", "there is no such forum")
@@ -72,17 +73,17 @@ func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error
 		if m.Rights == 0 || m.Rights&^forumMask != 0 {
 			return invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
 		}
-		if _, err := c.exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ? AND COALESCE(group_id, 0) = ?", f.id, m.User, m.Group); err != nil {
+		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ? AND COALESCE(group_id, 0) = ?", f.id, m.User, m.Group); err != nil {
 			return err
 		}
 		var count int
-		if err := c.row("SELECT count(*) FROM board_forum_moderators").Scan(&count); err != nil {
+		if err := c.Row("SELECT count(*) FROM board_forum_moderators").Scan(&count); err != nil {
 			return err
 		}
 		if count >= maxModerators {
 			return conflict("a board has at most " + itoa(maxModerators) + " entries of moderators; use groups")
 		}
-		_, err = c.exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)",
+		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)",
 			f.id, null(m.User), null(m.Group), m.Rights, boolean(m.Cascades))
 		if err != nil {
 			return err
@@ -96,15 +97,15 @@ func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error
 }
 
 // find looks up whom it is about.
-func (m *Moderator) find(c conn) (err error) {
+func (m *Moderator) find(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):
 		return invalid("user", "required", "give the name of a member, or choose a group")
 	case m.Group != 0:
 		m.User = 0
-		err = c.row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
+		err = c.Row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
 	default:
-		err = c.row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
+		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return invalid("user", "unknown", "there is no such member or group")
@@ -114,12 +115,12 @@ func (m *Moderator) find(c conn) (err error) {
 
 // RemoveModerator takes the rights of an entry away.
 func (s *Service) RemoveModerator(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c conn) error {
-		m, err := scanModerator(c.row(moderatorRows+" WHERE m.id = ?", id))
+	return s.administer(ctx, a, func(c store.Conn) error {
+		m, err := scanModerator(c.Row(moderatorRows+" WHERE m.id = ?", id))
 		if err != nil {
 			return none(err)
 		}
-		if _, err := c.exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
+		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
 			return err
 		}
 		return s.noteIn(c, a, "moderator.remove", m.Forum, brief(m.Name()))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Override is what a forum says of a group's rights: those of neither mask are
@@ -64,7 +65,7 @@ func OverridesTag(by map[int64]Override) string { return tagOf(by) }
 // are not in by keep what they have. match is asked for the OverridesTag of these
 // groups.
 func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by map[int64]Override, match rest.Match) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		if _, err := readForum(c, forum); err != nil {
 			return err
 		}
@@ -90,8 +91,8 @@ func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by ma
 }
 
 // overrideOf is what a forum says of a group.
-func overrideOf(c conn, forum, group int64) (o Override, err error) {
-	err = c.row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&o.Allow, &o.Deny)
+func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
+	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&o.Allow, &o.Deny)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -99,7 +100,7 @@ func overrideOf(c conn, forum, group int64) (o Override, err error) {
 	return o, err
 }
 
-func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override) error {
+func (s *Service) setOverride(c store.Conn, a *Actor, forum, group int64, to Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {
 		return err
@@ -114,9 +115,9 @@ func (s *Service) setOverride(c conn, a *Actor, forum, group int64, to Override)
 	case from == to:
 		return nil
 	case to == Override{}:
-		_, err = c.exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
+		_, err = c.Exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
 	default:
-		_, err = c.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+		_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
 			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", forum, group, to.Allow, to.Deny)
 	}
 	if err != nil {

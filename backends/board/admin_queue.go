@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // QueueItem is a held post with what one needs to decide on it.
@@ -43,7 +44,7 @@ func (s *Service) QueuePage(ctx context.Context, a *Actor, forum, after int64, l
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
@@ -69,31 +70,31 @@ func (s *Service) QueuePage(ctx context.Context, a *Actor, forum, after int64, l
 	return items, next, err
 }
 
-func titleOf(c conn, known map[int64]string, forum int64) (string, error) {
+func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) {
 	if title, ok := known[forum]; ok {
 		return title, nil
 	}
 	var title string
-	err := c.row("SELECT title FROM board_forums WHERE id = ?", forum).Scan(&title)
+	err := c.Row("SELECT title FROM board_forums WHERE id = ?", forum).Scan(&title)
 	known[forum] = title
 	return title, none(err)
 }
 
-func recordOf(c conn, author int64) (r AuthorRecord, err error) {
-	err = c.row("SELECT id, state, moderated, post_count, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.Posts, &r.JoinedAt)
+func recordOf(c store.Conn, author int64) (r AuthorRecord, err error) {
+	err = c.Row("SELECT id, state, moderated, post_count, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.Posts, &r.JoinedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
 	if err != nil {
 		return r, err
 	}
-	return r, c.row("SELECT count(*), COALESCE(sum(CASE WHEN visibility = 1 THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN visibility = 2 THEN 1 ELSE 0 END), 0)"+
+	return r, c.Row("SELECT count(*), COALESCE(sum(CASE WHEN visibility = 1 THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN visibility = 2 THEN 1 ELSE 0 END), 0)"+
 		" FROM (SELECT visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?) p", author, recordPosts).Scan(&r.Recent, &r.Held, &r.Deleted)
 }
 
 // postBefore is what a post may answer to.
-func postBefore(c conn, t *thread, id int64) (*PostInfo, error) {
-	p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.id, id))
+func postBefore(c store.Conn, t *thread, id int64) (*PostInfo, error) {
+	p, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.id, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -131,14 +132,14 @@ func (s *Service) countForums(ctx context.Context, a *Actor, statement string) (
 	if err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list = nil
 		for _, f := range forums {
 			if f.Type != "forum" || !a.may(f.ID, ContentApprove) {
 				continue
 			}
 			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
-			if err := c.row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
+			if err := c.Row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
 				return err
 			}
 			list = append(list, n)

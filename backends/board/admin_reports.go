@@ -2,6 +2,8 @@ package board
 
 import (
 	"context"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // ReportedPost is a post with the open reports of it.
@@ -44,10 +46,10 @@ func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit 
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		var entries []ReportEntry
 		for _, id := range forums {
-			err := c.all(openReports().sql(c.db.Dialect()), []any{id, after, limit + 1}, func(r row) error {
+			err := c.All(openReports().sql(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
 				var e ReportEntry
 				err := r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
 				entries = append(entries, e)
@@ -69,7 +71,7 @@ func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit 
 	return list, next, err
 }
 
-func (s *Service) byPost(c conn, access *access, a *Actor, entries []ReportEntry) (list []ReportedPost, err error) {
+func (s *Service) byPost(c store.Conn, access *access, a *Actor, entries []ReportEntry) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
 		i, known := at[e.post]
@@ -101,9 +103,9 @@ func (s *Service) byPost(c conn, access *access, a *Actor, entries []ReportEntry
 // CloseReports ends the open reports of a post, with a note for the log.
 func (s *Service) CloseReports(ctx context.Context, a *Actor, post int64, note string) error {
 	note, noteErr := checkReason(note)
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		var forum, thread int64
-		if err := c.row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
+		if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
 			return none(err)
 		}
 		switch f := a.in(forum); {
@@ -118,7 +120,7 @@ func (s *Service) CloseReports(ctx context.Context, a *Actor, post int64, note s
 		if noteErr != nil {
 			return noteErr
 		}
-		n, err := c.exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.micros(), null(a.id()), note, post)
+		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.micros(), null(a.id()), note, post)
 		if err != nil {
 			return err
 		}
@@ -132,7 +134,7 @@ func (s *Service) CloseReports(ctx context.Context, a *Actor, post int64, note s
 // DeleteReported deletes a reported post and closes its reports.
 func (s *Service) DeleteReported(ctx context.Context, a *Actor, post int64, note string) error {
 	var thread int64
-	err := s.read(ctx, func(c conn) error {
+	err := s.read(ctx, func(c store.Conn) error {
 		t, _, err := postByID(c, a, post, "")
 		if err == nil {
 			thread = t.id

@@ -704,7 +704,7 @@ func TestAsAdministrator(t *testing.T) {
 		before = s.number("SELECT count(*) FROM board_moderation_log")
 		for range 3 {
 			must(t, b.Admit(s.actor("newbie")))
-			must(t, s.service.read(ctx, func(c conn) error {
+			must(t, s.service.read(ctx, func(c store.Conn) error {
 				_, err := threadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
 				return err
 			}))

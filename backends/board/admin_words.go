@@ -4,6 +4,7 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -22,9 +23,9 @@ type PrefixRow struct {
 
 // Prefixes lists the prefixes by position.
 func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		err := c.all("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r row) error {
+		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
 			var p PrefixRow
 			err := r.Scan(&p.ID, &p.Label, &p.Position)
 			list = append(list, p)
@@ -34,7 +35,7 @@ func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err
 			return err
 		}
 		for i := range list {
-			err := c.all("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", []any{list[i].ID}, func(r row) error {
+			err := c.All("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", []any{list[i].ID}, func(r store.Row) error {
 				var forum int64
 				err := r.Scan(&forum)
 				list[i].Forums = append(list[i].Forums, forum)
@@ -51,7 +52,7 @@ func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err
 
 // SetPrefix adds a prefix (id 0) or changes one.
 func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
 		case n < 1 || n > 30 || !text.IsLine(p.Label):
@@ -62,7 +63,7 @@ func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 			return invalid("forums", "too_many", "there are not so many forums")
 		}
 		var taken, count int
-		if err := c.row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
+		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
 			return err
 		}
 		switch {
@@ -74,11 +75,11 @@ func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 		action := "prefix.edit"
 		if p.ID == 0 {
 			action = "prefix.create"
-			if err := c.row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id", p.Label, p.Position).Scan(&p.ID); err != nil {
+			if err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id", p.Label, p.Position).Scan(&p.ID); err != nil {
 				return err
 			}
 		} else {
-			n, err := c.exec("UPDATE board_prefixes SET label = ?, position = ? WHERE id = ?", p.Label, p.Position, p.ID)
+			n, err := c.Exec("UPDATE board_prefixes SET label = ?, position = ? WHERE id = ?", p.Label, p.Position, p.ID)
 			if err != nil {
 				return err
 			}
@@ -94,12 +95,12 @@ func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 }
 
 // offer makes exactly the forums of a prefix offer it.
-func offer(c conn, p PrefixRow) error {
-	if _, err := c.exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
+func offer(c store.Conn, p PrefixRow) error {
+	if _, err := c.Exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
 		return err
 	}
 	for _, forum := range p.Forums {
-		n, err := c.exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ? AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
+		n, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ? AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
 		if err != nil {
 			return err
 		}
@@ -112,15 +113,15 @@ func offer(c conn, p PrefixRow) error {
 
 // DeletePrefix removes a prefix; threads lose it.
 func (s *Service) DeletePrefix(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		var label string
-		if err := c.row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
+		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
 			return none(err)
 		}
 		for _, statement := range []string{
 			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?", "DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
 		} {
-			if _, err := c.exec(statement, id); err != nil {
+			if _, err := c.Exec(statement, id); err != nil {
 				return err
 			}
 		}
@@ -138,9 +139,9 @@ type WordFilter struct {
 
 // WordFilters lists the word filter.
 func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r row) error {
+		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
 			var f WordFilter
 			var action string
 			err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
@@ -154,7 +155,7 @@ func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter,
 
 // AddWordFilter adds a word, which counts for what is written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
 		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
@@ -165,7 +166,7 @@ func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) err
 			f.Replacement = ""
 		}
 		var count, taken int
-		if err := c.row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
+		if err := c.Row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
 			return err
 		}
 		switch {
@@ -178,7 +179,7 @@ func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) err
 		if f.Hold {
 			action, detail = "hold", brief(f.Pattern)+" holds"
 		}
-		if _, err := c.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
+		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
 			return err
 		}
 		return s.note(c, a, "filter.add", detail)
@@ -187,12 +188,12 @@ func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) err
 
 // DeleteWordFilter removes a word.
 func (s *Service) DeleteWordFilter(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		var pattern string
-		if err := c.row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
+		if err := c.Row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
 			return none(err)
 		}
-		if _, err := c.exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
+		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
 			return err
 		}
 		return s.note(c, a, "filter.delete", brief(pattern))

@@ -27,9 +27,9 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	before := s.micros() - archiveAge.Microseconds()
 	var threads []int64
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		threads = nil
-		return c.all(archiveCandidates(c.db.Dialect()), []any{before, archiveRun / 2, archiveThreads}, func(r row) error {
+		return c.All(archiveCandidates(c.Dialect()), []any{before, archiveRun / 2, archiveThreads}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			threads = append(threads, id)
@@ -73,9 +73,9 @@ func (s *Service) archiveThread(ctx context.Context, thread, before int64) (move
 	for after := int64(0); ; {
 		type seen struct{ id, visibility int64 }
 		var page []seen
-		err := s.read(ctx, func(c conn) error {
+		err := s.read(ctx, func(c store.Conn) error {
 			page = page[:0]
-			return c.all("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.db.Dialect()), []any{thread, after, archiveLooked}, func(r row) error {
+			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
 				var p seen
 				err := r.Scan(&p.id, &p.visibility)
 				page = append(page, p)
@@ -111,9 +111,9 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int
 	for {
 		var ids []int64
 		var n int64
-		err := s.write(ctx, func(c conn) (err error) {
+		err := s.write(ctx, func(c store.Conn) (err error) {
 			ids = ids[:0]
-			err = c.all("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.db.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r row) error {
+			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
 				ids = append(ids, id)
@@ -123,13 +123,13 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int
 				return err
 			}
 			last := ids[len(ids)-1]
-			if _, err = c.exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
 				return err
 			}
-			if n, err = c.exec("DELETE FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+			if n, err = c.Exec("DELETE FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
 				return err
 			}
-			_, err = c.exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+chosen+")", thread, from, last)
+			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+chosen+")", thread, from, last)
 			return err
 		})
 		if err != nil {
@@ -145,14 +145,14 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int
 
 // unarchive brings a post back among those of its thread, deleted as it was. It
 // does nothing for one that is not archived.
-func unarchive(c conn, id int64) error {
-	n, err := c.exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive WHERE id = ?", id)
+func unarchive(c store.Conn, id int64) error {
+	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive WHERE id = ?", id)
 	if err != nil || n == 0 {
 		return err
 	}
-	if _, err := c.exec("DELETE FROM board_posts_archive WHERE id = ?", id); err != nil {
+	if _, err := c.Exec("DELETE FROM board_posts_archive WHERE id = ?", id); err != nil {
 		return err
 	}
-	_, err = c.exec("UPDATE board_post_ids SET visibility = ? WHERE id = ?", deleted, id)
+	_, err = c.Exec("UPDATE board_post_ids SET visibility = ? WHERE id = ?", deleted, id)
 	return err
 }

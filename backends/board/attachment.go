@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -48,7 +49,7 @@ func (t *Attachment) keepsMetadata() bool { return !t.Inline() && imagemeta.Know
 
 const attachmentColumns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width, 0), COALESCE(t.height, 0), t.created_at, t.stripped"
 
-func scanAttachment(r row) (*Attachment, error) {
+func scanAttachment(r store.Row) (*Attachment, error) {
 	t := new(Attachment)
 	var stripped int
 	err := r.Scan(&t.ID, &t.Thread, &t.Post, &t.User, &t.Name, &t.MediaType, &t.Size, &t.Hash, &t.Width, &t.Height, &t.CreatedAt, &stripped)
@@ -58,7 +59,7 @@ func scanAttachment(r row) (*Attachment, error) {
 
 // Attachments lists the files at a post.
 func (s *Service) Attachments(ctx context.Context, a *Actor, thread, post int64) (list []Attachment, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err
@@ -74,7 +75,7 @@ func (s *Service) Attachments(ctx context.Context, a *Actor, thread, post int64)
 
 // addAttachments adds their files to posts that the actor sees, but for the
 // images in their texts.
-func addAttachments(c conn, posts []PostView) error {
+func addAttachments(c store.Conn, posts []PostView) error {
 	if len(posts) == 0 {
 		return nil
 	}
@@ -93,8 +94,8 @@ func addAttachments(c conn, posts []PostView) error {
 	return err
 }
 
-func attachmentsOf(c conn, posts []any) (list []Attachment, err error) {
-	err = c.all("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+marksFor(len(posts))+") ORDER BY t.id", posts, func(r row) error {
+func attachmentsOf(c store.Conn, posts []any) (list []Attachment, err error) {
+	err = c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+marksFor(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
 		t, err := scanAttachment(r)
 		list = append(list, *t)
 		return err
@@ -104,8 +105,8 @@ func attachmentsOf(c conn, posts []any) (list []Attachment, err error) {
 
 // Attachment finds a file that the actor may download.
 func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attachment, err error) {
-	err = s.read(ctx, func(c conn) error {
-		if t, err = scanAttachment(c.row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ? AND t.removed_at IS NULL", id)); err != nil {
+	err = s.read(ctx, func(c store.Conn) error {
+		if t, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ? AND t.removed_at IS NULL", id)); err != nil {
 			return none(err)
 		}
 		in, _, err := postByID(c, a, t.Post, "")
@@ -123,7 +124,7 @@ func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attach
 // Attach puts a file at a post. Content is what the client sends; it is read
 // only when the actor may attach files there.
 func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name string, content io.Reader) (*Attachment, error) {
-	err := s.read(ctx, func(c conn) error {
+	err := s.read(ctx, func(c store.Conn) error {
 		_, err := s.mayAttach(c, a, thread, post, "")
 		return err
 	})
@@ -143,15 +144,15 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 	if err := s.files.keep(ctx, received.content, f.Hash); err != nil {
 		return nil, unavailable(err)
 	}
-	err = s.write(ctx, func(c conn) error {
-		at, err := s.mayAttach(c, a, thread, post, c.lock())
+	err = s.write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
 		if err := checkRoom(c, a, f); err != nil {
 			return err
 		}
-		n, err := c.exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ?", f.ID)
+		n, err := c.Exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ?", f.ID)
 		if err != nil {
 			return err
 		}
@@ -166,13 +167,13 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 // reserve notes a file, as removed, before its content takes room: whatever
 // comes then, it counts for the member until the content is swept.
 func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
-	return s.write(ctx, func(c conn) error {
-		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.lock())
+	return s.write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
 		}
 		// Held, so that two uploads do not both get the room that is left.
-		if err := c.row("SELECT id FROM board_users WHERE id = ?"+c.lock(), f.User).Scan(&f.User); err != nil {
+		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
 			return err
 		}
 		if err := checkRoom(c, a, f); err != nil {
@@ -188,8 +189,8 @@ func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
 
 // noteFile writes the row of a file whose content is not stored yet: it was
 // removed when it was made.
-func noteFile(c conn, f *Attachment) error {
-	return c.row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at, stripped)"+
+func noteFile(c store.Conn, f *Attachment) error {
+	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at, stripped)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
 		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
 }
@@ -197,14 +198,14 @@ func noteFile(c conn, f *Attachment) error {
 // Detach removes a file from a post. Its content goes with a sweep when no other
 // file has it, and counts for the member until then.
 func (s *Service) Detach(ctx context.Context, a *Actor, thread, post, id int64) error {
-	return s.write(ctx, func(c conn) error {
-		at, err := s.mayAttach(c, a, thread, post, c.lock())
+	return s.write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
 		now := s.micros()
 		var name string
-		if err := c.row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name); err != nil {
+		if err := c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name); err != nil {
 			return none(err)
 		}
 		if err := s.spendEdit(c, a, at.forum, now); err != nil {
@@ -223,7 +224,7 @@ type place struct {
 
 // mayAttach finds a post whose files the actor may change: files are part of a
 // post, and who may edit it may change them.
-func (s *Service) mayAttach(c conn, a *Actor, thread, post int64, lock string) (at place, err error) {
+func (s *Service) mayAttach(c store.Conn, a *Actor, thread, post int64, lock string) (at place, err error) {
 	if at.thread, err = threadFor(c, a, thread, lock); err != nil {
 		return at, err
 	}
@@ -242,7 +243,7 @@ func (s *Service) mayAttach(c conn, a *Actor, thread, post int64, lock string) (
 
 // attached notes a change of a post's files by others, and holds the post where
 // an edit would: a picture can say what a text may not.
-func (s *Service) attached(c conn, a *Actor, at place, action, name string) error {
+func (s *Service) attached(c store.Conn, a *Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
 	if !a.owns(p.author) {
 		if err := s.logged(c, a, action, PostEditOthers, t.forum, t.id, p.id, name); err != nil {
@@ -260,16 +261,16 @@ func (s *Service) attached(c conn, a *Actor, at place, action, name string) erro
 
 // checkRoom holds a file to how many a post and how much a member may have
 // beside it.
-func checkRoom(c conn, a *Actor, f *Attachment) error {
+func checkRoom(c store.Conn, a *Actor, f *Attachment) error {
 	set := a.rights.settings
 	var count, total int64
-	if err := c.row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL", f.Post).Scan(&count); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL", f.Post).Scan(&count); err != nil {
 		return err
 	}
 	if count >= set.AttachmentsMost {
 		return invalid("file", "count", "a post has at most "+itoa(set.AttachmentsMost)+" files")
 	}
-	if err := c.row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?", f.User, f.ID).Scan(&total); err != nil {
+	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?", f.User, f.ID).Scan(&total); err != nil {
 		return err
 	}
 	if set.MemberMiB > 0 && total+f.Size > set.MemberMiB<<20 {
@@ -341,8 +342,8 @@ func extValue(text string) string {
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	before := s.now().Add(-attachmentKeep)
 	n, err := s.files.sweep(ctx, before, func(hash string) (used bool, err error) {
-		err = s.read(ctx, func(c conn) error {
-			return c.row("SELECT EXISTS (SELECT 1 FROM board_attachments WHERE sha256 = ? AND removed_at IS NULL)", hash).Scan(&used)
+		err = s.read(ctx, func(c store.Conn) error {
+			return c.Row("SELECT EXISTS (SELECT 1 FROM board_attachments WHERE sha256 = ? AND removed_at IS NULL)", hash).Scan(&used)
 		})
 		return used, err
 	})
@@ -350,8 +351,8 @@ func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 		return n, unavailable(err)
 	}
 	for batch := int64(purgeBatch); batch == purgeBatch; {
-		err := s.write(ctx, func(c conn) (err error) {
-			batch, err = c.exec("DELETE FROM board_attachments WHERE id IN (SELECT id FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)",
+		err := s.write(ctx, func(c store.Conn) (err error) {
+			batch, err = c.Exec("DELETE FROM board_attachments WHERE id IN (SELECT id FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)",
 				before.UnixMicro(), purgeBatch)
 			return err
 		})

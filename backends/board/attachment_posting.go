@@ -6,11 +6,13 @@ import (
 	"errors"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // withFiles writes a post once, and then stores the files that come with it. A
 // request that is sent again stores what the first one did not come to.
-func (s *Service) withFiles(ctx context.Context, a *Actor, files []*Received, key Once, fn func(c conn) (Posted, error)) (Posted, error) {
+func (s *Service) withFiles(ctx context.Context, a *Actor, files []*Received, key Once, fn func(c store.Conn) (Posted, error)) (Posted, error) {
 	done, err := s.once(ctx, a, key, fn)
 	if err != nil {
 		return done, err
@@ -26,7 +28,7 @@ func (s *Service) withFiles(ctx context.Context, a *Actor, files []*Received, ke
 
 // announce notes the files of a new post with it, as reserve does for one: they
 // have the room before they take it.
-func announce(c conn, a *Actor, t *thread, post int64, files []*Received, now int64) error {
+func announce(c store.Conn, a *Actor, t *thread, post int64, files []*Received, now int64) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -55,8 +57,8 @@ var errAnnounced = errors.New("it was not announced with the post, or too long a
 func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *Received) error {
 	var id, thread int64
 	var there bool
-	err := s.read(ctx, func(c conn) error {
-		return c.row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
+	err := s.read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
 			post, a.id(), f.Name, f.Hash).Scan(&id, &thread, &there)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,7 +70,7 @@ func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *R
 	if err := s.files.keep(ctx, f.content, f.Hash); err != nil {
 		return err
 	}
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		if err := s.mayEnclose(c, a, thread, post); err != nil {
 			return err
 		}
@@ -76,7 +78,7 @@ func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *R
 		if err := checkRoom(c, a, &f.Attachment); err != nil {
 			return err
 		}
-		n, err := c.exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at OR removed_at IS NULL)", id)
+		n, err := c.Exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at OR removed_at IS NULL)", id)
 		if err == nil && n == 0 {
 			return errAnnounced
 		}
@@ -87,8 +89,8 @@ func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *R
 // mayEnclose tells whether the author of a new post could write it still, when
 // its files are stored: a request that is sent again may come much later. Who may
 // write it may not be one who may edit it.
-func (s *Service) mayEnclose(c conn, a *Actor, thread, post int64) error {
-	t, err := threadFor(c, a, thread, c.lock())
+func (s *Service) mayEnclose(c store.Conn, a *Actor, thread, post int64) error {
+	t, err := threadFor(c, a, thread, c.Lock())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // fileStore keeps the content of attachments by its SHA-256, so that what is
@@ -165,8 +167,8 @@ func (d databaseFiles) keep(ctx context.Context, received *os.File, hash string)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		err = d.s.write(ctx, func(c conn) error {
-			_, err := c.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, ?, ?, ?)"+
+		err = d.s.write(ctx, func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, ?, ?, ?)"+
 				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at", hash, part, data[:n], d.s.micros())
 			return err
 		})
@@ -183,8 +185,8 @@ func (d databaseFiles) open(ctx context.Context, hash string, size int64) (io.Re
 func (d databaseFiles) sweep(ctx context.Context, before time.Time, _ func(hash string) (bool, error)) (n int, err error) {
 	for {
 		var batch int64
-		err := d.s.write(ctx, func(c conn) (err error) {
-			batch, err = c.exec("DELETE FROM board_contents WHERE sha256 IN (SELECT sha256 FROM board_contents b WHERE b.part = 0 AND b.stored_at <= ?"+
+		err := d.s.write(ctx, func(c store.Conn) (err error) {
+			batch, err = c.Exec("DELETE FROM board_contents WHERE sha256 IN (SELECT sha256 FROM board_contents b WHERE b.part = 0 AND b.stored_at <= ?"+
 				" AND NOT EXISTS (SELECT 1 FROM board_attachments t WHERE t.sha256 = b.sha256 AND t.removed_at IS NULL) LIMIT 20)", before.UnixMicro())
 			return err
 		})
@@ -211,8 +213,8 @@ func (r *contentReader) Read(into []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if part := r.at / contentPart; part != r.part {
-		err := r.s.read(r.ctx, func(c conn) error {
-			return c.row("SELECT data FROM board_contents WHERE sha256 = ? AND part = ?", r.hash, part).Scan(&r.data)
+		err := r.s.read(r.ctx, func(c store.Conn) error {
+			return c.Row("SELECT data FROM board_contents WHERE sha256 = ? AND part = ?", r.hash, part).Scan(&r.data)
 		})
 		if err != nil {
 			return 0, errors.Join(errContent, err)

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 // asked for meanwhile is stripped first.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	var all int
-	err = s.read(ctx, func(c conn) error {
-		return c.row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
+	err = s.read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
 	})
 	if err != nil || all == 0 {
 		return 0, err
@@ -33,9 +34,9 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	failed := 0
 	for after := int64(0); ; {
 		var list []*Attachment
-		err := s.read(ctx, func(c conn) error {
+		err := s.read(ctx, func(c store.Conn) error {
 			list = nil
-			return c.all("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r row) error {
+			return c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
 				f, err := scanAttachment(r)
 				list = append(list, f)
 				return err
@@ -71,8 +72,8 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	}
 	defer s.strips.Release(1)
 	var now *Attachment
-	err := s.read(ctx, func(c conn) (err error) {
-		now, err = scanAttachment(c.row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		now, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
 		return none(err)
 	})
 	if err != nil {
@@ -104,8 +105,8 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 			return err
 		}
 	}
-	err = s.write(ctx, func(c conn) error {
-		_, err := c.exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+	err = s.write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
 			as.Hash, as.Size, null(as.Width), null(as.Height), f.Hash, f.MediaType)
 		return err
 	})

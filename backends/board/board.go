@@ -159,8 +159,8 @@ func (s *Service) Close() {
 }
 
 // setting is a value of the table of settings; empty: there is none.
-func setting(c conn, name string) (value string, err error) {
-	err = c.row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
+func setting(c store.Conn, name string) (value string, err error) {
+	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // What people look at: several reads in one, for a page.
@@ -58,10 +60,10 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 		tree[i].ForumInfo = f
 		at[f.ID] = &tree[i]
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		now := s.micros()
 		last := make(map[int64]*thread)
-		err := c.all(newestThreads(c.db.Dialect()), nil, func(r row) error {
+		err := c.All(newestThreads(c.Dialect()), nil, func(r store.Row) error {
 			t, err := scanThread(r)
 			last[t.forum] = t
 			return err
@@ -97,12 +99,12 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 }
 
 // forumReads are when the actor has marked forums as read.
-func forumReads(c conn, a *Actor) (map[int64]int64, error) {
+func forumReads(c store.Conn, a *Actor) (map[int64]int64, error) {
 	read := make(map[int64]int64)
 	if a.User == nil {
 		return read, nil
 	}
-	return read, c.all("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, func(r row) error {
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, func(r store.Row) error {
 		var id, at int64
 		err := r.Scan(&id, &at)
 		read[id] = at
@@ -111,9 +113,9 @@ func forumReads(c conn, a *Actor) (map[int64]int64, error) {
 }
 
 // hasUnread looks through the newest threads of a forum.
-func (s *Service) hasUnread(c conn, a *Actor, forum, now int64) (bool, error) {
+func (s *Service) hasUnread(c store.Conn, a *Actor, forum, now int64) (bool, error) {
 	var page []*thread
-	err := c.all(threadsOfForum("= 0").sql(c.db.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r row) error {
+	err := c.All(threadsOfForum("= 0").sql(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
 		t, err := scanThread(r)
 		page = append(page, t)
 		return err
@@ -152,7 +154,7 @@ func (s *Service) Threads(ctx context.Context, a *Actor, in int64, after string,
 		}
 	}
 	access := a.rights.access
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list, next = []ThreadInfo{}, ""
 		if err := threadList(a, in); err != nil {
 			return err
@@ -170,7 +172,7 @@ func (s *Service) Threads(ctx context.Context, a *Actor, in int64, after string,
 	return list, next, err
 }
 
-func (s *Service) viewThreads(c conn, access *access, a *Actor, page []*thread) ([]ThreadInfo, error) {
+func (s *Service) viewThreads(c store.Conn, access *access, a *Actor, page []*thread) ([]ThreadInfo, error) {
 	noted, err := marksOf(c, a, page)
 	if err != nil {
 		return nil, err
@@ -192,12 +194,12 @@ func (s *Service) Sticky(ctx context.Context, a *Actor, in int64) (list []Thread
 	if err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		if err := threadList(a, in); err != nil {
 			return err
 		}
 		var page []*thread
-		err := c.all(stickyThreads(a.shows(in)).sql(c.db.Dialect()), []any{in, maxSticky}, func(r row) error {
+		err := c.All(stickyThreads(a.shows(in)).sql(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
 			t, err := scanThread(r)
 			if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) {
 				page = append(page, t)
@@ -227,9 +229,9 @@ func (s *Service) MarkForumRead(ctx context.Context, a *Actor, in int64) error {
 			}
 		}
 	}
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		for _, id := range forums {
-			_, err := c.exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
+			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
 				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.id(), id, s.micros())
 			if err != nil {
 				return err
@@ -247,11 +249,11 @@ func (s *Service) Unseen(ctx context.Context, a *Actor) (n int, err error) {
 	if a.User == nil {
 		return 0, nil
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		n = 0
-		return c.all("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
+		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
 			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.id(), maxUnseen}, func(r row) error {
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.id(), maxUnseen}, func(r store.Row) error {
 			var forum, owner, thread, author, post int64
 			err := r.Scan(&forum, &owner, &thread, &author, &post)
 			if a.sees(forum, owner, owner, thread) && a.sees(forum, owner, author, post) {
@@ -270,7 +272,7 @@ func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (thr
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
 		if in != 0 {
 			if err := threadList(a, in); err != nil {
@@ -282,7 +284,7 @@ func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (thr
 			if in != 0 && id != in || !a.MayIn(id, ThreadView|ThreadViewOthers) {
 				continue
 			}
-			err := c.all(threadsOfForum("= 0").sql(c.db.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r row) error {
+			err := c.All(threadsOfForum("= 0").sql(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
 				t, err := scanThread(r)
 				page = append(page, t)
 				return err

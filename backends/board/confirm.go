@@ -25,16 +25,16 @@ type MailAddress struct {
 
 // MailAddress is that of the actor.
 func (s *Service) MailAddress(ctx context.Context, a *Actor) (m MailAddress, err error) {
-	err = s.read(ctx, func(c conn) error {
-		return none(c.row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.id()).Scan(&m.Now, &m.Confirmed, &m.Asked))
+	err = s.read(ctx, func(c store.Conn) error {
+		return none(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.id()).Scan(&m.Now, &m.Confirmed, &m.Asked))
 	})
 	return m, err
 }
 
 // queueConfirm has a link mailed to what is to be the address of a member. Where
 // somebody else has it nothing is sent, after the same work.
-func (s *Service) queueConfirm(c conn, kind string, user int64, email string) error {
-	if _, err := c.exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
+func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
+	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
 	}
 	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailKey(email))
@@ -62,7 +62,7 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 	if former.Confirmed && mailKey(email) == mailKey(former.Now) {
 		return invalid("email", "same", "this is your mail address already")
 	}
-	return s.askLink(ctx, a.id(), email, address, func(c conn) error {
+	return s.askLink(ctx, a.id(), email, address, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *Actor, address string) e
 	if email == "" {
 		return conflict("you have no mail address that is to be confirmed")
 	}
-	return s.askLink(ctx, a.id(), email, address, func(c conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
+	return s.askLink(ctx, a.id(), email, address, func(c store.Conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
 }
 
 // confirmKind is the kind of link that confirms an address of the actor.
@@ -120,17 +120,17 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 	if access.settings.Registration != RegistrationOpen { // or closed since: an administrator decides
 		state = "awaiting"
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		done = Confirmed{}
 		user, linked, err := s.takeLink(c, secret, LinkEmail, LinkJoin)
 		if err != nil {
 			return err
 		}
 		done.User, done.Email = user, linked
-		if _, err := c.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailKey(linked), user); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailKey(linked), user); err != nil {
 			return err
 		}
-		n, err := c.exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)
+		n, err := c.Exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -159,12 +159,12 @@ var ofMember = []string{
 func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	for {
 		var ids []any
-		err := s.write(ctx, func(c conn) error {
+		err := s.write(ctx, func(c store.Conn) error {
 			ids = nil
 			now := s.now()
-			err := c.all("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
-				" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.lock(),
-				[]any{now.Add(-keepUnconfirmed).UnixMicro(), now.UnixMicro(), unconfirmedBatch}, func(r row) error {
+			err := c.All("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
+				" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.Lock(),
+				[]any{now.Add(-keepUnconfirmed).UnixMicro(), now.UnixMicro(), unconfirmedBatch}, func(r store.Row) error {
 					var id int64
 					err := r.Scan(&id)
 					ids = append(ids, id)
@@ -179,11 +179,11 @@ func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
 				}
 			}
 			for _, table := range ofMember {
-				if _, err := c.exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
+				if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
 					return err
 				}
 			}
-			_, err = c.exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
+			_, err = c.Exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
 			return err
 		})
 		n += int64(len(ids))

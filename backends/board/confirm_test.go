@@ -1,8 +1,6 @@
 package board
 
 import (
-	"context"
-	"database/sql"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -20,8 +18,8 @@ import (
 // member reads the state of a member and the mail address.
 func (s *site) member(name string) (state, email, asked string, confirmed bool) {
 	s.t.Helper()
-	must(s.t, s.service.read(s.t.Context(), func(c conn) error {
-		return c.row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
+	must(s.t, s.service.read(s.t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
 	}))
 	return state, email, asked, confirmed
 }
@@ -126,7 +124,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		before := s.number("SELECT count(*) FROM board_users")
 		_, err := s.service.Register(ctx, NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
-		must(t, s.service.write(ctx, func(c conn) error {
+		must(t, s.service.write(ctx, func(c store.Conn) error {
 			for i := range unconfirmedBatch {
 				add := newUser{name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), state: "unconfirmed", groups: []string{"registered"}, now: s.service.micros()}
 				if err := addUser(c, add); err != nil {
@@ -260,7 +258,7 @@ func TestMigratePeople(t *testing.T) {
 			must(t, old.Register(store.Schema{Name: "board", Migrations: before}))
 			old.Start(t.Context())
 			must(t, old.WaitReady(t.Context()))
-			must(t, old.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			must(t, old.Write(t.Context(), func(c store.Conn) error {
 				for _, statement := range []string{
 					"INSERT INTO board_settings (name, value) VALUES ('cursor_secret', '" + strings.Repeat("ab", 32) + "')",
 					"INSERT INTO board_groups (name, kind, allow_mask) VALUES ('guest', 'guest', 0), ('registered', 'registered', 0)",
@@ -269,7 +267,7 @@ func TestMigratePeople(t *testing.T) {
 						" ('Mute', 'mute', 'm@example.com', 'm@example.com', '', 'active', 1), ('Bare', 'bare', '', NULL, '', 'active', 1)",
 					"INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (1, 'forum', 1, 'weekly', 1), (1, 'forum', 2, 'none', 1), (3, 'forum', 1, 'none', 1), (4, 'forum', 1, 'daily', 1)",
 				} {
-					if _, err := tx.ExecContext(ctx, statement); err != nil {
+					if _, err := c.Exec(statement); err != nil {
 						return err
 					}
 				}

@@ -9,11 +9,11 @@ import (
 const forumSlots = 16
 
 // count adds to what a forum counts. It belongs to the end of a transaction.
-func count(c conn, forum, thread, threads, posts int64) error {
+func count(c store.Conn, forum, thread, threads, posts int64) error {
 	if threads == 0 && posts == 0 {
 		return nil
 	}
-	_, err := c.exec("INSERT INTO board_forum_counts (forum_id, slot, threads, posts) VALUES (?, ?, ?, ?)"+
+	_, err := c.Exec("INSERT INTO board_forum_counts (forum_id, slot, threads, posts) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (forum_id, slot) DO UPDATE SET threads = board_forum_counts.threads + excluded.threads, posts = board_forum_counts.posts + excluded.posts",
 		forum, thread%forumSlots, threads, posts)
 	return err
@@ -39,7 +39,7 @@ func countedForums(d store.Dialect) string {
 	return "SELECT " + forumColumns + ", " + forumThreads + ", " + forumPosts + ", COALESCE(" + lastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
 }
 
-func scanCounted(r row) (*forum, error) {
+func scanCounted(r store.Row) (*forum, error) {
 	var threads, posts, lastAt int64
 	f, err := scanForum(scanTail{r, []any{&threads, &posts, &lastAt}})
 	f.threads, f.posts, f.lastAt = threads, posts, lastAt

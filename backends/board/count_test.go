@@ -25,9 +25,9 @@ func TestRepliesDoNotWait(t *testing.T) {
 		held, release := make(chan struct{}), make(chan struct{})
 		var running sync.WaitGroup
 		running.Go(func() {
-			err := s.service.write(t.Context(), func(c conn) error {
+			err := s.service.write(t.Context(), func(c store.Conn) error {
 				// The last row of a reply but for what it counts.
-				_, err := c.exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
+				_, err := c.Exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
 				close(held)
 				<-release
 				return err

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // viewsToFlush is how many views are counted in memory before they are written.
@@ -72,15 +74,15 @@ func (s *Service) Flush(ctx context.Context) error {
 	if len(views)+len(uses)+len(looks) == 0 {
 		return nil
 	}
-	err := s.write(ctx, func(c conn) error {
+	err := s.write(ctx, func(c store.Conn) error {
 		// In order, so that two nodes do not lock each other out.
 		for _, thread := range slices.Sorted(maps.Keys(views)) {
-			if _, err := c.exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", views[thread], thread); err != nil {
+			if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", views[thread], thread); err != nil {
 				return err
 			}
 		}
 		for _, token := range slices.Sorted(maps.Keys(uses)) {
-			if _, err := c.exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", uses[token], token); err != nil {
+			if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", uses[token], token); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // digestHour is when digests are sent, UTC; those of a week on Mondays.
@@ -27,7 +29,7 @@ func mailDue(mode string, now time.Time) time.Time {
 
 // SubscribeForum follows a forum: the actor is told of new threads in it.
 func (s *Service) SubscribeForum(ctx context.Context, a *Actor, forum int64, mode string) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		f, err := forumFor(c, a, forum)
 		if err != nil {
 			return err
@@ -40,7 +42,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *Actor, forum int64, mod
 		case !slices.Contains(Modes, mode):
 			return invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
-		_, err = c.exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'forum', ?, ?, ?)"+
+		_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'forum', ?, ?, ?)"+
 			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.id(), f.id, mode, s.micros())
 		return err
 	})
@@ -48,11 +50,11 @@ func (s *Service) SubscribeForum(ctx context.Context, a *Actor, forum int64, mod
 
 // UnsubscribeForum ends to follow a forum.
 func (s *Service) UnsubscribeForum(ctx context.Context, a *Actor, forum int64) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		if _, err := forumFor(c, a, forum); err != nil {
 			return err
 		}
-		_, err := c.exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.id(), forum)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.id(), forum)
 		return err
 	})
 }
@@ -63,7 +65,7 @@ func (s *Service) ForumSubscription(ctx context.Context, a *Actor, forum int64) 
 	if a.User == nil {
 		return "", false, nil
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		mode, err = subscribed(c, a.id(), "forum", forum)
 		return err
 	})
@@ -80,10 +82,10 @@ type FollowedForum struct {
 
 // FollowedForums lists the forums that the actor follows and sees.
 func (s *Service) FollowedForums(ctx context.Context, a *Actor) (list []FollowedForum, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s JOIN board_forums f ON f.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.id(), maxSubscriptions}, func(r row) error {
+		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s JOIN board_forums f ON f.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.id(), maxSubscriptions}, func(r store.Row) error {
 			var f FollowedForum
 			err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
 			if a.in(f.ID).visible {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -29,9 +30,9 @@ type Edited struct {
 func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
 	body := compose(a.rights.settings, edit.Message)
 	reason, reasonErr := checkReason(edit.Reason)
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
-		t, err := threadFor(c, a, inThread, c.lock())
+		t, err := threadFor(c, a, inThread, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
-		now, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, p.id))
+		now, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, p.id))
 		if err == nil {
 			done.Tag = viewPost(now).Tag()
 		}
@@ -88,7 +89,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 
 // editHeld reports whether what an edit makes of a post is to be held, unless
 // the actor passes by the queue: for a word, or for the links of a new member.
-func editHeld(c conn, a *Actor, p *post, w writing, body composed) (bool, error) {
+func editHeld(c store.Conn, a *Actor, p *post, w writing, body composed) (bool, error) {
 	set := a.rights.settings
 	if w.holds(body.text) || w.holds(w.text) {
 		return true, nil
@@ -97,7 +98,7 @@ func editHeld(c conn, a *Actor, p *post, w writing, body composed) (bool, error)
 		return false, nil
 	}
 	var posts int64
-	err := c.row("SELECT post_count FROM board_users WHERE id = ?", a.id()).Scan(&posts)
+	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.id()).Scan(&posts)
 	if a.owns(p.author) && p.visibility == visible {
 		posts-- // as when it was written
 	}
@@ -111,20 +112,20 @@ func (a *Actor) held(forum int64, bad bool) bool {
 	return a.User.Moderated || !r.mask.Has(ModerationBypass) && (bad || r.restrict.Has(EditNeedsApproval))
 }
 
-func (s *Service) edit(c conn, a *Actor, f *forum, t *thread, p *post, w writing, reason string, right Mask, holds bool) error {
+func (s *Service) edit(c store.Conn, a *Actor, f *forum, t *thread, p *post, w writing, reason string, right Mask, holds bool) error {
 	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
-	_, err := c.exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
+	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
 		p.id, p.id, p.message, a.User.Name, now, note)
 	if err != nil {
 		return err
 	}
 	// Within the grace an author's edit shows no note, but keeps one there is.
 	if a.owns(p.author) && now-p.created <= a.rights.settings.EditGraceSeconds*time.Second.Microseconds() {
-		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
+		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
 			w.text, w.html, renderVersion, bodyHash(w.text), t.id, p.id)
 	} else {
-		_, err = c.exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
+		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
 			w.text, w.html, renderVersion, bodyHash(w.text), now, a.User.Name, note, t.id, p.id)
 	}
@@ -192,20 +193,20 @@ func (s *Service) windowPassed(a *Actor, p *post, now int64) bool {
 	return window != 0 && now-p.created > window*time.Minute.Microseconds()
 }
 
-func (s *Service) spendEdit(c conn, a *Actor, f *forum, now int64) error {
+func (s *Service) spendEdit(c store.Conn, a *Actor, f *forum, now int64) error {
 	set := a.rights.settings
 	if !set.Flood || a.may(f.id, FloodBypass) {
 		return nil
 	}
 	var full int64
-	if err := c.row("SELECT flood_edits FROM board_users WHERE id = ?"+c.lock(), a.id()).Scan(&full); err != nil {
+	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.id()).Scan(&full); err != nil {
 		return err
 	}
 	full, wait := every(set.EditsPerMinute, time.Minute).take(full, now)
 	if wait > 0 {
 		return flooded(wait)
 	}
-	_, err := c.exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.id())
+	_, err := c.Exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.id())
 	return err
 }
 
@@ -220,7 +221,7 @@ type Revision struct {
 
 // Revisions lists the former texts of a post, oldest first.
 func (s *Service) Revisions(ctx context.Context, a *Actor, inThread, id int64) (list []Revision, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, inThread, "")
 		if err != nil {
 			return err
@@ -233,7 +234,7 @@ func (s *Service) Revisions(ctx context.Context, a *Actor, inThread, id int64) (
 			return forbidden("postId", "no_permission", "you may not see the history of this post")
 		}
 		list = []Revision{}
-		return c.all("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r row) error {
+		return c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r store.Row) error {
 			var v Revision
 			err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
 			list = append(list, v)

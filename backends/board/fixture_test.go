@@ -275,7 +275,7 @@ func (s *site) postOf(message string) int64 {
 
 func (s *site) number(query string, args ...any) (n int64) {
 	s.t.Helper()
-	err := s.service.read(s.t.Context(), func(c conn) error { return c.row(query, args...).Scan(&n) })
+	err := s.service.read(s.t.Context(), func(c store.Conn) error { return c.Row(query, args...).Scan(&n) })
 	if err != nil {
 		s.t.Fatalf("%s %v: %v", query, args, err)
 	}
@@ -284,8 +284,8 @@ func (s *site) number(query string, args ...any) (n int64) {
 
 func (s *site) exec(query string, args ...any) {
 	s.t.Helper()
-	err := s.service.write(s.t.Context(), func(c conn) error {
-		if _, err := c.exec(query, args...); err != nil {
+	err := s.service.write(s.t.Context(), func(c store.Conn) error {
+		if _, err := c.Exec(query, args...); err != nil {
 			return err
 		}
 		return bumpPermissions(c)

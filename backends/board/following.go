@@ -4,20 +4,22 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Modes are those of a subscription.
 var Modes = []string{"instant", "daily", "weekly", "none"}
 
-func (s *Service) subscribe(c conn, a *Actor, thread int64, mode string) error {
-	_, err := c.exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
+func (s *Service) subscribe(c store.Conn, a *Actor, thread int64, mode string) error {
+	_, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
 		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.id(), thread, mode, s.micros())
 	return err
 }
 
 // Subscribe follows a thread.
 func (s *Service) Subscribe(ctx context.Context, a *Actor, thread int64, mode string) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err
@@ -34,11 +36,11 @@ func (s *Service) Subscribe(ctx context.Context, a *Actor, thread int64, mode st
 
 // Unsubscribe ends to follow a thread.
 func (s *Service) Unsubscribe(ctx context.Context, a *Actor, thread int64) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		if _, err := threadFor(c, a, thread, ""); err != nil {
 			return err
 		}
-		_, err := c.exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), thread)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), thread)
 		return err
 	})
 }
@@ -55,11 +57,11 @@ const maxSubscriptions = 1000
 
 // Subscriptions lists the threads that the actor follows and sees.
 func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []Subscription, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list = nil
 		var all []Subscription
-		err := c.all("SELECT "+threadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.id(), maxSubscriptions}, func(r row) error {
+		err := c.All("SELECT "+threadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.id(), maxSubscriptions}, func(r store.Row) error {
 			var sub Subscription
 			t, err := scanThread(scanTail{r, []any{&sub.mode, &sub.createdAt}})
 			sub.thread = t
@@ -78,17 +80,17 @@ func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []Subscript
 
 // scanTail scans further columns behind those of a row.
 type scanTail struct {
-	row
+	store.Row
 	more []any
 }
 
-func (s scanTail) Scan(into ...any) error { return s.row.Scan(append(into, s.more...)...) }
+func (s scanTail) Scan(into ...any) error { return s.Row.Scan(append(into, s.more...)...) }
 
 // notify tells those who follow the thread of a visible post, and those who
 // follow the forum of one that starts a thread. Who may not see it any more when
 // they look is not shown it then. In a held thread only those who see it are
 // told; catchUp tells the others.
-func (s *Service) notify(c conn, a *Actor, t *thread, post int64, starts bool) error {
+func (s *Service) notify(c store.Conn, a *Actor, t *thread, post int64, starts bool) error {
 	to := audience{}
 	if t.visibility != visible {
 		var err error
@@ -124,15 +126,15 @@ const (
 )
 
 // seeing are the followers of a held thread who see it nevertheless.
-func (s *Service) seeing(c conn, t *thread) (audience, error) {
+func (s *Service) seeing(c store.Conn, t *thread) (audience, error) {
 	to := audience{some: true}
 	access := s.access.Load()
 	if access == nil {
 		return to, nil
 	}
 	var users []*User
-	err := c.all("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
-		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id", []any{t.id, followersSeeing}, func(r row) error {
+	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
+		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id", []any{t.id, followersSeeing}, func(r store.Row) error {
 		var user, group int64
 		err := r.Scan(&user, &group)
 		if n := len(users); n == 0 || users[n-1].ID != user {
@@ -153,13 +155,13 @@ func (s *Service) seeing(c conn, t *thread) (audience, error) {
 
 // catchUp tells those who follow a thread that was held of the replies that they
 // were not told of.
-func (s *Service) catchUp(c conn, t *thread) error {
+func (s *Service) catchUp(c store.Conn, t *thread) error {
 	if t.replies == 0 {
 		return nil
 	}
 	var replies []*post
-	err := c.all("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
-		[]any{t.id, s.now().Add(-keepNotifications).UnixMicro(), caughtUp}, func(r row) error {
+	err := c.All("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
+		[]any{t.id, s.now().Add(-keepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
 			p, err := scanPost(r)
 			replies = append(replies, p)
 			return err
@@ -169,8 +171,8 @@ func (s *Service) catchUp(c conn, t *thread) error {
 	}
 	type pair struct{ user, post int64 }
 	told := make(map[pair]bool)
-	err = c.all("SELECT n.user_id, n.post_id FROM board_subscriptions s JOIN board_notifications n ON n.user_id = s.user_id"+
-		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?", []any{t.id, t.id, replies[len(replies)-1].id}, func(r row) error {
+	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s JOIN board_notifications n ON n.user_id = s.user_id"+
+		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?", []any{t.id, t.id, replies[len(replies)-1].id}, func(r store.Row) error {
 		var p pair
 		err := r.Scan(&p.user, &p.post)
 		told[p] = true
@@ -180,7 +182,7 @@ func (s *Service) catchUp(c conn, t *thread) error {
 		return err
 	}
 	since := make(map[int64]int64) // when followers began to follow
-	err = c.all("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.id, followersSeeing}, func(r row) error {
+	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.id, followersSeeing}, func(r store.Row) error {
 		var user, at int64
 		err := r.Scan(&user, &at)
 		since[user] = at
@@ -203,11 +205,11 @@ func (s *Service) catchUp(c conn, t *thread) error {
 	return nil
 }
 
-func (s *Service) notifyFollowers(c conn, a *Actor, t *thread, post int64, kind, target string, id int64, to audience) error {
+func (s *Service) notifyFollowers(c store.Conn, a *Actor, t *thread, post int64, kind, target string, id int64, to audience) error {
 	if to.some && len(to.ids) == 0 {
 		return nil
 	}
-	n, err := c.exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+	n, err := c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
 		append([]any{kind, t.id, post, a.User.Name, s.micros(), target, id, a.id()}, to.ids...)...)
 	if err != nil || n == 0 {
@@ -234,7 +236,7 @@ const (
 
 // Notifications lists what the actor was told of and still sees, newest first.
 func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limit int) (list []Notification, next int64, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
 		last := after
 		if last == 0 {
@@ -242,7 +244,7 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 		}
 		for range notificationBatches {
 			var batch []Notification
-			err := c.all(notificationsOf().sql(c.db.Dialect()), []any{a.id(), last, notificationBatch}, func(r row) error {
+			err := c.All(notificationsOf().sql(c.Dialect()), []any{a.id(), last, notificationBatch}, func(r store.Row) error {
 				var n Notification
 				err := r.Scan(&n.id, &n.kind, &n.thread, &n.post, &n.actor, &n.created, &n.read)
 				batch = append(batch, n)
@@ -279,15 +281,15 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 
 // ReadNotifications marks notifications up to an id as read, and tells how many.
 func (s *Service) ReadNotifications(ctx context.Context, a *Actor, upTo int64) (n int64, err error) {
-	err = s.write(ctx, func(c conn) (err error) {
-		n, err = c.exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.micros(), a.id(), upTo)
+	err = s.write(ctx, func(c store.Conn) (err error) {
+		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.micros(), a.id(), upTo)
 		return err
 	})
 	return n, err
 }
 
-func (s *Service) markRead(c conn, a *Actor, thread, post int64) error {
-	_, err := c.exec("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
+func (s *Service) markRead(c store.Conn, a *Actor, thread, post int64) error {
+	_, err := c.Exec("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
 		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.id(), thread, post, s.micros())
 	return err
@@ -295,7 +297,7 @@ func (s *Service) markRead(c conn, a *Actor, thread, post int64) error {
 
 // MarkRead notes up to which post the actor has read a thread.
 func (s *Service) MarkRead(ctx context.Context, a *Actor, thread, post int64) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err

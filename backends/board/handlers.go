@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func (s *Service) getMe(_ *rest.Call, a *Actor) (any, error) {
@@ -129,7 +130,7 @@ func (s *Service) getPosts(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	page := postPage{Data: []PostInfo{}}
-	err = s.read(c.R.Context(), func(q conn) error {
+	err = s.read(c.R.Context(), func(q store.Conn) error {
 		t, err := threadFor(q, a, in, "")
 		if err != nil {
 			return err
@@ -235,7 +236,7 @@ func (s *Service) getPost(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	var view PostInfo
-	err = s.read(c.R.Context(), func(q conn) error {
+	err = s.read(c.R.Context(), func(q store.Conn) error {
 		t, err := threadFor(q, a, in, "")
 		if err != nil {
 			return err

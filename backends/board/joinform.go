@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -56,7 +57,7 @@ func (s *Service) checkJoinForm(set *Settings, f JoinForm) error {
 
 // tryAnswer refuses a wrong answer to the board's question, and counts it. After
 // too many a right one waits, too: it may be a guess.
-func tryAnswer(c conn, set *Settings, answer, address string, now int64) (wrong bool, wait time.Duration, err error) {
+func tryAnswer(c store.Conn, set *Settings, answer, address string, now int64) (wrong bool, wait time.Duration, err error) {
 	if set.Question == "" {
 		return false, 0, nil
 	}
@@ -72,7 +73,7 @@ func tryAnswer(c conn, set *Settings, answer, address string, now int64) (wrong 
 }
 
 // tryNetwork refuses one member more of a network than may register in a day.
-func tryNetwork(c conn, set *Settings, address string, now int64) error {
+func tryNetwork(c store.Conn, set *Settings, address string, now int64) error {
 	if set.NetworkMembers == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // A link is mailed to an address and does one thing, once: who opens it reads the
@@ -73,7 +74,7 @@ func errLink() error {
 
 // tryLink counts that somebody asks for a link. Where that is too often it says
 // how long to wait.
-func tryLink(c conn, email, address string, now int64) (wait time.Duration, err error) {
+func tryLink(c store.Conn, email, address string, now int64) (wait time.Duration, err error) {
 	if wait, err = linksFrom.try(c, linksFrom.key(formguard.Network(address)), now); err != nil || wait > 0 {
 		return wait, err
 	}
@@ -83,16 +84,16 @@ func tryLink(c conn, email, address string, now int64) (wait time.Duration, err 
 // queueLink has a link mailed to the member u that the condition finds, at
 // another address than the member's where one is given. It does the same work
 // when there is nobody.
-func (s *Service) queueLink(c conn, kind, email, condition string, args ...any) error {
+func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.micros()
 	var id int64
-	err := c.row("INSERT INTO board_links (kind, user_id, email, expires_at)"+
+	err := c.Row("INSERT INTO board_links (kind, user_id, email, expires_at)"+
 		" SELECT CAST(? AS TEXT), u.id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email), CAST(? AS BIGINT) FROM board_users u WHERE "+condition+" RETURNING id",
 		append([]any{kind, email, now + linkLasts(kind).Microseconds()}, args...)...).Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, err = c.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
+	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
 		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links WHERE id = ?", linkSource, now, now, id)
 	return err
 }
@@ -105,10 +106,10 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 	if opens(m.Mode) {
 		secret = NewSecret()
 	}
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		m.Email, m.Link = "", nil
 		var ends int64
-		err := c.row("UPDATE board_links SET secret_hash = ? WHERE id = ? AND expires_at > ? RETURNING email, expires_at",
+		err := c.Row("UPDATE board_links SET secret_hash = ? WHERE id = ? AND expires_at > ? RETURNING email, expires_at",
 			sql.NullString{String: secretHash(secret), Valid: secret != ""}, id, now).Scan(&m.Email, &ends)
 		if errors.Is(err, sql.ErrNoRows) { // nobody waits for it any more
 			return nil
@@ -124,8 +125,8 @@ type Linked struct{ Name, Email string }
 
 // ReadLink looks at a link without using it: programs open links, too.
 func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
-	err = s.read(ctx, func(c conn) error {
-		err := c.row("SELECT u.username, n.email FROM board_links n JOIN board_users u ON u.id = n.user_id WHERE n.secret_hash = ? AND n.expires_at > ? AND n.kind IN ("+marksFor(len(kinds))+")",
+	err = s.read(ctx, func(c store.Conn) error {
+		err := c.Row("SELECT u.username, n.email FROM board_links n JOIN board_users u ON u.id = n.user_id WHERE n.secret_hash = ? AND n.expires_at > ? AND n.kind IN ("+marksFor(len(kinds))+")",
 			linkArgs(s.micros(), secret, kinds)...).Scan(&l.Name, &l.Email)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errLink()
@@ -136,8 +137,8 @@ func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) 
 }
 
 // takeLink uses a link, and ends all others of its member.
-func (s *Service) takeLink(c conn, secret string, kinds ...string) (user int64, email string, err error) {
-	err = c.row("DELETE FROM board_links WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+marksFor(len(kinds))+") RETURNING user_id, email", linkArgs(s.micros(), secret, kinds)...).Scan(&user, &email)
+func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user int64, email string, err error) {
+	err = c.Row("DELETE FROM board_links WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+marksFor(len(kinds))+") RETURNING user_id, email", linkArgs(s.micros(), secret, kinds)...).Scan(&user, &email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, "", errLink()
 	}
@@ -157,7 +158,7 @@ func linkArgs(now int64, secret string, kinds []string) []any {
 }
 
 // endLinks ends the links of a member. Notices are sent nevertheless.
-func endLinks(c conn, user int64) error {
-	_, err := c.exec("DELETE FROM board_links WHERE user_id = ? AND kind NOT IN (?, ?)", user, LinkNotice, LinkKnown)
+func endLinks(c store.Conn, user int64) error {
+	_, err := c.Exec("DELETE FROM board_links WHERE user_id = ? AND kind NOT IN (?, ?)", user, LinkNotice, LinkKnown)
 	return err
 }

@@ -116,15 +116,15 @@ func (p position) args() (at, id int64) {
 
 // threads reads a page of a forum: what everyone sees or a moderator sees, and
 // the actor's own held threads.
-func (s *Service) threads(c conn, a *Actor, forum int64, after position, limit int) (page []*thread, more bool, err error) {
+func (s *Service) threads(c store.Conn, a *Actor, forum int64, after position, limit int) (page []*thread, more bool, err error) {
 	at, id := after.args()
 	shows, own := a.shows(forum), !a.may(forum, ThreadViewOthers)
-	collect := func(r row) error {
+	collect := func(r store.Row) error {
 		t, err := scanThread(r)
 		page = append(page, t)
 		return err
 	}
-	d := c.db.Dialect()
+	d := c.Dialect()
 	switch {
 	case own && a.User == nil:
 	case own:
@@ -134,12 +134,12 @@ func (s *Service) threads(c conn, a *Actor, forum int64, after position, limit i
 		case "IN (0, 2)":
 			shows = "IN (0, 1, 2)"
 		}
-		err = c.all(threadsOfAuthor(shows).sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+		err = c.All(threadsOfAuthor(shows).sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
 	default:
-		err = c.all(threadsOfForum(shows).sql(d), []any{forum, at, id, limit + 1}, collect)
+		err = c.All(threadsOfForum(shows).sql(d), []any{forum, at, id, limit + 1}, collect)
 	}
 	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
-		err = c.all(threadsOfAuthor("= 1").sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+		err = c.All(threadsOfAuthor("= 1").sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
 		slices.SortFunc(page, func(x, y *thread) int {
 			return cmp.Or(cmp.Compare(y.lastAt, x.lastAt), cmp.Compare(y.id, x.id))
 		})
@@ -155,20 +155,20 @@ func (s *Service) threads(c conn, a *Actor, forum int64, after position, limit i
 }
 
 // posts reads a page of a thread, likewise.
-func (s *Service) posts(c conn, a *Actor, t *thread, after int64, limit int) (page []*post, more bool, err error) {
+func (s *Service) posts(c store.Conn, a *Actor, t *thread, after int64, limit int) (page []*post, more bool, err error) {
 	shows := a.shows(t.forum)
-	collect := func(r row) error {
+	collect := func(r store.Row) error {
 		p, err := scanPost(r)
 		page = append(page, p)
 		return err
 	}
-	d := c.db.Dialect()
-	if err := c.all(postsOfThread(shows).sql(d), []any{t.id, after, limit + 1}, collect); err != nil {
+	d := c.Dialect()
+	if err := c.All(postsOfThread(shows).sql(d), []any{t.id, after, limit + 1}, collect); err != nil {
 		return nil, false, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
 		var held []int64
-		err := c.all(heldPosts().sql(d), []any{a.id(), t.id, after, limit + 1}, func(r row) error {
+		err := c.All(heldPosts().sql(d), []any{a.id(), t.id, after, limit + 1}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			held = append(held, id)
@@ -178,7 +178,7 @@ func (s *Service) posts(c conn, a *Actor, t *thread, after int64, limit int) (pa
 			return nil, false, err
 		}
 		for _, id := range held {
-			p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
+			p, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
 			if err != nil {
 				return nil, false, err
 			}
@@ -200,13 +200,13 @@ type marks struct {
 }
 
 // marksOf reads what a member noted of a page of threads.
-func marksOf(c conn, a *Actor, page []*thread) (m marks, err error) {
+func marksOf(c store.Conn, a *Actor, page []*thread) (m marks, err error) {
 	m = marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]int64)}
 	if a.User == nil || len(page) == 0 {
 		return m, nil
 	}
-	into := func(to map[int64]int64) func(r row) error {
-		return func(r row) error {
+	into := func(to map[int64]int64) func(r store.Row) error {
+		return func(r store.Row) error {
 			var key, value int64
 			err := r.Scan(&key, &value)
 			to[key] = value
@@ -219,13 +219,13 @@ func marksOf(c conn, a *Actor, page []*thread) (m marks, err error) {
 		args = append(args, t.id)
 	}
 	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
-	if err := c.all("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, into(m.read)); err != nil {
+	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, into(m.read)); err != nil {
 		return m, err
 	}
-	if err := c.all("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
+	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
 		return m, err
 	}
-	return m, c.all("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, into(m.forumRead))
+	return m, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, into(m.forumRead))
 }
 
 // keepUnread is how long a thread that nobody looked at counts as unread.
@@ -242,8 +242,8 @@ func (s *Service) Forums(ctx context.Context, a *Actor) ([]ForumInfo, error) {
 		return nil, err
 	}
 	rows := make(map[int64]*forum)
-	err = s.read(ctx, func(c conn) error {
-		return c.all(countedForums(c.db.Dialect()), nil, func(r row) error {
+	err = s.read(ctx, func(c store.Conn) error {
+		return c.All(countedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := scanCounted(r)
 			rows[f.id] = f
 			return err

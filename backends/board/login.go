@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -60,9 +61,9 @@ func (b bound) key(parts ...string) string {
 
 // try counts an attempt before its outcome is known, so that parallel ones
 // cannot pass together. Where none is left it says how long to wait.
-func (b bound) try(c conn, key string, now int64) (wait time.Duration, err error) {
+func (b bound) try(c store.Conn, key string, now int64) (wait time.Duration, err error) {
 	var tries, ends int64
-	err = c.row("INSERT INTO board_attempts (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
+	err = c.Row("INSERT INTO board_attempts (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
 		" tries = CASE WHEN board_attempts.ends_at <= ? THEN 1 ELSE board_attempts.tries + 1 END,"+
 		" ends_at = CASE WHEN board_attempts.ends_at <= ? OR board_attempts.tries < ? THEN excluded.ends_at ELSE board_attempts.ends_at END"+
 		" RETURNING tries, ends_at", key, now+b.time.Microseconds(), now, now, b.tries).Scan(&tries, &ends)
@@ -73,9 +74,9 @@ func (b bound) try(c conn, key string, now int64) (wait time.Duration, err error
 }
 
 // spent says how long to wait where no attempt is left, and counts none.
-func (b bound) spent(c conn, key string, now int64) (wait time.Duration, err error) {
+func (b bound) spent(c store.Conn, key string, now int64) (wait time.Duration, err error) {
 	var ends int64
-	err = c.row("SELECT ends_at FROM board_attempts WHERE key = ? AND ends_at > ? AND tries >= ?", key, now, b.tries).Scan(&ends)
+	err = c.Row("SELECT ends_at FROM board_attempts WHERE key = ? AND ends_at > ? AND tries >= ?", key, now, b.tries).Scan(&ends)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -85,9 +86,9 @@ func (b bound) spent(c conn, key string, now int64) (wait time.Duration, err err
 	return time.Duration(ends-now) * time.Microsecond, nil
 }
 
-func forget(c conn, keys ...string) error {
+func forget(c store.Conn, keys ...string) error {
 	for _, key := range keys {
-		if _, err := c.exec("DELETE FROM board_attempts WHERE key = ?", key); err != nil {
+		if _, err := c.Exec("DELETE FROM board_attempts WHERE key = ?", key); err != nil {
 			return err
 		}
 	}
@@ -125,17 +126,17 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		}
 		return "", err
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
 		if hash := secretHash(former); hash != "" {
-			if _, err := c.exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash); err != nil {
+			if _, err := c.Exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash); err != nil {
 				return err
 			}
 		}
 		now := s.micros()
-		if _, err := c.exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, user.ID); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, user.ID); err != nil {
 			return err
 		}
 		cookie, err = addSession(c, user.ID, now)
@@ -151,11 +152,11 @@ func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, a
 		return err
 	}
 	now := s.micros()
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		_, err := c.exec("UPDATE board_sessions SET confirmed_at = ? WHERE id = ?", now, n.ID)
+		_, err := c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE id = ?", now, n.ID)
 		return err
 	})
 	if err == nil {
@@ -173,10 +174,10 @@ type proof struct {
 // holds refuses what a proof was given for when the password or the state has
 // changed since: hashing takes time. It keeps both as they are until the
 // transaction ends.
-func (p proof) holds(c conn) error {
+func (p proof) holds(c store.Conn) error {
 	var hash, state string
 	var until int64
-	err := c.row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.lock(), p.user.ID).Scan(&hash, &state, &until)
+	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.Lock(), p.user.ID).Scan(&hash, &state, &until)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	var user *User
 	var stored string
 	var wait time.Duration
-	err := s.write(ctx, func(c conn) (err error) {
+	err := s.write(ctx, func(c store.Conn) (err error) {
 		user, stored = nil, ""
 		now := s.micros()
 		for _, b := range []struct {
@@ -215,7 +216,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 				return err
 			}
 		}
-		user, err = scanUser(c.row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
+		user, err = scanUser(c.Row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
 			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailKey(name), text.Fold(name)), &stored)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
@@ -235,12 +236,12 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if !good || user == nil || user.State == "deleted" {
 		return proof{}, errLogin()
 	}
-	return proof{user, stored}, s.write(ctx, func(c conn) error {
+	return proof{user, stored}, s.write(ctx, func(c store.Conn) error {
 		if err := loadGroups(c, user); err != nil {
 			return err
 		}
 		// The address gave a password that is right: one attempt less counts.
-		if _, err := c.exec("UPDATE board_attempts SET tries = tries - 1 WHERE key = ? AND tries > 0", from); err != nil {
+		if _, err := c.Exec("UPDATE board_attempts SET tries = tries - 1 WHERE key = ? AND tries > 0", from); err != nil {
 			return err
 		}
 		return forget(c, account)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // What an administrator does by a right that the same member would not have
@@ -59,14 +61,14 @@ func (l *lookCounter) giveBack(fresh map[look]int64) {
 	maps.Copy(l.fresh, fresh)
 }
 
-func writeLooks(c conn, fresh map[look]int64) error {
+func writeLooks(c store.Conn, fresh map[look]int64) error {
 	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
 	for _, at := range order {
 		action := "forum.look"
 		if at.forum == 0 {
 			action = "offline.look"
 		}
-		_, err := c.exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
+		_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
 			at.user, action, null(at.forum), asAdministrator, fresh[at])
 		if err != nil {
 			return err
@@ -100,7 +102,7 @@ func (a *Actor) beyond(forum int64, right Mask) bool {
 
 // used notes in the log what the actor could do only as an administrator; what
 // others do in the same way is not noted.
-func (s *Service) used(c conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
+func (s *Service) used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
 	if !a.beyond(forum, rights) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -27,9 +28,9 @@ func backoff(n int64) time.Duration {
 
 // queueMail notes who is to be mailed of a post, with the post itself. What
 // waits for the same thread already is widened.
-func (s *Service) queueMail(c conn, a *Actor, thread, post int64, target string, id int64, to audience) error {
+func (s *Service) queueMail(c store.Conn, a *Actor, thread, post int64, target string, id int64, to audience) error {
 	now := s.now()
-	_, err := c.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
+	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
@@ -53,11 +54,11 @@ type Recipient struct {
 // DueMail lists who is to be mailed now: first those who wait for a link, then
 // who has waited longest.
 func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list = nil
 		now := s.micros()
-		return c.all("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
-			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, linkSource, limit}, func(r row) error {
+		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
+			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, linkSource, limit}, func(r store.Row) error {
 			var to Recipient
 			err := r.Scan(&to.User, &to.Mode)
 			list = append(list, to)
@@ -116,10 +117,10 @@ type mailRow struct {
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.micros()
-	err := s.write(ctx, func(c conn) error {
+	err := s.write(ctx, func(c store.Conn) error {
 		m.rows = nil
-		return c.all("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + mailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r row) error {
+		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + mailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
 			var m1 mailRow
 			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source)
 			m.rows = append(m.rows, m1)
@@ -155,9 +156,9 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if err := a.offline(); err != nil {
 		return err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		m.Threads, m.More = nil, 0
-		if err := c.row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
+		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
 			return err
 		}
 		for _, r := range m.rows {
@@ -185,7 +186,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 
 // mailThread is empty where the member may not see the thread, follows it no
 // more, or has read it.
-func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailThread, err error) {
+func (s *Service) mailThread(c store.Conn, a *Actor, mode string, r mailRow) (m MailThread, err error) {
 	t, err := threadFor(c, a, r.thread, "")
 	if notFoundErr(err) || err == nil && t.visibility == deleted {
 		return m, nil
@@ -201,7 +202,7 @@ func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailTh
 		return m, err
 	}
 	var read int64
-	err = c.row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.id(), t.id).Scan(&read)
+	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.id(), t.id).Scan(&read)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
@@ -209,10 +210,10 @@ func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailTh
 	from := max(r.first, read+1)
 	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
 	args := append(make([]any, 0, 5), t.id, from, r.last, a.id())
-	if err := c.row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
+	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
 		return m, err
 	}
-	return m, c.all("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r row) error {
+	return m, c.All("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r store.Row) error {
 		var p MailPost
 		err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
 		p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
@@ -222,8 +223,8 @@ func (s *Service) mailThread(c conn, a *Actor, mode string, r mailRow) (m MailTh
 }
 
 // subscribed is the mode of a subscription; empty: there is none.
-func subscribed(c conn, user int64, target string, id int64) (mode string, err error) {
-	err = c.row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?", user, target, id).Scan(&mode)
+func subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
+	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?", user, target, id).Scan(&mode)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -234,11 +235,11 @@ func subscribed(c conn, user int64, target string, id int64) (mode string, err e
 // meanwhile stay for the next one.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	due := mailDue(m.Mode, s.now()).UnixMicro()
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			n, err := c.exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
+			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
 			if err == nil && n == 0 {
-				_, err = c.exec("UPDATE board_mails SET first_post_id = ?, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?", r.last+1, due, r.id)
+				_, err = c.Exec("UPDATE board_mails SET first_post_id = ?, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?", r.last+1, due, r.id)
 			}
 			if err != nil {
 				return err
@@ -263,9 +264,9 @@ func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) err
 }
 
 func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			if _, err := c.exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
+			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
 				return err
 			}
 		}
@@ -320,12 +321,12 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 
 // EndUnsubscription does what a link of a mail is for.
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
-	return s.write(ctx, func(c conn) (err error) {
+	return s.write(ctx, func(c store.Conn) (err error) {
 		if u.target == "" {
-			_, err = c.exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
+			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
 			return err
 		}
-		_, err = c.exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
+		_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
 		return err
 	})
 }

@@ -1,5 +1,9 @@
 package board
 
+import (
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
 // Members' posts are counted by forum: those that are visible, in threads that
 // are. All changes of these rows come before one of their forum's row, so that
 // two transactions do not wait for each other.
@@ -7,26 +11,26 @@ package board
 const addMemberPosts = " ON CONFLICT (user_id, forum_id) DO UPDATE SET posts = board_member_posts.posts + excluded.posts"
 
 // countPosts adds to what an author has posted in a forum; author 0 is nobody.
-func countPosts(c conn, author, forum, more int64) error {
+func countPosts(c store.Conn, author, forum, more int64) error {
 	if author == 0 || more == 0 {
 		return nil
 	}
-	_, err := c.exec("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, ?)"+addMemberPosts, author, forum, more)
+	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, ?)"+addMemberPosts, author, forum, more)
 	return err
 }
 
 // countThread adds (1) the visible posts of a thread to their authors' in a
 // forum, or takes them away (-1).
-func countThread(c conn, thread, forum, sign int64) error {
-	_, err := c.exec("INSERT INTO board_member_posts (user_id, forum_id, posts)"+
+func countThread(c store.Conn, thread, forum, sign int64) error {
+	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts)"+
 		" SELECT author_id, CAST(? AS BIGINT), CAST(? AS BIGINT) * count(*) FROM board_posts WHERE thread_id = ? AND visibility = 0 AND author_id IS NOT NULL"+
 		" GROUP BY author_id ORDER BY author_id"+addMemberPosts, forum, sign, thread)
 	return err
 }
 
 // postsSeen counts what a member has posted where the actor could read it.
-func postsSeen(c conn, a *Actor, member int64) (sum int64, err error) {
-	err = c.all("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?", []any{member}, func(r row) error {
+func postsSeen(c store.Conn, a *Actor, member int64) (sum int64, err error) {
+	err = c.All("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?", []any{member}, func(r store.Row) error {
 		var forum, posts int64
 		err := r.Scan(&forum, &posts)
 		if forum == 0 || a.readsAll(forum) || a.owns(member) && a.reads(forum) {

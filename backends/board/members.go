@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Profile reads a member for others to see. Posts that the actor could not read
 // are not counted.
 func (s *Service) Profile(ctx context.Context, a *Actor, id int64) (u *User, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		if u, err = loadUser(c, id); err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (s *Service) Report(ctx context.Context, a *Actor, id int64, reason string)
 	if reasonErr == nil && text.Words(reason) == 0 {
 		reasonErr = invalid("reason", "required", "tell the moderators what is wrong")
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		t, p, err := postByID(c, a, id, "")
 		if err != nil {
 			return err
@@ -44,7 +45,7 @@ func (s *Service) Report(ctx context.Context, a *Actor, id int64, reason string)
 		if reasonErr != nil {
 			return reasonErr
 		}
-		err = c.row("SELECT id FROM board_reports WHERE post_id = ? AND user_id = ?", p.id, a.id()).Scan(&report)
+		err = c.Row("SELECT id FROM board_reports WHERE post_id = ? AND user_id = ?", p.id, a.id()).Scan(&report)
 		if err == nil {
 			return conflict("you have reported this post already")
 		}
@@ -54,7 +55,7 @@ func (s *Service) Report(ctx context.Context, a *Actor, id int64, reason string)
 		if err := s.spendReport(c, a, t.forum); err != nil {
 			return err
 		}
-		err = c.row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
 			p.id, t.forum, a.id(), reason, s.micros()).Scan(&report)
 		if err != nil {
 			return err
@@ -68,6 +69,6 @@ func (s *Service) Report(ctx context.Context, a *Actor, id int64, reason string)
 }
 
 // spendReport counts reports with edits: both are small and rare.
-func (s *Service) spendReport(c conn, a *Actor, in int64) error {
+func (s *Service) spendReport(c store.Conn, a *Actor, in int64) error {
 	return s.spendEdit(c, a, &forum{id: in}, s.micros())
 }

@@ -6,11 +6,12 @@ import (
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // settle moves a post to another visibility, and with a first post its thread,
 // and keeps every counter exact.
-func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) error {
+func (s *Service) settle(c store.Conn, t *thread, p *post, to int64, reason string) error {
 	threads, posts, err := s.shift(c, t, p, to, reason)
 	if err != nil {
 		return err
@@ -20,13 +21,13 @@ func (s *Service) settle(c conn, t *thread, p *post, to int64, reason string) er
 
 // shift is settle but for what it means to the forum: so many more threads and
 // posts, which the caller counts at the end.
-func (s *Service) shift(c conn, t *thread, p *post, to int64, reason string) (threads, posts int64, err error) {
+func (s *Service) shift(c store.Conn, t *thread, p *post, to int64, reason string) (threads, posts int64, err error) {
 	from := p.visibility
 	if from == to {
 		return 0, 0, nil
 	}
 	shown := int64(boolean(to == visible) - boolean(from == visible))
-	if _, err := c.exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, null(p.author)); err != nil {
+	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, null(p.author)); err != nil {
 		return 0, 0, err
 	}
 	starts := p.number == 1
@@ -38,11 +39,11 @@ func (s *Service) shift(c conn, t *thread, p *post, to int64, reason string) (th
 			return 0, 0, err
 		}
 	}
-	if _, err := c.exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
+	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
 		return 0, 0, err
 	}
 	held := sql.NullString{String: reason, Valid: to == unapproved}
-	if _, err := c.exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
+	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
 		return 0, 0, err
 	}
 	p.visibility = to
@@ -61,8 +62,8 @@ func (s *Service) shift(c conn, t *thread, p *post, to int64, reason string) (th
 }
 
 // startShifted moves a thread with its first post; threads: 1, it comes.
-func startShifted(c conn, t *thread, to, threads int64) error {
-	if _, err := c.exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
+func startShifted(c store.Conn, t *thread, to, threads int64) error {
+	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.id); err != nil {
 		return err
 	}
 	t.visibility = to
@@ -74,9 +75,9 @@ func startShifted(c conn, t *thread, to, threads int64) error {
 
 // replyShifted counts a reply that comes (1) or goes (-1), and tells how many
 // posts more the forum shows.
-func replyShifted(c conn, t *thread, p *post, shown int64) (posts int64, err error) {
+func replyShifted(c store.Conn, t *thread, p *post, shown int64) (posts int64, err error) {
 	t.replies += shown
-	if _, err := c.exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil || t.visibility != visible {
+	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil || t.visibility != visible {
 		return 0, err
 	}
 	return shown, countPosts(c, p.author, t.forum, shown)
@@ -84,26 +85,26 @@ func replyShifted(c conn, t *thread, p *post, shown int64) (posts int64, err err
 
 // lastOfThread finds the last visible post of a thread anew; a thread without
 // one keeps its first.
-func lastOfThread(c conn, t *thread) error {
+func lastOfThread(c store.Conn, t *thread) error {
 	var id, at int64
 	var name string
-	err := c.row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.id).Scan(&id, &at, &name)
+	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.id).Scan(&id, &at, &name)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = c.row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1", t.id).Scan(&id, &at, &name)
+		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1", t.id).Scan(&id, &at, &name)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.id)
+	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.id)
 	return err
 }
 
 // Delete hides a post; a first post hides its thread. One that is not as match
 // says stays.
 func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		changed = false
-		t, err := threadFor(c, a, inThread, c.lock())
+		t, err := threadFor(c, a, inThread, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -177,13 +178,13 @@ func (s *Service) Reject(ctx context.Context, a *Actor, id int64, reason string)
 
 func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, right Mask, action, reason string) (done Settled, err error) {
 	reason, reasonErr := checkReason(reason)
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		if from == deleted {
 			if err := unarchive(c, id); err != nil {
 				return err
 			}
 		}
-		t, p, err := postByID(c, a, id, c.lock())
+		t, p, err := postByID(c, a, id, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 			return err
 		}
 		var held string
-		if err := c.row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.id).Scan(&held); err != nil {
+		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.id).Scan(&held); err != nil {
 			return err
 		}
 		threads, posts, err := s.shift(c, t, p, to, "")
@@ -225,7 +226,7 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 const heldByEdit = "edit"
 
 // approved tells of what was withheld.
-func (s *Service) approved(c conn, t *thread, p *post, held string) error {
+func (s *Service) approved(c store.Conn, t *thread, p *post, held string) error {
 	if held != heldByEdit {
 		if err := s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1); err != nil {
 			return err
@@ -251,21 +252,21 @@ func (s *Service) Queue(ctx context.Context, a *Actor, in, after int64, limit in
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		list, next, err = queue(c, a, forums, after, limit)
 		return err
 	})
 	return list, next, err
 }
 
-func queue(c conn, a *Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
+func queue(c store.Conn, a *Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
 	type entry struct {
 		id, thread int64
 		reason     string
 	}
 	var entries []entry
 	for _, id := range forums {
-		err := c.all(queueOfForum().sql(c.db.Dialect()), []any{id, after, limit + 1}, func(r row) error {
+		err := c.All(queueOfForum().sql(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
 			var e entry
 			err := r.Scan(&e.id, &e.thread, &e.reason)
 			entries = append(entries, e)
@@ -308,8 +309,8 @@ func (s *Service) Change(ctx context.Context, a *Actor, id int64, change ThreadC
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(c conn) error {
-		t, err := threadFor(c, a, id, c.lock())
+	return s.write(ctx, func(c store.Conn) error {
+		t, err := threadFor(c, a, id, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -330,7 +331,7 @@ func (s *Service) Change(ctx context.Context, a *Actor, id int64, change ThreadC
 
 // mayChange checks every part before any is done, and finds the forum that the
 // thread goes to; nil: it stays.
-func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change ThreadChange) (target *forum, err error) {
+func (s *Service) mayChange(c store.Conn, a *Actor, f *forum, t *thread, change ThreadChange) (target *forum, err error) {
 	no := func(field string) error {
 		return forbidden(field, "no_permission", "you may not change this of the thread")
 	}
@@ -368,7 +369,7 @@ func (s *Service) mayChange(c conn, a *Actor, f *forum, t *thread, change Thread
 	return target, nil
 }
 
-func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
+func (s *Service) change(c store.Conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
 			return err
@@ -386,7 +387,7 @@ func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *
 		if err := checkPrefix(access, home, id); err != nil {
 			return err
 		}
-		if _, err := c.exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", null(id), t.id); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", null(id), t.id); err != nil {
 			return err
 		}
 	}
@@ -401,7 +402,7 @@ func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *
 		if err := s.logged(c, a, flag.action, flag.right, t.forum, t.id, 0, itoa(int64(boolean(*flag.to)))); err != nil {
 			return err
 		}
-		if _, err := c.exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", boolean(*flag.to), t.id); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", boolean(*flag.to), t.id); err != nil {
 			return err
 		}
 	}
@@ -416,7 +417,7 @@ func (s *Service) change(c conn, a *Actor, access *access, f, target *forum, t *
 
 // retitle gives a thread another title: a part of its first post, which is held
 // where an edit would be.
-func (s *Service) retitle(c conn, a *Actor, f *forum, t *thread, text string) error {
+func (s *Service) retitle(c store.Conn, a *Actor, f *forum, t *thread, text string) error {
 	given, err := a.rights.settings.checkTitle(text)
 	if err != nil {
 		return err
@@ -439,11 +440,11 @@ func (s *Service) retitle(c conn, a *Actor, f *forum, t *thread, text string) er
 	if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, detail); err != nil {
 		return err
 	}
-	if _, err := c.exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
+	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
 		return err
 	}
 	t.title = title
-	p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, t.first))
+	p, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, t.first))
 	if err != nil {
 		return err
 	}
@@ -457,9 +458,9 @@ func (s *Service) retitle(c conn, a *Actor, f *forum, t *thread, text string) er
 }
 
 // move puts a thread and its posts into another forum.
-func move(c conn, t *thread, to int64) error {
+func move(c store.Conn, t *thread, to int64) error {
 	from := t.forum
-	if _, err := c.exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.id); err != nil {
+	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.id); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -468,7 +469,7 @@ func move(c conn, t *thread, to int64) error {
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)", // for the moderators there
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	} {
-		if _, err := c.exec(statement, to, t.id); err != nil {
+		if _, err := c.Exec(statement, to, t.id); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 	"github.com/tollgate-gateway/tollgate/internal/username"
 )
@@ -55,9 +56,9 @@ func (s *Settings) checkNewName(name string) error {
 }
 
 // nameTaken refuses a name that somebody has, or that looks like one.
-func nameTaken(c conn, name string) error {
+func nameTaken(c store.Conn, name string) error {
 	var same, alike int
-	if err := c.row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
 		return err
 	}
 	keys := username.Keys(name)
@@ -65,7 +66,7 @@ func nameTaken(c conn, name string) error {
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	err := c.row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+marksFor(len(keys))+")", args...).Scan(&alike)
+	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+marksFor(len(keys))+")", args...).Scan(&alike)
 	switch {
 	case err != nil:
 		return err
@@ -79,7 +80,7 @@ func nameTaken(c conn, name string) error {
 
 // addNames notes how the name of a member looks. What looks like another's is a
 // unique violation or, where a member may have it nevertheless, a clash.
-func addNames(c conn, user int64, name string, mayClash bool) (clashes bool, err error) {
+func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes bool, err error) {
 	for _, key := range username.Keys(name) {
 		clash := "0"
 		args := []any{user, key}
@@ -88,7 +89,7 @@ func addNames(c conn, user int64, name string, mayClash bool) (clashes bool, err
 			args = append(args, key, user)
 		}
 		var clashed int
-		err := c.row("INSERT INTO board_names (user_id, skeleton, clashes) SELECT CAST(? AS BIGINT), CAST(? AS TEXT), "+clash+
+		err := c.Row("INSERT INTO board_names (user_id, skeleton, clashes) SELECT CAST(? AS BIGINT), CAST(? AS TEXT), "+clash+
 			" WHERE 1 = 1 ON CONFLICT (user_id, skeleton) DO UPDATE SET clashes = board_names.clashes RETURNING clashes", args...).Scan(&clashed)
 		if err != nil {
 			return false, err
@@ -99,9 +100,9 @@ func addNames(c conn, user int64, name string, mayClash bool) (clashes bool, err
 }
 
 // freeNames frees the name of a member, for the next one who clashes with it.
-func freeNames(c conn, user int64) error {
+func freeNames(c store.Conn, user int64) error {
 	var keys []any
-	err := c.all("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes", []any{user}, func(r row) error {
+	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes", []any{user}, func(r store.Row) error {
 		var key string
 		var clashed bool
 		err := r.Scan(&key, &clashed)
@@ -112,7 +113,7 @@ func freeNames(c conn, user int64) error {
 	})
 	for _, key := range keys {
 		if err == nil {
-			_, err = c.exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id) FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
+			_, err = c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id) FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
 		}
 	}
 	return err
@@ -120,7 +121,7 @@ func freeNames(c conn, user int64) error {
 
 // namesFilled refuses new members until it is known how the names of all look
 // that there are.
-func namesFilled(c conn) error {
+func namesFilled(c store.Conn) error {
 	done, err := setting(c, settingNames)
 	if err == nil && done != namesAll {
 		err = &apierror.Error{
@@ -136,12 +137,12 @@ func namesFilled(c conn) error {
 // node, and tells how many it did.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
-	if err := s.read(ctx, func(c conn) (err error) { state, err = setting(c, settingNames); return err }); err != nil || state == namesAll {
+	if err := s.read(ctx, func(c store.Conn) (err error) { state, err = setting(c, settingNames); return err }); err != nil || state == namesAll {
 		return 0, err
 	}
 	for clashes := 0; ; {
 		var batch []namedMember
-		err := s.write(ctx, func(c conn) (err error) { batch, err = fillNames(c); return err })
+		err := s.write(ctx, func(c store.Conn) (err error) { batch, err = fillNames(c); return err })
 		if err != nil || len(batch) == 0 {
 			return done, err
 		}
@@ -165,12 +166,12 @@ type namedMember struct {
 
 // fillNames does the next batch; none: nothing is left. Its row of the settings
 // keeps other nodes from doing the same.
-func fillNames(c conn) (batch []namedMember, err error) {
-	if _, err := c.exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", settingNames); err != nil {
+func fillNames(c store.Conn) (batch []namedMember, err error) {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", settingNames); err != nil {
 		return nil, err
 	}
 	var state string
-	if err := c.row("SELECT value FROM board_settings WHERE name = ?"+c.lock(), settingNames).Scan(&state); err != nil || state == namesAll {
+	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), settingNames).Scan(&state); err != nil || state == namesAll {
 		return nil, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)
@@ -178,7 +179,7 @@ func fillNames(c conn) (batch []namedMember, err error) {
 		return nil, wrap("the setting "+settingNames, err)
 	}
 	// Who was never let in and is deleted has no name any more: the key begins with @.
-	err = c.all("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", []any{last, namesBatch}, func(r row) error {
+	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", []any{last, namesBatch}, func(r store.Row) error {
 		var m namedMember
 		err := r.Scan(&m.id, &m.name)
 		batch = append(batch, m)
@@ -192,7 +193,7 @@ func fillNames(c conn) (batch []namedMember, err error) {
 		}
 	}
 	if err == nil {
-		_, err = c.exec("UPDATE board_settings SET value = ? WHERE name = ?", next, settingNames)
+		_, err = c.Exec("UPDATE board_settings SET value = ? WHERE name = ?", next, settingNames)
 	}
 	return batch, err
 }
@@ -206,11 +207,11 @@ const maxClashes = 500
 
 // NameClashes lists members whose names look like another's.
 func (s *Service) NameClashes(ctx context.Context, a *Actor) (list []NameClash, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
+		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
 			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
-			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r row) error {
+			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r store.Row) error {
 			var clash NameClash
 			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID, &clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
 			list = append(list, clash)

@@ -83,7 +83,7 @@ func TestNameFreed(t *testing.T) {
 		admin := s.actor("admin")
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		must(t, s.join("Lola"))
-		must(t, s.service.write(t.Context(), func(c conn) error {
+		must(t, s.service.write(t.Context(), func(c store.Conn) error {
 			return addUser(c, newUser{name: "L0la", groups: []string{"registered"}, mayClash: true, now: 1})
 		}))
 		list, err := s.service.NameClashes(t.Context(), admin)
@@ -110,7 +110,7 @@ func TestFillNames(t *testing.T) {
 		ctx := t.Context()
 		s.exec("DELETE FROM board_names")
 		s.exec("DELETE FROM board_settings WHERE name = ?", settingNames)
-		must(t, s.service.write(ctx, func(c conn) error {
+		must(t, s.service.write(ctx, func(c store.Conn) error {
 			for i := range 2*namesBatch + 7 {
 				name := fmt.Sprintf("early %c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
 				switch i {
@@ -121,11 +121,11 @@ func TestFillNames(t *testing.T) {
 				case 902:
 					name = "ZoeIa"
 				}
-				if _, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES (?, ?, '', '', 'active', 1)", name, text.Fold(name)); err != nil {
+				if _, err := c.Exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES (?, ?, '', '', 'active', 1)", name, text.Fold(name)); err != nil {
 					return err
 				}
 			}
-			_, err := c.exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES ('gone', '@77', '', '', 'deleted', 1)")
+			_, err := c.Exec("INSERT INTO board_users (username, username_key, email, password_hash, state, joined_at) VALUES ('gone', '@77', '', '', 'deleted', 1)")
 			return err
 		}))
 		err := s.join("Nele")

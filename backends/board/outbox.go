@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // The topics of webhooks.
@@ -70,19 +72,19 @@ type reportEvent struct {
 // emit writes a delivery for each webhook that has the topic, with the change
 // that it tells of: one is not there without the other. Where no webhook has
 // it, nothing is written.
-func (s *Service) emit(c conn, topic string, data any) error {
+func (s *Service) emit(c store.Conn, topic string, data any) error {
 	return s.deliverTo(c, topic, data, "enabled = 1 AND topics LIKE ?", "% "+topic+" %")
 }
 
 // deliverTo writes a delivery for the webhooks of a condition.
-func (s *Service) deliverTo(c conn, topic string, data any, where string, args ...any) error {
+func (s *Service) deliverTo(c store.Conn, topic string, data any, where string, args ...any) error {
 	now := s.micros()
 	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: wireTime(now), Data: data}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("INSERT INTO board_webhook_deliveries (webhook_id, event, topic, body, next_at, created_at)"+
+	_, err = c.Exec("INSERT INTO board_webhook_deliveries (webhook_id, event, topic, body, next_at, created_at)"+
 		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_webhooks WHERE "+where, append([]any{e.Event, topic, string(body), now, now}, args...)...)
 	return err
 }
@@ -95,7 +97,7 @@ func eventOf(t *thread, p *post) postEvent {
 }
 
 // emitPosted tells of a new post, and of the thread that it starts.
-func (s *Service) emitPosted(c conn, t *thread, p *post, held string) error {
+func (s *Service) emitPosted(c store.Conn, t *thread, p *post, held string) error {
 	e := eventOf(t, p)
 	if p.visibility != visible {
 		e.Reason = &held
@@ -110,7 +112,7 @@ func (s *Service) emitPosted(c conn, t *thread, p *post, held string) error {
 }
 
 // emitSettled tells of a post that has gone from a visibility to another one.
-func (s *Service) emitSettled(c conn, t *thread, p *post, from int64, reason string) error {
+func (s *Service) emitSettled(c store.Conn, t *thread, p *post, from int64, reason string) error {
 	e := eventOf(t, p)
 	e.PreviousVisibility = &visibilityNames[from]
 	switch {
@@ -126,9 +128,9 @@ func (s *Service) emitSettled(c conn, t *thread, p *post, from int64, reason str
 }
 
 // emitRegistered tells of a new member.
-func (s *Service) emitRegistered(c conn, user int64) error {
+func (s *Service) emitRegistered(c store.Conn, user int64) error {
 	var e userEvent
-	err := c.row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
+	err := c.Row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 // written are the topics of all deliveries, oldest first.
 func (s *site) written() (topics []string, bodies []event) {
 	s.t.Helper()
-	err := s.service.read(s.t.Context(), func(c conn) error {
+	err := s.service.read(s.t.Context(), func(c store.Conn) error {
 		topics, bodies = nil, nil
-		return c.all("SELECT topic, body FROM board_webhook_deliveries ORDER BY id", nil, func(r row) error {
+		return c.All("SELECT topic, body FROM board_webhook_deliveries ORDER BY id", nil, func(r store.Row) error {
 			var topic, body string
 			if err := r.Scan(&topic, &body); err != nil {
 				return err

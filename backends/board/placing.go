@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // A text names files of the board by attachment:NAME, a file at the post itself,
@@ -85,8 +87,8 @@ func notPlaced(list []Attachment, html string) (rest []Attachment) {
 // PlacedFile finds a file at a post by its name, the newest of several.
 func (s *Service) PlacedFile(ctx context.Context, a *Actor, post int64, name string) (*Attachment, error) {
 	var id int64
-	err := s.read(ctx, func(c conn) error {
-		return none(c.row("SELECT id FROM board_attachments WHERE post_id = ? AND name = ? AND removed_at IS NULL ORDER BY id DESC LIMIT 1", post, name).Scan(&id))
+	err := s.read(ctx, func(c store.Conn) error {
+		return none(c.Row("SELECT id FROM board_attachments WHERE post_id = ? AND name = ? AND removed_at IS NULL ORDER BY id DESC LIMIT 1", post, name).Scan(&id))
 	})
 	if err != nil {
 		return nil, err

@@ -98,14 +98,14 @@ func (s *site) plan(statement string) (string, error) {
 		settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
 	}
 	var plan strings.Builder
-	err := s.service.write(s.t.Context(), func(c conn) error {
+	err := s.service.write(s.t.Context(), func(c store.Conn) error {
 		plan.Reset()
 		for _, setting := range settings {
-			if _, err := c.exec(setting); err != nil {
+			if _, err := c.Exec(setting); err != nil {
 				return err
 			}
 		}
-		return c.all(explain+statement, args, func(r row) error {
+		return c.All(explain+statement, args, func(r store.Row) error {
 			var line string
 			var skip any
 			var err error

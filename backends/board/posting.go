@@ -62,7 +62,7 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, once, func(c conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
 		f, err := forumFor(c, a, in)
 		if err != nil {
 			return done, err
@@ -91,7 +91,7 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 			forum: f.id, title: title, slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
 			visibility: w.visibility, lastPoster: a.User.Name, created: w.now, lastAt: w.now, next: 1,
 		}
-		err = c.row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
+		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 			t.forum, t.title, t.slug, null(t.author), t.authorName, null(t.prefix), t.visibility, t.lastPoster, t.created, t.lastAt).Scan(&t.id)
 		if err != nil {
@@ -118,9 +118,9 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 // Reply answers in a thread.
 func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewReply, once Once) (Posted, error) {
 	body := compose(a.rights.settings, request.Message)
-	return s.withFiles(ctx, a, request.Files, once, func(c conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
 		// Holding the thread makes its posts visible in the order of their ids.
-		t, err := threadFor(c, a, in, c.lock())
+		t, err := threadFor(c, a, in, c.Lock())
 		if err != nil {
 			return done, err
 		}
@@ -222,7 +222,7 @@ type writing struct {
 
 // author passes the actor through the rules of posting, and spends of its flood
 // control last. Without a thread it starts one.
-func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
+func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
 	w = writing{now: s.micros()}
 	starts := t == nil
 	set := a.rights.settings
@@ -241,7 +241,7 @@ func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (
 	}
 	var buckets [3]int64
 	var posts, moderated int64
-	err = c.row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.lock(), a.id()).
+	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.id()).
 		Scan(&buckets[0], &buckets[1], &buckets[2], &posts, &moderated)
 	if err != nil {
 		return w, err
@@ -253,7 +253,7 @@ func (s *Service) author(c conn, a *Actor, f *forum, t *thread, body composed) (
 		if err := withinDay(c, a, w.now); err != nil {
 			return w, err
 		}
-		_, err := c.exec("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
+		_, err := c.Exec("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
 		if err != nil {
 			return w, err
 		}
@@ -294,12 +294,12 @@ func (s *Settings) spend(full *[3]int64, f *forum, posts int64, starts bool, now
 }
 
 // withinDay holds the actor to the posts a day that its groups allow.
-func withinDay(c conn, a *Actor, now int64) error {
+func withinDay(c store.Conn, a *Actor, now int64) error {
 	if a.rights.perDay == 0 {
 		return nil
 	}
 	var since int64
-	err := c.row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.id(), a.rights.perDay-1).Scan(&since)
+	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.id(), a.rights.perDay-1).Scan(&since)
 	if err != nil {
 		return err
 	}
@@ -333,9 +333,9 @@ func heldBecause(a *Actor, f *forum, w writing, posts int64, starts, bad bool) s
 }
 
 // duplicate refuses what the same author has just written in the same thread.
-func duplicate(c conn, a *Actor, t *thread, w writing) error {
+func duplicate(c store.Conn, a *Actor, t *thread, w writing) error {
 	var n int
-	err := c.row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
+	err := c.Row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
 		a.id(), t.id, w.now-a.rights.settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
 	if err == nil && n > 0 {
@@ -350,13 +350,13 @@ func bodyHash(text string) string {
 }
 
 // insert adds a post to its thread, and everything that counts it but the forum.
-func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err error) {
-	err = c.row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64, err error) {
+	err = c.Row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
 		t.id, t.forum, null(a.id()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
-	_, err = c.exec("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
+	_, err = c.Exec("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		t.id, id, t.next, null(a.id()), a.User.Name, w.visibility, w.text, w.html, renderVersion, w.hash, w.now)
 	if err != nil {
@@ -370,12 +370,12 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	shown := int64(boolean(w.visibility == visible))
 	switch {
 	case starts:
-		_, err = c.exec("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
+		_, err = c.Exec("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
 	case shown == 1:
-		_, err = c.exec("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+		_, err = c.Exec("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.lastAt), t.id)
 	default:
-		_, err = c.exec("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.id)
+		_, err = c.Exec("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.id)
 	}
 	if err != nil {
 		return 0, err
@@ -394,30 +394,30 @@ func (s *Service) insert(c conn, a *Actor, t *thread, w writing) (id int64, err 
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
-	_, err = c.exec("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
+	_, err = c.Exec("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
 	return id, err
 }
 
 // index makes a post findable.
-func index(c conn, id int64, starts bool, title, message string) error {
+func index(c store.Conn, id int64, starts bool, title, message string) error {
 	if !starts {
 		title = ""
 	}
-	if c.db.Dialect() == store.Postgres {
-		_, err := c.exec("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
+	if c.Dialect() == store.Postgres {
+		_, err := c.Exec("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
 			" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words", id, title, message)
 		return err
 	}
-	if _, err := c.exec("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
+	if _, err := c.Exec("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
 		return err
 	}
-	_, err := c.exec("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
+	_, err := c.Exec("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
 	return err
 }
 
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c conn, a *Actor, t *thread, post int64, w writing, subscribe bool) error {
+func (s *Service) conclude(c store.Conn, a *Actor, t *thread, post int64, w writing, subscribe bool) error {
 	if subscribe {
 		if err := s.subscribe(c, a, t.id, "instant"); err != nil {
 			return err
@@ -434,25 +434,25 @@ func (s *Service) conclude(c conn, a *Actor, t *thread, post int64, w writing, s
 // Its transaction is read committed: it holds the key, then the thread, then the
 // author before it decides by what they are, so no race that counts is lost
 // unnoticed, and none is lost for what happens in other threads.
-func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c conn) (Posted, error)) (done Posted, err error) {
-	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c conn) error {
+func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
+	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) error {
 		if key.Key == "" {
 			done, err = fn(c)
 			return err
 		}
 		now := s.micros()
-		if _, err := c.exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
+		if _, err := c.Exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
 			return err
 		}
 		// Whoever sends the same key meanwhile waits here for how this one ends.
-		first, err := c.exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
+		first, err := c.Exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
 			a.id(), key.Key, key.Hash, now)
 		if err != nil {
 			return err
 		}
 		if first == 0 {
 			var hash, body string
-			if err := c.row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ?", a.id(), key.Key).Scan(&hash, &body); err != nil {
+			if err := c.Row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ?", a.id(), key.Key).Scan(&hash, &body); err != nil {
 				return err
 			}
 			if hash != key.Hash {
@@ -467,7 +467,7 @@ func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c conn) 
 		if err != nil {
 			return err
 		}
-		_, err = c.exec("UPDATE board_idempotency SET body = ? WHERE user_id = ? AND key = ?", string(text), a.id(), key.Key)
+		_, err = c.Exec("UPDATE board_idempotency SET body = ? WHERE user_id = ? AND key = ?", string(text), a.id(), key.Key)
 		return err
 	})
 	return done, err
@@ -499,8 +499,8 @@ type wordFilter struct {
 	hold                 bool
 }
 
-func wordFilters(c conn) (list []wordFilter, err error) {
-	err = c.all("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r row) error {
+func wordFilters(c store.Conn) (list []wordFilter, err error) {
+	err = c.All("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
 		var f wordFilter
 		var action string
 		err := r.Scan(&f.pattern, &f.replacement, &action)

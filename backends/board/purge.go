@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // How long the board keeps what nobody asks for any more.
@@ -40,8 +42,8 @@ func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 	for _, p := range purges {
 		for {
 			var batch int64
-			err := s.write(ctx, func(c conn) (err error) {
-				batch, err = c.exec(p.sql, s.now().Add(-p.keep).UnixMicro(), purgeBatch)
+			err := s.write(ctx, func(c store.Conn) (err error) {
+				batch, err = c.Exec(p.sql, s.now().Add(-p.keep).UnixMicro(), purgeBatch)
 				return err
 			})
 			n += batch

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Reading is a page of a thread.
@@ -45,7 +47,7 @@ func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, mos
 		return nil, err
 	}
 	page := new(Reading)
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		*page = Reading{}
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
@@ -86,7 +88,7 @@ func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, mos
 		if a.User == nil {
 			return nil
 		}
-		err = c.row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), t.id).Scan(&page.Mode)
+		err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), t.id).Scan(&page.Mode)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -114,7 +116,7 @@ func (s *Service) viewPostFor(a *Actor, f *forum, t *thread, p *post, now int64)
 	return view
 }
 
-func (s *Service) threadCan(c conn, a *Actor, f *forum, t *thread) (can ThreadCan) {
+func (s *Service) threadCan(c store.Conn, a *Actor, f *forum, t *thread) (can ThreadCan) {
 	if a.User == nil || a.suspended(s.micros()) != nil {
 		return can
 	}
@@ -138,9 +140,9 @@ func postsBefore(shows string) listing {
 
 // stepBack finds what a page begins after that has n posts before a post; nil:
 // there is none before it.
-func stepBack(c conn, a *Actor, t *thread, before int64, n int) (*int64, error) {
+func stepBack(c store.Conn, a *Actor, t *thread, before int64, n int) (*int64, error) {
 	var ids []int64
-	err := c.all(postsBefore(a.shows(t.forum)).sql(c.db.Dialect()), []any{t.id, before, n + 1}, func(r row) error {
+	err := c.All(postsBefore(a.shows(t.forum)).sql(c.Dialect()), []any{t.id, before, n + 1}, func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)
@@ -162,7 +164,7 @@ func (s *Service) Thread(ctx context.Context, a *Actor, id int64) (view ThreadIn
 	if err != nil {
 		return view, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
 			return err
@@ -182,13 +184,13 @@ type Place struct {
 
 // PlaceOf finds the page of a post, in pages of most posts.
 func (s *Service) PlaceOf(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c conn) (*thread, *post, error) { return postByID(c, a, id, "") }, most)
+	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) { return postByID(c, a, id, "") }, most)
 }
 
 // FirstUnread finds the first post of a thread that is new to the actor, or else
 // the last one.
 func (s *Service) FirstUnread(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c conn) (*thread, *post, error) {
+	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
@@ -209,7 +211,7 @@ func (s *Service) FirstUnread(ctx context.Context, a *Actor, id int64, most int)
 
 // LastPlace finds the last post of a thread.
 func (s *Service) LastPlace(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c conn) (*thread, *post, error) {
+	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
@@ -225,7 +227,7 @@ func firstOf(list []*post) *post {
 	return list[0]
 }
 
-func lastPost(c conn, a *Actor, t *thread) (*thread, *post, error) {
+func lastPost(c store.Conn, a *Actor, t *thread) (*thread, *post, error) {
 	p, err := postFor(c, a, t, t.last)
 	if notFoundErr(err) { // of a held thread
 		p, err = postFor(c, a, t, t.first)
@@ -233,12 +235,12 @@ func lastPost(c conn, a *Actor, t *thread) (*thread, *post, error) {
 	return t, p, err
 }
 
-func (s *Service) place(ctx context.Context, a *Actor, find func(c conn) (*thread, *post, error), most int) (place Place, err error) {
+func (s *Service) place(ctx context.Context, a *Actor, find func(c store.Conn) (*thread, *post, error), most int) (place Place, err error) {
 	access, err := s.currentAccess(ctx)
 	if err != nil {
 		return place, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		t, p, err := find(c)
 		if err != nil {
 			return err
@@ -259,7 +261,7 @@ func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostVi
 	if err != nil {
 		return view, info, err
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err
@@ -280,8 +282,8 @@ func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostVi
 // PostByID is Post by the id of the post alone.
 func (s *Service) PostByID(ctx context.Context, a *Actor, id int64) (view PostView, info ThreadInfo, err error) {
 	var in int64
-	err = s.read(ctx, func(c conn) error {
-		return none(c.row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+	err = s.read(ctx, func(c store.Conn) error {
+		return none(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
 	})
 	if err != nil {
 		return view, info, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -17,17 +18,17 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	if err != nil {
 		return err
 	}
-	return s.askLink(ctx, 0, email, address, func(c conn) error {
+	return s.askLink(ctx, 0, email, address, func(c store.Conn) error {
 		return s.queueLink(c, LinkReset, "", "u.email_key = ?", mailKey(email))
 	})
 }
 
 // askLink queues links that a member asks for, unless there were too many; user 0:
 // somebody who is not signed in.
-func (s *Service) askLink(ctx context.Context, user int64, email, address string, queue func(c conn) error) error {
+func (s *Service) askLink(ctx context.Context, user int64, email, address string, queue func(c store.Conn) error) error {
 	var wait time.Duration
 	var what string
-	err := s.write(ctx, func(c conn) (err error) {
+	err := s.write(ctx, func(c store.Conn) (err error) {
 		what = "too many mails were asked for, by you or"
 		if user != 0 {
 			if wait, err = linksOf.try(c, linksOf.key(itoa(user)), s.micros()); err != nil || wait > 0 {
@@ -60,16 +61,16 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
 		return err
 	}
-	return s.write(ctx, func(c conn) error {
+	return s.write(ctx, func(c store.Conn) error {
 		user, email, err := s.takeLink(c, secret, LinkReset)
 		if err != nil {
 			return err
 		}
 		// Who opened the link reads the mails of the address.
-		if _, err := c.exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?", user, mailKey(email)); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?", user, mailKey(email)); err != nil {
 			return err
 		}
-		if _, err := c.exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, user); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, user); err != nil {
 			return err
 		}
 		if err := endSessions(c, user); err != nil {

@@ -67,7 +67,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if !mails {
 		u.email = email
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		done = Registered{Asked: mails, Closed: u.state == "unconfirmed"}
 		u.now = s.micros()
 		if err := nameFree(c, name); err != nil { // another may have been faster
@@ -111,7 +111,7 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, n
 	var wrong bool
 	var refusal error // what was counted stays
 	var what string
-	err := s.write(ctx, func(c conn) (err error) {
+	err := s.write(ctx, func(c store.Conn) (err error) {
 		now := s.micros()
 		what = "too many wrong answers"
 		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
@@ -144,7 +144,7 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, n
 }
 
 // nameFree refuses a name that a new member cannot have.
-func nameFree(c conn, name string) error {
+func nameFree(c store.Conn, name string) error {
 	if err := namesFilled(c); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func nameFree(c conn, name string) error {
 
 // queueJoin has the link mailed that lets a new member in, or tells the member who
 // has the address.
-func (s *Service) queueJoin(c conn, user int64, email string) error {
+func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailKey(email)); err != nil {
 		return err
 	}
@@ -161,12 +161,12 @@ func (s *Service) queueJoin(c conn, user int64, email string) error {
 }
 
 // emailTaken refuses a mail address that somebody has; empty: none is stored.
-func emailTaken(c conn, email string) error {
+func emailTaken(c store.Conn, email string) error {
 	if email == "" {
 		return nil
 	}
 	var mails int
-	err := c.row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails)
+	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails)
 	if err == nil && mails > 0 {
 		err = invalid("email", "taken", "there is an account with this mail address already")
 	}

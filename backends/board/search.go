@@ -49,7 +49,7 @@ func (s *Service) Search(ctx context.Context, a *Actor, q SearchQuery) (list []F
 	if filter.where == "" {
 		return nil, 0, nil
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		var ids []any
 		if ids, next, err = searchIDs(c, terms, filter, q); err != nil {
 			return err
@@ -62,9 +62,9 @@ func (s *Service) Search(ctx context.Context, a *Actor, q SearchQuery) (list []F
 
 // searchIDs finds a page of posts; next is what the page behind begins after, 0:
 // there is none.
-func searchIDs(c conn, terms []string, filter condition, q SearchQuery) (page []any, next int64, err error) {
+func searchIDs(c store.Conn, terms []string, filter condition, q SearchQuery) (page []any, next int64, err error) {
 	words := `"` + strings.Join(terms, `" "`) + `"`
-	if c.db.Dialect() == store.Postgres {
+	if c.Dialect() == store.Postgres {
 		words = strings.Join(terms, " ")
 	}
 	walk := wordWalk{c: c, words: words, after: q.After}
@@ -75,7 +75,7 @@ func searchIDs(c conn, terms []string, filter condition, q SearchQuery) (page []
 		}
 		if len(with) > 0 {
 			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + marksFor(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
-			err = c.all(statement, append(with, filter.args...), func(r row) error {
+			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
 				page = append(page, id)

@@ -1,8 +1,6 @@
 package board
 
 import (
-	"context"
-	"database/sql"
 	"testing"
 	"time"
 
@@ -85,7 +83,7 @@ func TestSearchReadsWhatItFinds(t *testing.T) {
 		s.crowd(thread, posts)
 		bare := func(statement string) {
 			t.Helper()
-			if err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error { _, err := r.ExecContext(ctx, statement); return err }); err != nil {
+			if err := db.Read(t.Context(), func(c store.Conn) error { _, err := c.Exec(statement); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,7 @@ const (
 
 // wordWalk walks the posts with words from the newest on.
 type wordWalk struct {
-	c     conn
+	c     store.Conn
 	words string
 	after int64 // the walk is at the posts below; 0: before the first
 
@@ -37,7 +37,7 @@ type wordWalk struct {
 // next are the next posts of the walk, at most searchChunk; more: the walk goes
 // on, though it may find no more.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
-	if w.c.db.Dialect() == store.Postgres {
+	if w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
 	}
 	if w.after == 0 {
@@ -49,7 +49,7 @@ func (w *wordWalk) next() (ids []any, more bool, err error) {
 
 // read runs a statement and goes on to the last post that it finds.
 func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
-	err = w.c.all(statement, w.c.db.Fresh(args...), func(r row) error {
+	err = w.c.All(statement, w.c.Fresh(args...), func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		ids, w.after = append(ids, id), id
@@ -80,7 +80,7 @@ const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s 
 // nextWindow looks at windows of ids until one has posts with the words.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 	if w.after == 0 {
-		if err := w.c.row("SELECT COALESCE(max(post_id), 0) + 1 FROM board_search").Scan(&w.after); err != nil {
+		if err := w.c.Row("SELECT COALESCE(max(post_id), 0) + 1 FROM board_search").Scan(&w.after); err != nil {
 			return nil, false, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -198,8 +200,8 @@ type author struct {
 
 // resume reads what was loaded of the fixture before.
 func (sd *seeder) resume() error {
-	return sd.service.read(sd.ctx, func(c conn) error {
-		return c.all("SELECT part, done FROM board_seeds WHERE fixture = ?", []any{sd.fixture}, func(r row) error {
+	return sd.service.read(sd.ctx, func(c store.Conn) error {
+		return c.All("SELECT part, done FROM board_seeds WHERE fixture = ?", []any{sd.fixture}, func(r store.Row) error {
 			var part string
 			var done int
 			err := r.Scan(&part, &done)
@@ -210,8 +212,8 @@ func (sd *seeder) resume() error {
 }
 
 // note keeps how much of a part is in, in the transaction that adds it.
-func (sd *seeder) note(c conn, part string, done int) error {
-	_, err := c.exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part) DO UPDATE SET done = excluded.done", sd.fixture, part, done)
+func (sd *seeder) note(c store.Conn, part string, done int) error {
+	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part) DO UPDATE SET done = excluded.done", sd.fixture, part, done)
 	return err
 }
 
@@ -249,7 +251,7 @@ func (sd *seeder) part(d *json.Decoder, name string) error {
 }
 
 // stream reads an array and adds its elements in batches.
-func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c conn, element T) error) error {
+func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Conn, element T) error) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
@@ -270,7 +272,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c conn, el
 			continue
 		}
 		before := seen - len(batch)
-		err := sd.service.write(sd.ctx, func(c conn) error {
+		err := sd.service.write(sd.ctx, func(c store.Conn) error {
 			sd.made = nil
 			for i, element := range batch {
 				if err := add(c, element); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -27,7 +28,7 @@ func maskOf(words []string, names map[string]Mask) (mask Mask, err error) {
 	return mask, nil
 }
 
-func (sd *seeder) group(c conn, g SeedGroup) error {
+func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	allow, err := maskOf(g.Allow, maskNames)
 	if err != nil {
 		return err
@@ -40,12 +41,12 @@ func (sd *seeder) group(c conn, g SeedGroup) error {
 	if g.EditWindow != nil {
 		window = *g.EditWindow
 	}
-	_, err = c.exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+	_, err = c.Exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
 		g.Name, allow, restrict, window, g.PostsPerDay)
 	return err
 }
 
-func (sd *seeder) user(c conn, u SeedUser) error {
+func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := checkName(u.Name); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (sd *seeder) user(c conn, u SeedUser) error {
 		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(States, ", "))
 	}
 	var id int64
-	err := c.row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
+	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -70,26 +71,26 @@ func (sd *seeder) user(c conn, u SeedUser) error {
 	if err := addUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err
 	}
-	_, err = c.exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
+	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
 	return err
 }
 
 // find is the id of a row by its name; empty: 0.
-func find(c conn, statement, name string) (id int64, err error) {
+func find(c store.Conn, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
 	}
-	if err = c.row(statement, name).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+	if err = c.Row(statement, name).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("there is no %q", name)
 	}
 	return id, err
 }
 
-func forumNamed(c conn, name string) (int64, error) {
+func forumNamed(c store.Conn, name string) (int64, error) {
 	return find(c, "SELECT id FROM board_forums WHERE slug = ?", name)
 }
 
-func (sd *seeder) forum(c conn, f SeedForum) error {
+func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	parent, err := forumNamed(c, f.Parent)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (sd *seeder) forum(c conn, f SeedForum) error {
 	return err
 }
 
-func (sd *seeder) override(c conn, o SeedOverride) error {
+func (sd *seeder) override(c store.Conn, o SeedOverride) error {
 	in, err := forumNamed(c, o.Forum)
 	if err != nil {
 		return err
@@ -134,12 +135,12 @@ func (sd *seeder) override(c conn, o SeedOverride) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+	_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, set, unset)
 	return err
 }
 
-func (sd *seeder) moderator(c conn, m SeedModerator) error {
+func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	in, err := forumNamed(c, m.Forum)
 	if err != nil {
 		return err
@@ -156,13 +157,13 @@ func (sd *seeder) moderator(c conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), mask, boolean(m.Cascades))
+	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), mask, boolean(m.Cascades))
 	return err
 }
 
-func (sd *seeder) prefix(c conn, p SeedPrefix) error {
+func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 	var id int64
-	err := c.row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
+	err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
 		" ON CONFLICT (label) DO UPDATE SET label = excluded.label RETURNING id", p.Label).Scan(&id)
 	if err != nil {
 		return err
@@ -172,14 +173,14 @@ func (sd *seeder) prefix(c conn, p SeedPrefix) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING", in, id); err != nil {
+		if _, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING", in, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (sd *seeder) token(c conn, t SeedToken) error {
+func (sd *seeder) token(c store.Conn, t SeedToken) error {
 	scopes := Scopes
 	if len(t.Scopes) > 0 {
 		if scopes = scopesOf(t.Scopes); len(scopes) != len(t.Scopes) {

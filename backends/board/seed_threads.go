@@ -83,7 +83,7 @@ func (sd *seeder) threads(d *json.Decoder) error {
 		if len(b.threads) == 0 {
 			continue
 		}
-		err := sd.service.write(sd.ctx, func(c conn) error {
+		err := sd.service.write(sd.ctx, func(c store.Conn) error {
 			if err := sd.addThreads(c, b); err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
 }
 
 // addThreads adds a batch, and everything that counts it.
-func (sd *seeder) addThreads(c conn, b threadBatch) error {
+func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 	threads, err := reserve(c, "board_threads", len(b.threads))
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (sd *seeder) addThreads(c conn, b threadBatch) error {
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
 		words = bulk{"INSERT INTO board_search (rowid, title, message) VALUES ", placeholders(3), nil}
 	)
-	if c.db.Dialect() == store.Postgres {
+	if c.Dialect() == store.Postgres {
 		words = bulk{"INSERT INTO board_search (post_id, words) VALUES ", "(?, to_tsvector('simple', ? || ' ' || ?))", nil}
 	}
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
@@ -289,10 +289,10 @@ func (s seedCounts) forum(t *thread) {
 }
 
 // write changes the rows in order, so that two nodes do not lock each other out.
-func (s seedCounts) write(c conn) error {
+func (s seedCounts) write(c store.Conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]
-		if _, err := c.exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
+		if _, err := c.Exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
 			return err
 		}
 	}
@@ -306,10 +306,10 @@ func (s seedCounts) write(c conn) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		n := s.users[id]
-		if _, err := c.exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", n.posts, id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", n.posts, id); err != nil {
 			return err
 		}
-		if _, err := c.exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?", n.lastAt, id, n.lastAt); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?", n.lastAt, id, n.lastAt); err != nil {
 			return err
 		}
 	}
@@ -317,10 +317,10 @@ func (s seedCounts) write(c conn) error {
 }
 
 // reserve takes ids for new rows of a table, ascending.
-func reserve(c conn, table string, n int) ([]int64, error) {
+func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	ids := make([]int64, 0, n)
-	if c.db.Dialect() == store.Postgres {
-		return ids, c.all("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)", []any{table, n}, func(r row) error {
+	if c.Dialect() == store.Postgres {
+		return ids, c.All("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)", []any{table, n}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			ids = append(ids, id)
@@ -329,7 +329,7 @@ func reserve(c conn, table string, n int) ([]int64, error) {
 	}
 	// There is one writer, and a row with an id of its own moves the sequence on.
 	var last int64
-	if err := c.row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)", table).Scan(&last); err != nil {
+	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)", table).Scan(&last); err != nil {
 		return nil, err
 	}
 	for i := range n {
@@ -346,7 +346,7 @@ type bulk struct {
 
 func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
 
-func (b *bulk) insert(c conn) error {
+func (b *bulk) insert(c store.Conn) error {
 	width := strings.Count(b.row, "?")
 	for args := b.args; len(args) > 0; {
 		// Few lengths, so that the statements are prepared once.
@@ -357,7 +357,7 @@ func (b *bulk) insert(c conn) error {
 				break
 			}
 		}
-		if _, err := c.exec(b.statement+b.row+strings.Repeat(", "+b.row, rows-1), args[:rows*width]...); err != nil {
+		if _, err := c.Exec(b.statement+b.row+strings.Repeat(", "+b.row, rows-1), args[:rows*width]...); err != nil {
 			return err
 		}
 		args = args[rows*width:]
@@ -375,7 +375,7 @@ func word(text, byDefault string, valid bool) sql.NullString {
 	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
 }
 
-func (sd *seeder) forumID(c conn, slug string) (int64, error) {
+func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
 	if id := sd.forums[slug]; id != 0 {
 		return id, nil
 	}
@@ -387,7 +387,7 @@ func (sd *seeder) forumID(c conn, slug string) (int64, error) {
 	return id, err
 }
 
-func (sd *seeder) prefixID(c conn, label string) (int64, error) {
+func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	if id := sd.prefixes[label]; id != 0 {
 		return id, nil
 	}
@@ -396,7 +396,7 @@ func (sd *seeder) prefixID(c conn, label string) (int64, error) {
 	return id, err
 }
 
-func (sd *seeder) author(c conn, p SeedPost) (author, error) {
+func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
 	if p.Guest != "" {
 		return author{name: p.Guest}, nil
 	}
@@ -404,7 +404,7 @@ func (sd *seeder) author(c conn, p SeedPost) (author, error) {
 		return by, nil
 	}
 	var by author
-	err := c.row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).Scan(&by.id, &by.name)
+	err := c.Row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).Scan(&by.id, &by.name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return by, fmt.Errorf("there is no user %q", p.Author)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const (
@@ -69,9 +71,9 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*Actor, *Session, 
 	var user *User
 	var session *Session
 	var seen int64
-	err := s.read(ctx, func(c conn) (err error) {
+	err := s.read(ctx, func(c store.Conn) (err error) {
 		session = new(Session)
-		user, err = scanUser(c.row("SELECT "+userColumns+", n.id, n.confirmed_at, n.seen_at, u.password_once FROM board_sessions n JOIN board_users u ON u.id = n.user_id"+
+		user, err = scanUser(c.Row("SELECT "+userColumns+", n.id, n.confirmed_at, n.seen_at, u.password_once FROM board_sessions n JOIN board_users u ON u.id = n.user_id"+
 			" WHERE n.secret_hash = ? AND n.seen_at > ? AND u.state <> 'deleted'", hash, now-SessionIdle.Microseconds()),
 			&session.ID, &session.ConfirmedAt, &seen, &session.Once)
 		if err != nil {
@@ -102,33 +104,33 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*Actor, *Session, 
 
 // seen keeps a session from ending.
 func (s *Service) seen(ctx context.Context, n *Session, now int64) error {
-	return s.write(ctx, func(c conn) error {
-		if _, err := c.exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, n.User); err != nil {
+	return s.write(ctx, func(c store.Conn) error {
+		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, n.User); err != nil {
 			return err
 		}
-		_, err := c.exec("UPDATE board_sessions SET seen_at = ? WHERE id = ?", now, n.ID)
+		_, err := c.Exec("UPDATE board_sessions SET seen_at = ? WHERE id = ?", now, n.ID)
 		return err
 	})
 }
 
 // addSession signs a member in and returns the cookie.
-func addSession(c conn, user, now int64) (cookie string, err error) {
-	_, err = c.exec("DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, maxSessions-1)
+func addSession(c store.Conn, user, now int64) (cookie string, err error) {
+	_, err = c.Exec("DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, maxSessions-1)
 	if err != nil {
 		return "", err
 	}
 	cookie = NewSecret()
-	_, err = c.exec("INSERT INTO board_sessions (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)", secretHash(cookie), user, now, now, now)
+	_, err = c.Exec("INSERT INTO board_sessions (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)", secretHash(cookie), user, now, now, now)
 	return cookie, err
 }
 
 // endSessions signs a member out everywhere, and ends the links that would let
 // somebody in.
-func endSessions(c conn, user int64) error {
+func endSessions(c store.Conn, user int64) error {
 	if err := endLinks(c, user); err != nil {
 		return err
 	}
-	_, err := c.exec("DELETE FROM board_sessions WHERE user_id = ?", user)
+	_, err := c.Exec("DELETE FROM board_sessions WHERE user_id = ?", user)
 	return err
 }
 
@@ -138,8 +140,8 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 	if hash == "" {
 		return nil
 	}
-	return s.write(ctx, func(c conn) error {
-		_, err := c.exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash)
+	return s.write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash)
 		return err
 	})
 }

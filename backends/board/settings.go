@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -214,9 +215,9 @@ func AllSettings() []Setting {
 }
 
 // loadSettings reads the settings over those that the configuration gives.
-func loadSettings(c conn, set Settings) (Settings, error) {
+func loadSettings(c store.Conn, set Settings) (Settings, error) {
 	stored := make(map[string]string)
-	err := c.all("SELECT name, value FROM board_settings", nil, func(r row) error {
+	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
 		var name, value string
 		err := r.Scan(&name, &value)
 		stored[name] = value
@@ -248,7 +249,7 @@ func (s *Settings) Tag() string { return tagOf(s) }
 // ChangeSettings sets what values has, by the names of AllSettings, and leaves
 // the rest. All of it is refused when something is wrong.
 func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[string]string, match rest.Match) error {
-	return s.administer(ctx, a, func(c conn) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		before, err := loadSettings(c, defaultSettings(s.options))
 		if err != nil {
 			return err
@@ -303,7 +304,7 @@ func (s *Settings) contradictions() (wrong []error) {
 	return wrong
 }
 
-func (s *Service) storeSettings(c conn, a *Actor, before, after *Settings) error {
+func (s *Service) storeSettings(c store.Conn, a *Actor, before, after *Settings) error {
 	defaults := defaultSettings(s.options)
 	var changes []string
 	for _, setting := range AllSettings() {
@@ -314,9 +315,9 @@ func (s *Service) storeSettings(c conn, a *Actor, before, after *Settings) error
 		changes = append(changes, setting.Name+": "+brief(from)+" → "+brief(to))
 		var err error
 		if to == setting.Value(&defaults) { // so that the configuration goes on to count
-			_, err = c.exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
+			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
 		} else {
-			_, err = c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
+			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -20,17 +21,17 @@ const (
 // category and a forum in it) and returns the secret that signs cursors. It
 // changes nothing that is there.
 func (s *Service) setup(ctx context.Context) (secret string, err error) {
-	if err := s.read(ctx, func(c conn) (err error) { secret, err = setting(c, settingSecret); return err }); err != nil || secret != "" {
+	if err := s.read(ctx, func(c store.Conn) (err error) { secret, err = setting(c, settingSecret); return err }); err != nil || secret != "" {
 		return secret, err
 	}
-	err = s.write(ctx, func(c conn) (err error) {
+	err = s.write(ctx, func(c store.Conn) (err error) {
 		if secret, err = setting(c, settingSecret); err != nil || secret != "" {
 			return err
 		}
 		raw := make([]byte, 32)
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
-		if _, err := c.exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", settingSecret, secret, settingNames, namesAll); err != nil {
+		if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", settingSecret, secret, settingNames, namesAll); err != nil {
 			return err
 		}
 		for _, g := range []group{
@@ -39,7 +40,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 			{name: "moderators", kind: "staff", allow: moderatorMask},
 			{name: "administrators", kind: "staff", allow: everything},
 		} {
-			_, err := c.exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, g.allow, g.editWindow)
+			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, g.allow, g.editWindow)
 			if err != nil {
 				return err
 			}
@@ -57,26 +58,26 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 }
 
 // addForum adds a forum behind its siblings, unless it has a position.
-func addForum(c conn, f forum) (id int64, err error) {
+func addForum(c store.Conn, f forum) (id int64, err error) {
 	path, depth := "", int64(0)
 	if f.parent != 0 {
-		if err := c.row("SELECT path, depth + 1 FROM board_forums WHERE id = ?", f.parent).Scan(&path, &depth); err != nil {
+		if err := c.Row("SELECT path, depth + 1 FROM board_forums WHERE id = ?", f.parent).Scan(&path, &depth); err != nil {
 			return 0, err
 		}
 	}
 	if f.position == 0 {
-		if err := c.row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", f.parent).Scan(&f.position); err != nil {
+		if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", f.parent).Scan(&f.position); err != nil {
 			return 0, err
 		}
 	}
-	err = c.row("INSERT INTO board_forums (parent_id, path, depth, position, type, title, slug, description, link_url, is_open, allow_threads, allow_replies,"+
+	err = c.Row("INSERT INTO board_forums (parent_id, path, depth, position, type, title, slug, description, link_url, is_open, allow_threads, allow_replies,"+
 		" moderate_threads, moderate_posts, requires_prefix, flood_seconds, min_words, max_words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		null(f.parent), path, depth, f.position, f.kind, f.title, f.slug, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
 		boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords)).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
-	_, err = c.exec("UPDATE board_forums SET path = ? WHERE id = ?", path+"/"+itoa(id), id)
+	_, err = c.Exec("UPDATE board_forums SET path = ? WHERE id = ?", path+"/"+itoa(id), id)
 	return id, err
 }
 
@@ -89,10 +90,10 @@ func (s *Service) Init(ctx context.Context, name, email string) (password string
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		password = ""
 		var admins int
-		err := c.row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
+		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
 			return err
 		}
@@ -115,12 +116,12 @@ type newUser struct {
 	now         int64
 }
 
-func addUser(c conn, u newUser) error {
+func addUser(c store.Conn, u newUser) error {
 	_, err := addMember(c, u)
 	return err
 }
 
-func addMember(c conn, u newUser) (id int64, err error) {
+func addMember(c store.Conn, u newUser) (id int64, err error) {
 	if u.state == "" {
 		u.state = "active"
 	}
@@ -128,7 +129,7 @@ func addMember(c conn, u newUser) (id int64, err error) {
 	if u.email != "" {
 		key = strings.ToLower(u.email)
 	}
-	err = c.row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		text.Normal(u.name), text.Fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
 	if err != nil {
 		return 0, err
@@ -140,7 +141,7 @@ func addMember(c conn, u newUser) (id int64, err error) {
 		return 0, err
 	}
 	for _, name := range u.groups {
-		n, err := c.exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
+		n, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
 		if err != nil {
 			return 0, err
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // The visibilities of threads and posts, and their words.
@@ -41,7 +43,7 @@ const threadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0)
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
 	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title || t.slug || t.author_name || t.last_poster_name)"
 
-func scanThread(r row) (*thread, error) {
+func scanThread(r store.Row) (*thread, error) {
 	t := new(thread)
 	return t, r.Scan(t)
 }
@@ -102,7 +104,7 @@ type forum struct {
 const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
 	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000)"
 
-func scanForum(r row) (*forum, error) {
+func scanForum(r store.Row) (*forum, error) {
 	f := new(forum)
 	return f, r.Scan(&f.id, &f.parent, &f.depth, &f.position, &f.kind, &f.title, &f.slug, &f.description, &f.link, &f.open, &f.allowThreads, &f.allowReplies,
 		&f.moderateThreads, &f.moderatePosts, &f.requiresPrefix, &f.floodSeconds, &f.minWords, &f.maxWords)
@@ -126,14 +128,14 @@ type post struct {
 const postColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message, p.message_html, p.render_version, p.body_hash, p.created_at," +
 	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
 
-func scanPost(r row) (*post, error) {
+func scanPost(r store.Row) (*post, error) {
 	p := new(post)
 	return p, r.Scan(&p.thread, &p.id, &p.number, &p.author, &p.authorName, &p.visibility, &p.message, &p.html, &p.renderVersion, &p.hash, &p.created,
 		&p.editedAt, &p.editedBy, &p.reason, &p.edits)
 }
 
 // forumFor reads a forum that the actor sees.
-func forumFor(c conn, a *Actor, id int64) (*forum, error) {
+func forumFor(c store.Conn, a *Actor, id int64) (*forum, error) {
 	f := a.in(id)
 	if !f.visible {
 		return nil, notFound()
@@ -144,14 +146,14 @@ func forumFor(c conn, a *Actor, id int64) (*forum, error) {
 	return readForum(c, id)
 }
 
-func readForum(c conn, id int64) (*forum, error) {
-	f, err := scanForum(c.row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
+func readForum(c store.Conn, id int64) (*forum, error) {
+	f, err := scanForum(c.Row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
 	return f, none(err)
 }
 
 // threadFor reads a thread that the actor sees.
-func threadFor(c conn, a *Actor, id int64, lock string) (*thread, error) {
-	t, err := scanThread(c.row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
+func threadFor(c store.Conn, a *Actor, id int64, lock string) (*thread, error) {
+	t, err := scanThread(c.Row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
 	if err != nil {
 		return nil, none(err)
 	}
@@ -162,8 +164,8 @@ func threadFor(c conn, a *Actor, id int64, lock string) (*thread, error) {
 }
 
 // postFor reads a post of a thread that the actor sees.
-func postFor(c conn, a *Actor, t *thread, id int64) (*post, error) {
-	p, err := scanPost(c.row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
+func postFor(c store.Conn, a *Actor, t *thread, id int64) (*post, error) {
+	p, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
 	if err != nil {
 		return nil, none(err)
 	}
@@ -174,9 +176,9 @@ func postFor(c conn, a *Actor, t *thread, id int64) (*post, error) {
 }
 
 // postByID reads a post that the actor sees, with its thread.
-func postByID(c conn, a *Actor, id int64, lock string) (*thread, *post, error) {
+func postByID(c store.Conn, a *Actor, id int64, lock string) (*thread, *post, error) {
 	var in int64
-	if err := c.row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
+	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
 		return nil, nil, none(err)
 	}
 	t, err := threadFor(c, a, in, lock)
@@ -189,13 +191,13 @@ func postByID(c conn, a *Actor, id int64, lock string) (*thread, *post, error) {
 
 // postsByID reads those of posts that the actor sees, with their threads, newest
 // first.
-func postsByID(c conn, a *Actor, ids []any) (list []Found, err error) {
+func postsByID(c store.Conn, a *Actor, ids []any) (list []Found, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	statement := "SELECT " + postColumns + ", " + threadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
 		" WHERE i.id IN (" + marksFor(len(ids)) + ") ORDER BY i.id DESC"
-	err = c.all(statement, ids, func(r row) error {
+	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(thread)
 		p, err := scanPost(scanTail{r, []any{t}})
 		if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) && a.sees(t.forum, t.author, p.author, p.visibility) {

@@ -21,8 +21,8 @@ func TestThreadColumns(t *testing.T) {
 			},
 			{forum: 1, title: "", slug: "", authorName: "", lastPoster: "", next: 7},
 		} {
-			err := s.write(t.Context(), func(c conn) error {
-				return c.row("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, is_sticky, is_locked, reply_count, view_count, first_post_id, last_post_id,"+
+			err := s.write(t.Context(), func(c store.Conn) error {
+				return c.Row("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, is_sticky, is_locked, reply_count, view_count, first_post_id, last_post_id,"+
 					" last_poster_name, created_at, last_post_at, next_number) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 					want.forum, want.title, want.slug, want.authorName, want.visibility, boolean(want.sticky), boolean(want.locked), want.replies, want.views, want.first, want.last,
 					want.lastPoster, want.created, want.lastAt, want.next).Scan(&want.id)
@@ -30,8 +30,8 @@ func TestThreadColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.read(t.Context(), func(c conn) error {
-				got, err := scanThread(c.row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?", want.id))
+			err = s.read(t.Context(), func(c store.Conn) error {
+				got, err := scanThread(c.Row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?", want.id))
 				if err == nil && *got != want {
 					t.Errorf("got %+v, want %+v", *got, want)
 				}

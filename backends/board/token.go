@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -168,11 +169,11 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error)
 
 // loadToken reads a token that is not revoked; without one its token is nil.
 func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err error) {
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		k = known{}
 		token := new(Token)
 		var hash, scopes string
-		user, err := scanUser(c.row("SELECT "+userColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
+		user, err := scanUser(c.Row("SELECT "+userColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
 			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL", lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -208,7 +209,7 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c store.Conn) error {
 		token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes))
 		return err
 	})
@@ -230,17 +231,17 @@ func checkToken(r TokenRequest) error {
 	return nil
 }
 
-func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (string, error) {
+func (s *Service) issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
 	now := s.micros()
-	err := c.row("SELECT id FROM board_users WHERE username_key = ?"+c.lock(), text.Fold(r.User)).Scan(&user)
+	err := c.Row("SELECT id FROM board_users WHERE username_key = ?"+c.Lock(), text.Fold(r.User)).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", invalid("user", "unknown", "there is no member of that name")
 	}
 	if err != nil {
 		return "", err
 	}
-	err = c.row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", user, now).Scan(&active)
+	err = c.Row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", user, now).Scan(&active)
 	if err != nil {
 		return "", err
 	}
@@ -259,8 +260,8 @@ func (s *Service) issue(c conn, r TokenRequest, name string, scopes []string) (s
 	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
 }
 
-func insertToken(c conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
-	_, err := c.exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
+	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, null(expires))
 	return err
 }
@@ -280,8 +281,8 @@ func newToken() (text, lookup string, hash [sha256.Size]byte) {
 func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, tokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
-	err := s.write(ctx, func(c conn) error {
-		n, err := c.exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.micros(), lookup)
+	err := s.write(ctx, func(c store.Conn) error {
+		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.micros(), lookup)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -46,10 +47,10 @@ type Delivery struct {
 
 // Webhooks lists the webhooks.
 func (s *Service) Webhooks(ctx context.Context, a *Actor) (list []Webhook, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
-			" (SELECT count(*) FROM board_webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM board_webhooks w ORDER BY w.id", nil, func(r row) error {
+		return c.All("SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
+			" (SELECT count(*) FROM board_webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM board_webhooks w ORDER BY w.id", nil, func(r store.Row) error {
 			var w Webhook
 			var topics string
 			err := r.Scan(&w.ID, &w.URL, &topics, &w.Enabled, &w.DisabledReason, &w.CreatedBy, &w.CreatedAt, &w.Pending)
@@ -79,15 +80,15 @@ func (s *Service) AddWebhook(ctx context.Context, a *Actor, address string, topi
 	if err != nil {
 		return 0, "", err
 	}
-	err = s.administer(ctx, a, func(c conn) error {
+	err = s.administer(ctx, a, func(c store.Conn) error {
 		var n int
-		if err := c.row("SELECT count(*) FROM board_webhooks").Scan(&n); err != nil {
+		if err := c.Row("SELECT count(*) FROM board_webhooks").Scan(&n); err != nil {
 			return err
 		}
 		if n >= maxWebhooks {
 			return conflict("there are 20 webhooks already, delete one first")
 		}
-		err := c.row("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+		err := c.Row("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
 			address, stored, sealed, a.User.Name, s.micros()).Scan(&id)
 		if err != nil {
 			return err
@@ -100,19 +101,19 @@ func (s *Service) AddWebhook(ctx context.Context, a *Actor, address string, topi
 // SetWebhook switches a webhook on or off. What waits for one that is off is
 // sent once it is on again.
 func (s *Service) SetWebhook(ctx context.Context, a *Actor, id int64, enabled bool) error {
-	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c conn) error {
-		_, err := c.exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", boolean(enabled), id)
+	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", boolean(enabled), id)
 		return err
 	})
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
 func (s *Service) DeleteWebhook(ctx context.Context, a *Actor, id int64) error {
-	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c conn) error {
-		if _, err := c.exec("DELETE FROM board_webhook_deliveries WHERE webhook_id = ?", id); err != nil {
+	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error {
+		if _, err := c.Exec("DELETE FROM board_webhook_deliveries WHERE webhook_id = ?", id); err != nil {
 			return err
 		}
-		_, err := c.exec("DELETE FROM board_webhooks WHERE id = ?", id)
+		_, err := c.Exec("DELETE FROM board_webhooks WHERE id = ?", id)
 		return err
 	})
 }
@@ -120,8 +121,8 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *Actor, id int64) error {
 // RotateWebhook gives a webhook a new secret, which counts at once.
 func (s *Service) RotateWebhook(ctx context.Context, a *Actor, id int64) (secret string, err error) {
 	var address string
-	err = s.survey(ctx, a, func(c conn) error {
-		return none(c.row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
+	err = s.survey(ctx, a, func(c store.Conn) error {
+		return none(c.Row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
 	})
 	if err != nil {
 		return "", err
@@ -130,17 +131,17 @@ func (s *Service) RotateWebhook(ctx context.Context, a *Actor, id int64) (secret
 	if err != nil {
 		return "", err
 	}
-	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c conn) error {
-		_, err := c.exec("UPDATE board_webhooks SET secret = ? WHERE id = ?", sealed, id)
+	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_webhooks SET secret = ? WHERE id = ?", sealed, id)
 		return err
 	})
 }
 
 // TestWebhook sends a webhook a message of no consequence.
 func (s *Service) TestWebhook(ctx context.Context, a *Actor, id int64) error {
-	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c conn) error {
+	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c store.Conn) error {
 		var enabled bool
-		if err := c.row("SELECT enabled = 1 FROM board_webhooks WHERE id = ?", id).Scan(&enabled); err != nil {
+		if err := c.Row("SELECT enabled = 1 FROM board_webhooks WHERE id = ?", id).Scan(&enabled); err != nil {
 			return err
 		}
 		if !enabled {
@@ -152,10 +153,10 @@ func (s *Service) TestWebhook(ctx context.Context, a *Actor, id int64) error {
 	})
 }
 
-func (s *Service) changeWebhook(ctx context.Context, a *Actor, id int64, action, detail string, fn func(c conn) error) error {
-	return s.administer(ctx, a, func(c conn) error {
+func (s *Service) changeWebhook(ctx context.Context, a *Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
+	return s.administer(ctx, a, func(c store.Conn) error {
 		var address string
-		if err := c.row("SELECT url FROM board_webhooks WHERE id = ?"+c.lock(), id).Scan(&address); err != nil {
+		if err := c.Row("SELECT url FROM board_webhooks WHERE id = ?"+c.Lock(), id).Scan(&address); err != nil {
 			return none(err)
 		}
 		if err := fn(c); err != nil {
@@ -167,10 +168,10 @@ func (s *Service) changeWebhook(ctx context.Context, a *Actor, id int64, action,
 
 // Deliveries lists the last deliveries of a webhook, newest first.
 func (s *Service) Deliveries(ctx context.Context, a *Actor, id int64, limit int) (list []Delivery, err error) {
-	err = s.survey(ctx, a, func(c conn) error {
+	err = s.survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.all("SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
-			" FROM board_webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", []any{id, min(max(limit, 1), pageMost)}, func(r row) error {
+		return c.All("SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
+			" FROM board_webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", []any{id, min(max(limit, 1), pageMost)}, func(r store.Row) error {
 			var d Delivery
 			err := r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt, &d.TriedAt, &d.NextAt)
 			list = append(list, d)

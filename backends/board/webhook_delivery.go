@@ -42,11 +42,11 @@ func (s *Service) DueWebhooks(ctx context.Context) (ids []int64, err error) {
 	if _, err := s.keyring(); err != nil {
 		return nil, nil //nolint:nilerr // the keyring has said so
 	}
-	err = s.read(ctx, func(c conn) error {
+	err = s.read(ctx, func(c store.Conn) error {
 		ids = nil
 		now := s.micros()
-		return c.all("SELECT w.id FROM board_webhooks w WHERE w.enabled = 1 AND EXISTS (SELECT 1 FROM board_webhook_deliveries d"+
-			" WHERE d.webhook_id = w.id AND d.next_at <= ? AND d.leased_until <= ?) ORDER BY w.id", []any{now, now}, func(r row) error {
+		return c.All("SELECT w.id FROM board_webhooks w WHERE w.enabled = 1 AND EXISTS (SELECT 1 FROM board_webhook_deliveries d"+
+			" WHERE d.webhook_id = w.id AND d.next_at <= ? AND d.leased_until <= ?) ORDER BY w.id", []any{now, now}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			ids = append(ids, id)
@@ -61,16 +61,16 @@ func (s *Service) DueWebhooks(ctx context.Context) (ids []int64, err error) {
 func (s *Service) ClaimDelivery(ctx context.Context, webhook int64) (*Outgoing, error) {
 	var sealed string
 	o := &Outgoing{Webhook: webhook}
-	err := s.write(ctx, func(c conn) error {
+	err := s.write(ctx, func(c store.Conn) error {
 		o.ID = 0
 		now := s.micros()
 		skip := ""
-		if c.db.Dialect() == store.Postgres {
+		if c.Dialect() == store.Postgres {
 			skip = " FOR UPDATE SKIP LOCKED"
 		}
-		err := c.row("SELECT url, secret FROM board_webhooks WHERE id = ? AND enabled = 1", webhook).Scan(&o.URL, &sealed)
+		err := c.Row("SELECT url, secret FROM board_webhooks WHERE id = ? AND enabled = 1", webhook).Scan(&o.URL, &sealed)
 		if err == nil {
-			err = c.row("UPDATE board_webhook_deliveries SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM board_webhook_deliveries"+
+			err = c.Row("UPDATE board_webhook_deliveries SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM board_webhook_deliveries"+
 				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+skip+") RETURNING id, event, topic, body, attempts",
 				now+deliveryLease.Microseconds(), now, webhook, now, now).Scan(&o.ID, &o.Event, &o.Topic, &o.Body, &o.attempts)
 		}
@@ -107,15 +107,15 @@ func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why st
 	case status == http.StatusGone, o.attempts >= deliveryAttempts:
 		state, next = "failed", 0
 	}
-	return s.write(ctx, func(c conn) error {
-		_, err := c.exec("UPDATE board_webhook_deliveries SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, null(next), answer, o.ID)
+	return s.write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_webhook_deliveries SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, null(next), answer, o.ID)
 		if err != nil || status != http.StatusGone {
 			return err
 		}
-		if _, err := c.exec("UPDATE board_webhooks SET enabled = 0, disabled_reason = ? WHERE id = ?", "the address answered 410 Gone", o.Webhook); err != nil {
+		if _, err := c.Exec("UPDATE board_webhooks SET enabled = 0, disabled_reason = ? WHERE id = ?", "the address answered 410 Gone", o.Webhook); err != nil {
 			return err
 		}
-		_, err = c.exec("UPDATE board_webhook_deliveries SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL", o.Webhook)
+		_, err = c.Exec("UPDATE board_webhook_deliveries SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL", o.Webhook)
 		return err
 	})
 }
@@ -123,8 +123,8 @@ func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why st
 // NotDelivered gives a delivery back that was cut short by the end of this
 // process.
 func (s *Service) NotDelivered(ctx context.Context, o *Outgoing) error {
-	return s.write(ctx, func(c conn) error {
-		_, err := c.exec("UPDATE board_webhook_deliveries SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.ID)
+	return s.write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_webhook_deliveries SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.ID)
 		return err
 	})
 }

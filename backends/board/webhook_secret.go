@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/base64"
 	"errors"
 	"strings"
@@ -63,9 +62,9 @@ type sealedSecret struct {
 }
 
 func sealedSecrets(ctx context.Context, db *store.DB) (texts []sealedSecret, err error) {
-	err = db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+	err = db.Read(ctx, func(c store.Conn) error {
 		texts = nil
-		return conn{ctx, db, r}.all("SELECT id, url, secret FROM board_webhooks ORDER BY id", nil, func(r row) error {
+		return c.All("SELECT id, url, secret FROM board_webhooks ORDER BY id", nil, func(r store.Row) error {
 			var t sealedSecret
 			err := r.Scan(&t.id, &t.url, &t.sealed)
 			if !strings.HasPrefix(t.sealed, plainPrefix) {
@@ -106,8 +105,8 @@ func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err 
 			fresh, err = ring.Seal(ctx, secret, webhookPlace(t.url))
 		}
 		if err == nil {
-			err = s.write(ctx, func(c conn) error {
-				_, err := c.exec("UPDATE board_webhooks SET secret = ? WHERE id = ? AND secret = ?", fresh, t.id, t.sealed)
+			err = s.write(ctx, func(c store.Conn) error {
+				_, err := c.Exec("UPDATE board_webhooks SET secret = ? WHERE id = ? AND secret = ?", fresh, t.id, t.sealed)
 				return err
 			})
 		}

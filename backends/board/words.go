@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"database/sql"
 	"sync/atomic"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -39,8 +38,8 @@ func (s *Service) foldWords(ctx context.Context) error {
 	if s.db.Dialect() == store.SQLite {
 		return nil // FTS5 folds a part with each post
 	}
-	return s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		_, err := r.ExecContext(ctx, "SELECT gin_clean_pending_list('board_search_words')")
+	return s.db.Read(ctx, func(c store.Conn) error {
+		_, err := c.Exec("SELECT gin_clean_pending_list('board_search_words')")
 		return err
 	})
 }

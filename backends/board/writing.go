@@ -3,11 +3,13 @@ package board
 import (
 	"context"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // MayEditPost refuses with the reason why the actor may not edit a post.
 func (s *Service) MayEditPost(ctx context.Context, a *Actor, in, id int64) error {
-	return s.read(ctx, func(c conn) error {
+	return s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err
@@ -28,7 +30,7 @@ func (s *Service) MayEditPost(ctx context.Context, a *Actor, in, id int64) error
 // MayStart refuses with the reason why the actor may not start threads in a
 // forum.
 func (s *Service) MayStart(ctx context.Context, a *Actor, in int64) error {
-	return s.read(ctx, func(c conn) error {
+	return s.read(ctx, func(c store.Conn) error {
 		f, err := forumFor(c, a, in)
 		if err != nil {
 			return err
@@ -39,7 +41,7 @@ func (s *Service) MayStart(ctx context.Context, a *Actor, in int64) error {
 
 // MayAnswer refuses with the reason why the actor may not reply in a thread.
 func (s *Service) MayAnswer(ctx context.Context, a *Actor, in int64) error {
-	return s.read(ctx, func(c conn) error {
+	return s.read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err

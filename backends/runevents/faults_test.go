@@ -18,9 +18,9 @@ import (
 // change runs statements that change the database.
 func (s *Service) change(tb testing.TB, statements ...string) {
 	tb.Helper()
-	err := s.db.Write(tb.Context(), func(ctx context.Context, tx *sql.Tx) error {
+	err := s.db.Write(tb.Context(), func(c store.Conn) error {
 		for _, statement := range statements {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
+			if _, err := c.Exec(statement); err != nil {
 				return err
 			}
 		}
@@ -224,8 +224,8 @@ func TestContendedNode(t *testing.T) {
 					return
 				default:
 				}
-				err := s.db.Read(context.Background(), func(ctx context.Context, r *sql.DB) error {
-					_, err := r.ExecContext(ctx, "UPDATE run_nodes SET expired_at = NULL WHERE certname = 'a.example.com'")
+				err := s.db.Read(context.Background(), func(c store.Conn) error {
+					_, err := c.Exec("UPDATE run_nodes SET expired_at = NULL WHERE certname = 'a.example.com'")
 					return err
 				})
 				if err != nil {

@@ -3,8 +3,6 @@ package runevents
 import (
 	"archive/tar"
 	"compress/gzip"
-	"context"
-	"database/sql"
 	"errors"
 	"io"
 	"os"
@@ -146,8 +144,8 @@ func (s *Service) load(tb testing.TB) {
 // number is the one number that a query yields.
 func (s *Service) number(tb testing.TB, text string, args ...any) (n int64) {
 	tb.Helper()
-	err := s.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, s.db.Rebind(text), args...).Scan(&n)
+	err := s.db.Read(tb.Context(), func(c store.Conn) error {
+		return c.Row(text, args...).Scan(&n)
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,14 +103,9 @@ func parsePartition(table, name string) (d days, ok bool) {
 	return days{from, until}, err == nil && from < until
 }
 
-// queryer is a connection, a transaction or a pool.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // listPartitions finds the partitions of a table in the order of time.
-func listPartitions(ctx context.Context, q queryer, table string) (list []partition, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
+func listPartitions(c store.Conn, table string) (list []partition, err error) {
+	rows, err := c.Rows(`SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
 		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
 		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, $1)`, table+"_d")
 	if err != nil {
@@ -174,11 +168,11 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 	var known []days
 	// The list is to show what others committed while this one waited for the lock,
 	// which the snapshot of a stricter level would hide.
-	err := p.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		list, err := listPartitions(ctx, tx, s.table)
+		list, err := listPartitions(c, s.table)
 		if err != nil {
 			return err
 		}
@@ -205,11 +199,11 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		name := partitionName(s.table, fresh)
 		if slices.ContainsFunc(list, func(old partition) bool { return old.name == name && !old.attached }) {
 			// It was detached and is to be dropped, which may be done by now.
-			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
+			if _, err := c.Exec("DROP TABLE IF EXISTS " + name); err != nil {
 				return err
 			}
 		}
-		return attachPartition(ctx, tx, s.table, fresh)
+		return attachPartition(c, s.table, fresh)
 	})
 	if err != nil {
 		return fmt.Errorf("making a partition of %s: %w", s.table, err)
@@ -218,14 +212,14 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 	return nil
 }
 
-func attachPartition(ctx context.Context, tx *sql.Tx, table string, d days) error {
+func attachPartition(c store.Conn, table string, d days) error {
 	const length = int64(day / time.Millisecond)
 	name := partitionName(table, d) // of constants and numbers
 	for _, statement := range []string{
 		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
 		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", table, name, d.from*length, d.until*length),
 	} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
+		if _, err := c.Exec(statement); err != nil {
 			return err
 		}
 	}
@@ -246,13 +240,13 @@ func (s *Service) checkLocks(ctx context.Context) {
 		return
 	}
 	var partitions, room, connections int64
-	err := s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		list, err := listPartitions(ctx, r, "run_events")
+	err := s.db.Read(ctx, func(c store.Conn) error {
+		list, err := listPartitions(c, "run_events")
 		if err != nil {
 			return err
 		}
-		partitions, connections = int64(len(list)), int64(r.Stats().MaxOpenConnections)
-		return r.QueryRowContext(ctx, `SELECT current_setting('max_locks_per_transaction')::bigint *
+		partitions, connections = int64(len(list)), int64(c.Pool().Stats().MaxOpenConnections)
+		return c.Row(`SELECT current_setting('max_locks_per_transaction')::bigint *
 			(current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)`).Scan(&room)
 	})
 	if err == nil && partitions*locksOfEvents*connections > room {

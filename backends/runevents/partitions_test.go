@@ -1,8 +1,6 @@
 package runevents
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"net/url"
 	"slices"
@@ -18,8 +16,8 @@ import (
 
 func (s *Service) partitionsOf(tb testing.TB, table string) (list []partition) {
 	tb.Helper()
-	err := s.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) (err error) {
-		list, err = listPartitions(ctx, r, table)
+	err := s.db.Read(tb.Context(), func(c store.Conn) (err error) {
+		list, err = listPartitions(c, table)
 		return err
 	})
 	if err != nil {
@@ -126,14 +124,14 @@ func TestPartitionOfAnother(t *testing.T) {
 	spans, today := s.detailsSpans(), dayOf(now.UnixMilli())
 	from := spans.floor(today)
 	waiting := make(chan error, 1)
-	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(c store.Conn) error {
+		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		if err := attachPartition(ctx, tx, spans.table, days{from, from + spans.of(today, today)}); err != nil {
+		if err := attachPartition(c, spans.table, days{from, from + spans.of(today, today)}); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {
+		if _, err := c.Exec("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {
 			return err
 		}
 		go func() { waiting <- s.newPartitions().make(t.Context(), spans, today) }()
@@ -175,8 +173,9 @@ func TestHeldUp(t *testing.T) {
 		}
 	}
 	clock = now.Add(15 * day) // events of both are too old, the report of one
-	err = s.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		tx, err := r.BeginTx(ctx, nil)
+	err = s.db.Read(t.Context(), func(c store.Conn) error {
+		ctx := c.Context()
+		tx, err := c.Pool().BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -122,13 +121,13 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return &payloadError{err}
 	}
-	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, s.db.Rebind(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`), certname); err != nil {
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		if _, err := c.Exec(`INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO NOTHING`, certname); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, s.db.Rebind(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?
+		_, err := c.Exec(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?
 			AND (deactivated_at IS NULL OR deactivated_at < ?)
-			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`), at, certname, at, at)
+			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`, at, certname, at, at)
 		return err
 	})
 	if err != nil {

@@ -35,25 +35,25 @@ type Rejected struct {
 var ErrNotFound = errors.New("there is no such command")
 
 // reject keeps a command with the reason of its failure.
-func (s *Service) reject(ctx context.Context, c Command, reason error) (id int64, err error) {
-	payload := deflate(c.Payload)
+func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
+	payload := deflate(command.Payload)
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}
 	var length int64
 	// Each of those who shorten the list at once would lose a race for it.
-	err = s.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, s.db.Rebind(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
-			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`), s.o.Now().UnixMilli(), c.Name, c.Version, c.Certname, reason.Error(), payload).Scan(&id)
+	err = s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		err := c.Row(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
+			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`, s.o.Now().UnixMilli(), command.Name, command.Version, command.Certname, reason.Error(), payload).Scan(&id)
 		if err != nil {
 			return err
 		}
 		// Numbers have gaps, so the rows are counted.
-		_, err = tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id <= (SELECT id FROM run_rejected ORDER BY id DESC LIMIT 1 OFFSET ?)`), maxRejected)
+		_, err = c.Exec(`DELETE FROM run_rejected WHERE id <= (SELECT id FROM run_rejected ORDER BY id DESC LIMIT 1 OFFSET ?)`, maxRejected)
 		if err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `SELECT count(*) FROM run_rejected`).Scan(&length)
+		return c.Row(`SELECT count(*) FROM run_rejected`).Scan(&length)
 	})
 	if err == nil {
 		s.rejected.Store(length)
@@ -68,8 +68,8 @@ func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
 // countRejected looks how long the list is; other processes change it too.
 func (s *Service) countRejected(ctx context.Context) {
 	var n int64
-	err := s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, `SELECT count(*) FROM run_rejected`).Scan(&n)
+	err := s.db.Read(ctx, func(c store.Conn) error {
+		return c.Row(`SELECT count(*) FROM run_rejected`).Scan(&n)
 	})
 	if err == nil {
 		s.rejected.Store(n)
@@ -78,9 +78,9 @@ func (s *Service) countRejected(ctx context.Context) {
 
 // Rejected lists the rejected commands, youngest first.
 func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+	err = s.db.Read(ctx, func(c store.Conn) error {
 		list = nil
-		rows, err := r.QueryContext(ctx, `SELECT id, at, command, version, certname, reason, attempts FROM run_rejected ORDER BY id DESC`)
+		rows, err := c.Rows(`SELECT id, at, command, version, certname, reason, attempts FROM run_rejected ORDER BY id DESC`)
 		if err != nil {
 			return err
 		}
@@ -103,8 +103,8 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, c Command, err error) {
 	var at int64
 	var payload []byte
-	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, s.db.Rebind(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`), id).
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`, id).
 			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -133,12 +133,12 @@ func (s *Service) Retry(ctx context.Context, id int64) error {
 	if failed != nil && !IsPayload(failed) {
 		return failed
 	}
-	err = s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.db.Write(ctx, func(c store.Conn) error {
 		if failed == nil {
-			_, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_rejected WHERE id = ?`), id)
+			_, err := c.Exec(`DELETE FROM run_rejected WHERE id = ?`, id)
 			return err
 		}
-		_, err := tx.ExecContext(ctx, s.db.Rebind(`UPDATE run_rejected SET at = ?, reason = ?, attempts = attempts + 1 WHERE id = ?`),
+		_, err := c.Exec(`UPDATE run_rejected SET at = ?, reason = ?, attempts = attempts + 1 WHERE id = ?`,
 			s.o.Now().UnixMilli(), failed.Error(), id)
 		return err
 	})

@@ -120,12 +120,8 @@ func (s *Service) delete(ctx context.Context, total *int64, statement string, ar
 	args = append(args, purgeRows)
 	for {
 		var n int64
-		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, s.db.Rebind(statement), args...)
-			if err != nil {
-				return err
-			}
-			n, err = result.RowsAffected()
+		err := s.db.Write(ctx, func(c store.Conn) (err error) {
+			n, err = c.Exec(statement, args...)
 			return err
 		})
 		if err != nil {
@@ -178,18 +174,13 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 	eventArgs := append(slices.Clone(args), purgeRows)
 	for {
 		var events, reports int64
-		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			var err error
+		err := s.db.Write(ctx, func(c store.Conn) (err error) {
 			reports = 0
-			events, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
+			events, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
 			if err != nil || events == purgeRows { // others get in between
 				return err
 			}
-			result, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_reports WHERE id IN (`+selection+`)`), args...)
-			if err != nil {
-				return err
-			}
-			reports, err = result.RowsAffected()
+			reports, err = c.Exec(`DELETE FROM run_reports WHERE id IN (`+selection+`)`, args...)
 			return err
 		})
 		if err != nil {
@@ -211,8 +202,8 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (fro
 	}
 	for {
 		var n int64
-		err := s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-			n, err = deleteEvents(ctx, s.db, tx, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
+		err := s.db.Write(ctx, func(c store.Conn) (err error) {
+			n, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
 			return err
 		})
 		if err != nil {
@@ -252,19 +243,15 @@ func (s *Service) purgeDetails(ctx context.Context, before int64, p *Purged) err
 func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64
-	err := s.db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
+	err := s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		lock := `SELECT id FROM run_environments WHERE ` + unused + ` ORDER BY id LIMIT ?`
-		if s.db.Dialect() == store.Postgres {
+		if c.Dialect() == store.Postgres {
 			lock += ` FOR UPDATE`
 		}
-		ids, err := numbers(ctx, tx, s.db.Rebind(lock), purgeRows)
+		ids, err := numbers(c, lock, purgeRows)
 		n = 0
 		for _, id := range ids {
-			result, err := tx.ExecContext(ctx, s.db.Rebind(`DELETE FROM run_environments WHERE id = ? AND `+unused), id)
-			if err != nil {
-				return err
-			}
-			gone, err := result.RowsAffected()
+			gone, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
 			if err != nil {
 				return err
 			}
@@ -280,20 +267,8 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 }
 
 // numbers reads the one column of a query.
-func numbers(ctx context.Context, tx *sql.Tx, query string, args ...any) (list []int64, err error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		list = append(list, n)
-	}
-	return list, rows.Err()
+func numbers(c store.Conn, query string, args ...any) ([]int64, error) {
+	return store.List(c, func(r store.Row) (n int64, err error) { return n, r.Scan(&n) }, query, args...)
 }
 
 // purgeLock is the advisory lock of the process that drops partitions, the bytes
@@ -304,15 +279,16 @@ const purgeLock = 0x00746f6c6c6f6c64
 // first day of what is left, if that is earlier. One process drops at a time, on a
 // connection of its own, which holds the lock.
 func (s *Service) dropPartitions(ctx context.Context, table string, before int64, dropped *int) (from int64, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
+	err = s.db.Read(ctx, func(c store.Conn) error {
 		from = before
-		conn, err := r.Conn(ctx)
+		conn, err := c.Pool().Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("dropping partitions: %w", err)
 		}
 		defer conn.Close()
+		on := c.On(conn)
 		var locked bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
+		if err := on.Row("SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
 			return err
 		}
 		if locked {
@@ -320,7 +296,7 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
 			}()
 		}
-		list, err := listPartitions(ctx, conn, table)
+		list, err := listPartitions(on, table)
 		if err != nil {
 			return err
 		}
@@ -329,13 +305,13 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 				from = min(from, p.from)
 				continue
 			}
-			if err := p.drop(ctx, conn, table); err != nil {
+			if err := p.drop(on, conn, table); err != nil {
 				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
 			}
 			*dropped++
 		}
 		if locked && table == "run_events" {
-			return deleteCounts(ctx, conn, &from)
+			return deleteCounts(on, conn, &from)
 		}
 		return nil
 	})
@@ -344,16 +320,17 @@ func (s *Service) dropPartitions(ctx context.Context, table string, before int64
 
 // deleteCounts deletes those of before the first partition. None is made
 // meanwhile, as by an import.
-func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
-	tx, err := conn.BeginTx(ctx, nil)
+func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
+	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {
 		return fmt.Errorf("deleting counts: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+	c = c.On(tx)
+	if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 		return fmt.Errorf("deleting counts: %w", err)
 	}
-	list, err := listPartitions(ctx, tx, "run_events")
+	list, err := listPartitions(c, "run_events")
 	if err != nil {
 		return err
 	}
@@ -361,7 +338,7 @@ func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
 		*from = min(*from, list[0].from)
 	}
 	for _, statement := range []string{"DELETE FROM run_event_counts WHERE hour < $1", "DELETE FROM run_node_counts WHERE hour < $1"} {
-		if _, err := tx.ExecContext(ctx, statement, *from*24); err != nil {
+		if _, err := c.Exec(statement, *from*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}
 	}
@@ -371,7 +348,7 @@ func deleteCounts(ctx context.Context, conn *sql.Conn, from *int64) error {
 // drop detaches a partition concurrently, which waits for readers without
 // keeping others out, and drops what is then a table of its own. What was cut
 // short before is finished.
-func (p partition) drop(ctx context.Context, conn *sql.Conn, table string) error {
+func (p partition) drop(c store.Conn, conn *sql.Conn, table string) error {
 	how := " CONCURRENTLY"
 	if p.pending {
 		how = " FINALIZE"
@@ -379,29 +356,30 @@ func (p partition) drop(ctx context.Context, conn *sql.Conn, table string) error
 	if p.attached {
 		// Outside of a transaction, as the server demands. The names are made of
 		// constants and a number.
-		if _, err := conn.ExecContext(ctx, "ALTER TABLE "+table+" DETACH PARTITION "+p.name+how); err != nil {
+		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + how); err != nil {
 			return err
 		}
 	}
-	return p.dropDetached(ctx, conn)
+	return p.dropDetached(c, conn)
 }
 
 // dropDetached drops the table, unless somebody has attached one of its name since.
-func (p partition) dropDetached(ctx context.Context, conn *sql.Conn) error {
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+func (p partition) dropDetached(c store.Conn, conn *sql.Conn) error {
+	tx, err := conn.BeginTx(c.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing behind a commit
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", partitionLock); err != nil {
+	c = c.On(tx)
+	if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", partitionLock); err != nil {
 		return err
 	}
 	var attached bool
-	err = tx.QueryRowContext(ctx, "SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)", p.name).Scan(&attached)
+	err = c.Row("SELECT COALESCE((SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)), false)", p.name).Scan(&attached)
 	if err != nil || attached {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+p.name); err != nil {
+	if _, err := c.Exec("DROP TABLE IF EXISTS " + p.name); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"math/bits"
 	"slices"
@@ -90,7 +89,7 @@ func (w *want[T]) sorted() []wanted[T] {
 	return list
 }
 
-func (b *batch) internResources(ctx context.Context, reports []stored) error {
+func (b *batch) internResources(reports []stored) error {
 	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
 	for _, r := range reports {
 		for i := range r.events {
@@ -98,7 +97,7 @@ func (b *batch) internResources(ctx context.Context, reports []stored) error {
 			w.add(res.digest, dayOf(r.events[i].at), res)
 		}
 	}
-	return upsert(ctx, b, b.resources, insertResources[b.db.Dialect()], w.sorted(), func(args []any, res *resource) []any {
+	return upsert(b, b.resources, insertResources[b.Dialect()], w.sorted(), func(args []any, res *resource) []any {
 		var line any
 		if res.line.Valid {
 			line = res.line.Int64
@@ -107,7 +106,7 @@ func (b *batch) internResources(ctx context.Context, reports []stored) error {
 	})
 }
 
-func (b *batch) internChanges(ctx context.Context, reports []stored) error {
+func (b *batch) internChanges(reports []stored) error {
 	w := want[change]{b.changes, make(map[digest]wanted[change])}
 	for _, r := range reports {
 		for i := range r.events {
@@ -115,30 +114,30 @@ func (b *batch) internChanges(ctx context.Context, reports []stored) error {
 			w.add(c.digest, dayOf(r.events[i].at), c)
 		}
 	}
-	return upsert(ctx, b, b.changes, insertChanges[b.db.Dialect()], w.sorted(), func(args []any, c *change) []any {
+	return upsert(b, b.changes, insertChanges[b.Dialect()], w.sorted(), func(args []any, c *change) []any {
 		return append(args, text(c.property), text(c.name), text(c.oldValue), text(c.newValue), text(c.message))
 	})
 }
 
 // upsert writes the rows that are wanted and notes their numbers.
-func upsert[T any](ctx context.Context, b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
+func upsert[T any](b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any) error {
 	var args []any
 	for len(rows) > 0 {
-		n := chunkRows(b.db.Dialect(), len(rows))
+		n := chunkRows(b.Dialect(), len(rows))
 		chunk := rows[:n]
 		rows, args = rows[n:], args[:0]
 		for i := range chunk {
 			args = append(columns(append(args, chunk[i].digest[:]), chunk[i].row), chunk[i].day)
 		}
-		if err := b.numbers(ctx, known, statements[len(chunk)], args); err != nil {
+		if err := b.numbers(known, statements[len(chunk)], args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *batch) numbers(ctx context.Context, known overlay[digest], statement string, args []any) error {
-	result, err := b.tx.QueryContext(ctx, b.db.Rebind(statement), args...)
+func (b *batch) numbers(known overlay[digest], statement string, args []any) error {
+	result, err := b.Rows(statement, args...)
 	if err != nil {
 		return err
 	}
@@ -156,14 +155,14 @@ func (b *batch) numbers(ctx context.Context, known overlay[digest], statement st
 
 // insertEvents writes the events of the reports, whose resources and changes
 // are known, and counts them.
-func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
+func (b *batch) insertEvents(reports []stored) error {
 	const columns = 8
-	statements := insertEvents[b.db.Dialect()]
+	statements := insertEvents[b.Dialect()]
 	args := make([]any, 0, columns*statementRows)
 	flush := func() error {
 		for rest := args; len(rest) > 0; {
-			n := chunkRows(b.db.Dialect(), len(rest)/columns)
-			if _, err := b.tx.ExecContext(ctx, b.db.Rebind(statements[n]), rest[:columns*n]...); err != nil {
+			n := chunkRows(b.Dialect(), len(rest)/columns)
+			if _, err := b.Exec(statements[n], rest[:columns*n]...); err != nil {
 				return err
 			}
 			rest = rest[columns*n:]
@@ -191,5 +190,5 @@ func (b *batch) insertEvents(ctx context.Context, reports []stored) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	return counts.write(ctx, b.db, b.tx)
+	return counts.write(b.Conn)
 }

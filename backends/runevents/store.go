@@ -64,8 +64,7 @@ type caches struct {
 
 // batch writes reports in one transaction.
 type batch struct {
-	db        *store.DB
-	tx        *sql.Tx
+	store.Conn
 	words     overlay[word]
 	resources overlay[digest]
 	changes   overlay[digest]
@@ -86,13 +85,13 @@ type batch struct {
 // in one order, so that two batches seldom wait for each other in a circle. Those
 // who delete are serializable: a row that a batch has locked or changed meanwhile
 // makes them start over.
-func (c *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
+func (known *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
 	reports = slices.Clone(reports)
 	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
-	err := db.Write(store.ReadCommitted(ctx), func(ctx context.Context, tx *sql.Tx) error {
-		b = &batch{db: db, tx: tx, words: over(&c.words), resources: over(&c.resources), changes: over(&c.changes)}
-		return b.store(ctx, reports)
+	err := db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		b = &batch{Conn: c, words: over(&known.words), resources: over(&known.resources), changes: over(&known.changes)}
+		return b.store(reports)
 	})
 	if err == nil {
 		b.words.keep()
@@ -109,13 +108,13 @@ type stored struct {
 	id, node int64
 }
 
-func (b *batch) store(ctx context.Context, reports []*report) error {
-	if err := b.internWords(ctx, reports); err != nil {
+func (b *batch) store(reports []*report) error {
+	if err := b.internWords(reports); err != nil {
 		return fmt.Errorf("storing words: %w", err)
 	}
 	fresh := make([]stored, 0, len(reports))
 	for _, r := range reports {
-		s, err := b.insert(ctx, r)
+		s, err := b.insert(r)
 		switch {
 		case errors.Is(err, sql.ErrNoRows): // it was sent before
 		case err != nil:
@@ -126,23 +125,23 @@ func (b *batch) store(ctx context.Context, reports []*report) error {
 			b.events += len(r.events)
 		}
 	}
-	if err := b.internResources(ctx, fresh); err != nil {
+	if err := b.internResources(fresh); err != nil {
 		return fmt.Errorf("storing resources: %w", err)
 	}
-	if err := b.internChanges(ctx, fresh); err != nil {
+	if err := b.internChanges(fresh); err != nil {
 		return fmt.Errorf("storing changes: %w", err)
 	}
-	if err := b.insertEvents(ctx, fresh); err != nil {
+	if err := b.insertEvents(fresh); err != nil {
 		return fmt.Errorf("storing events: %w", err)
 	}
 	return nil
 }
 
 // insert writes the row of a report; sql.ErrNoRows: it is there.
-func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
+func (b *batch) insert(r *report) (s stored, err error) {
 	s.report = r
 	at := r.producerTimestamp
-	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(nodeStatement), r.certname, at, at).Scan(&s.node); err != nil {
+	if err := b.Row(nodeStatement, r.certname, at, at).Scan(&s.node); err != nil {
 		return s, fmt.Errorf("node: %w", err)
 	}
 	// Of a text that may be missing.
@@ -159,16 +158,16 @@ func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 		r.start, r.end, at, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
 		text(r.jobID), id(words, r.cachedCatalogStatus),
 	}
-	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(reportStatement), args...).Scan(&s.id); err != nil {
+	if err := b.Row(reportStatement, args...).Scan(&s.id); err != nil {
 		return s, err
 	}
-	if _, err := b.tx.ExecContext(ctx, b.db.Rebind(detailsStatement), at, s.id, r.logs, r.metrics); err != nil {
+	if _, err := b.Exec(detailsStatement, at, s.id, r.logs, r.metrics); err != nil {
 		return s, fmt.Errorf("details: %w", err)
 	}
 	if r.kind == "plan" {
 		return s, nil
 	}
-	if _, err := b.tx.ExecContext(ctx, b.db.Rebind(latestStatement), s.id, at, s.node, at); err != nil {
+	if _, err := b.Exec(latestStatement, s.id, at, s.node, at); err != nil {
 		return s, fmt.Errorf("latest report: %w", err)
 	}
 	return s, nil
@@ -177,7 +176,7 @@ func (b *batch) insert(ctx context.Context, r *report) (s stored, err error) {
 func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
 
 // internWords finds or adds what reports and events name by a word.
-func (b *batch) internWords(ctx context.Context, reports []*report) error {
+func (b *batch) internWords(reports []*report) error {
 	named := make(map[word]struct{})
 	for _, r := range reports {
 		for _, w := range []struct {
@@ -205,7 +204,7 @@ func (b *batch) internWords(ctx context.Context, reports []*report) error {
 	for _, w := range slices.SortedFunc(maps.Keys(named), func(a, b word) int {
 		return cmp.Or(strings.Compare(a.dictionary, b.dictionary), strings.Compare(a.text, b.text))
 	}) {
-		if err := b.intern(ctx, w); err != nil {
+		if err := b.intern(w); err != nil {
 			return err
 		}
 	}
@@ -214,14 +213,14 @@ func (b *batch) internWords(ctx context.Context, reports []*report) error {
 
 // intern finds or adds a word. Environments are swept, so that what is remembered
 // of them may be gone: they are looked up, and held until the commit.
-func (b *batch) intern(ctx context.Context, w word) error {
+func (b *batch) intern(w word) error {
 	var row interned
 	if w.dictionary == environments {
 		statement := `SELECT id FROM run_environments WHERE name = ?`
-		if b.db.Dialect() == store.Postgres {
+		if b.Dialect() == store.Postgres {
 			statement += ` FOR KEY SHARE`
 		}
-		err := b.tx.QueryRowContext(ctx, b.db.Rebind(statement), w.text).Scan(&row.id)
+		err := b.Row(statement, w.text).Scan(&row.id)
 		if err == nil {
 			b.words.known[w] = row
 		}
@@ -231,7 +230,7 @@ func (b *batch) intern(ctx context.Context, w word) error {
 	} else if _, ok := b.words.get(w); ok {
 		return nil
 	}
-	if err := b.tx.QueryRowContext(ctx, b.db.Rebind(w.dictionary), w.text).Scan(&row.id); err != nil {
+	if err := b.Row(w.dictionary, w.text).Scan(&row.id); err != nil {
 		return err
 	}
 	b.words.known[w] = row

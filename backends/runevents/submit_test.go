@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha1" //nolint:gosec // the wire format checks bodies by SHA-1
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -19,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // least is the smallest report that is stored, with some of its text replaced.
@@ -269,8 +270,8 @@ func TestRetry(t *testing.T) {
 		if err != nil || row.Attempts != 2 || !bytes.Equal(c.Payload, least(`"noop":false`, `"noop":7`)) {
 			t.Fatalf("%+v %s %v", row, c.Payload, err)
 		}
-		err = s.db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, s.db.Rebind("UPDATE run_rejected SET payload = ?"), deflate(least()))
+		err = s.db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE run_rejected SET payload = ?", deflate(least()))
 			return err
 		})
 		if err != nil {
@@ -399,7 +400,7 @@ func (s *Service) hold(tb testing.TB) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.db.Write(context.Background(), func(context.Context, *sql.Tx) error {
+		ended <- s.db.Write(context.Background(), func(store.Conn) error {
 			close(entered)
 			<-leave
 			return nil

@@ -2,8 +2,6 @@ package runevents
 
 import (
 	"cmp"
-	"context"
-	"database/sql"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -34,9 +32,9 @@ var (
 )
 
 // write adds the tally to the counts that are kept: of all nodes, and of each.
-func (t tally) write(ctx context.Context, db *store.DB, tx *sql.Tx) error {
+func (t tally) write(c store.Conn) error {
 	part := tallyPart
-	if db.Dialect() == store.SQLite {
+	if c.Dialect() == store.SQLite {
 		part = 0
 	}
 	all := make(tally)
@@ -44,24 +42,24 @@ func (t tally) write(ctx context.Context, db *store.DB, tx *sql.Tx) error {
 		key.of = part
 		all[key] += n
 	}
-	if err := all.addTo(ctx, db, tx, addEventCounts); err != nil {
+	if err := all.addTo(c, addEventCounts); err != nil {
 		return err
 	}
-	return t.addTo(ctx, db, tx, addNodeCounts)
+	return t.addTo(c, addNodeCounts)
 }
 
-func (t tally) addTo(ctx context.Context, db *store.DB, tx *sql.Tx, statements []string) error {
+func (t tally) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))
 	})
 	args := make([]any, 0, 4*min(len(keys), statementRows))
 	for len(keys) > 0 {
-		n := chunkRows(db.Dialect(), len(keys))
+		n := chunkRows(c.Dialect(), len(keys))
 		args = args[:0]
 		for _, key := range keys[:n] {
 			args = append(args, key.hour, key.of, key.status, t[key])
 		}
-		if _, err := tx.ExecContext(ctx, db.Rebind(statements[n]), args...); err != nil {
+		if _, err := c.Exec(statements[n], args...); err != nil {
 			return err
 		}
 		keys = keys[n:]
@@ -71,8 +69,8 @@ func (t tally) addTo(ctx context.Context, db *store.DB, tx *sql.Tx, statements [
 
 // deleteEvents runs a DELETE on the events and takes what it deletes off the
 // counts.
-func deleteEvents(ctx context.Context, db *store.DB, tx *sql.Tx, statement string, args ...any) (n int64, err error) {
-	rows, err := tx.QueryContext(ctx, db.Rebind(statement+" RETURNING at, node, status"), args...)
+func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err error) {
+	rows, err := c.Rows(statement+" RETURNING at, node, status", args...)
 	if err != nil {
 		return 0, err
 	}
@@ -88,5 +86,5 @@ func deleteEvents(ctx context.Context, db *store.DB, tx *sql.Tx, statement strin
 	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
 		return 0, err
 	}
-	return n, t.write(ctx, db, tx)
+	return n, t.write(c)
 }

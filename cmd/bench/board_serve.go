@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -179,8 +178,8 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 // copyForum fills the database, unless a run before has.
 func copyForum(ctx context.Context, f *forum, db *store.DB, dsn string) error {
 	var last int64
-	err := db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, "SELECT COALESCE(max(post_id), 0) FROM board_search").Scan(&last)
+	err := db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT COALESCE(max(post_id), 0) FROM board_search").Scan(&last)
 	})
 	if err != nil || last >= f.posts {
 		return err

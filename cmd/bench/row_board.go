@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -105,8 +104,8 @@ func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Service, e
 
 // registeredGroup is the id of the group of members.
 func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
-	err = db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, "SELECT id FROM board_groups WHERE kind = 'registered'").Scan(&id)
+	err = db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT id FROM board_groups WHERE kind = 'registered'").Scan(&id)
 	})
 	return id, err
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -252,7 +251,7 @@ func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
 	if db.Dialect() == store.Postgres {
 		room = "SELECT (SELECT count(*) FROM run_events), pg_database_size(current_database())"
 	}
-	err := db.Read(ctx, func(ctx context.Context, r *sql.DB) error { return r.QueryRowContext(ctx, room).Scan(&events, &size) })
+	err := db.Read(ctx, func(c store.Conn) error { return c.Row(room).Scan(&events, &size) })
 	if err != nil {
 		return nil, err
 	}

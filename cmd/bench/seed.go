@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -81,8 +80,8 @@ func usageRecords(ctx context.Context, dir string) (n int64, err error) {
 		return 0, err
 	}
 	defer func() { _ = db.Close() }() // what was to be kept is committed
-	err = db.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, "SELECT COUNT(*) FROM gateway_usage").Scan(&n)
+	err = db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT COUNT(*) FROM gateway_usage").Scan(&n)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("counting usage records: %w", err)

@@ -190,14 +190,14 @@ func (r *Ring) write(ctx context.Context, ring keyring.Keyring, statement string
 	if err != nil {
 		return "", err
 	}
-	err = r.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, r.db.Rebind(statement), r.service, sealed); err != nil {
+	err = r.db.Write(ctx, func(c store.Conn) error {
+		if _, err := c.Exec(statement, r.service, sealed); err != nil {
 			return err
 		}
-		if err := r.db.Notify(ctx, tx, topic, r.service); err != nil {
+		if err := c.Notify(topic, r.service); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, r.db.Rebind(selectValue), r.service).Scan(&value)
+		return c.Row(selectValue, r.service).Scan(&value)
 	})
 	return value, err
 }
@@ -208,8 +208,8 @@ const (
 )
 
 func checkValue(ctx context.Context, db *store.DB, service string) (value string, err error) {
-	err = db.Read(ctx, func(ctx context.Context, reader *sql.DB) error {
-		err := reader.QueryRowContext(ctx, db.Rebind(selectValue), service).Scan(&value)
+	err = db.Read(ctx, func(c store.Conn) error {
+		err := c.Row(selectValue, service).Scan(&value)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

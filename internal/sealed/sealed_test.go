@@ -2,7 +2,6 @@ package sealed
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -271,8 +270,8 @@ func TestRun(t *testing.T) {
 	}
 	eventually(t, "its database listens", func() bool {
 		n := 0
-		_ = db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			return r.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'").Scan(&n)
+		_ = db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'").Scan(&n)
 		})
 		return n > 0
 	})

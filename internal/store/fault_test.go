@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"testing"
@@ -24,8 +23,8 @@ func TestDataFault(t *testing.T) {
 			"SELECT broken FROM items":                                  false,
 			"INSERT INTO items (id) SELECT id FROM items WHERE id = ''": p.dialect == Postgres,
 		} {
-			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, statement)
+			err := db.Write(t.Context(), func(c Conn) error {
+				_, err := c.Exec(statement)
 				return err
 			})
 			if got := IsDataFault(err); got != want {
@@ -59,23 +58,23 @@ func TestReadCommitted(t *testing.T) {
 	t.Parallel()
 	errOnce := errors.New("once is enough")
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}.start(t)
-	for _, c := range []struct {
+	for _, level := range []struct {
 		ctx  context.Context //nolint:containedctx // of the write
 		want int
 	}{{t.Context(), 0}, {ReadCommitted(t.Context()), 1}} {
-		err := db.Write(c.ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := db.Write(level.ctx, func(c Conn) error {
 			var before, after int
-			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM items").Scan(&before); err != nil {
+			if err := c.Row("SELECT count(*) FROM items").Scan(&before); err != nil {
 				return err
 			}
 			if err := writeItem(t.Context(), db, 100+before); err != nil {
 				return err
 			}
-			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM items").Scan(&after); err != nil {
+			if err := c.Row("SELECT count(*) FROM items").Scan(&after); err != nil {
 				return err
 			}
-			if after-before != c.want {
-				t.Errorf("%d new rows, want %d", after-before, c.want)
+			if after-before != level.want {
+				t.Errorf("%d new rows, want %d", after-before, level.want)
 			}
 			return errOnce
 		})

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -83,20 +82,20 @@ INSERT INTO counters (n) VALUES (0);
 	}}
 }
 
-func insert(ctx context.Context, db *DB, tx *sql.Tx, id int) error {
-	_, err := tx.ExecContext(ctx, db.Rebind("INSERT INTO items (id, name) VALUES (?, ?)"), id, fmt.Sprint("item ", id))
+func insert(c Conn, id int) error {
+	_, err := c.Exec("INSERT INTO items (id, name) VALUES (?, ?)", id, fmt.Sprint("item ", id))
 	return err
 }
 
 func writeItem(ctx context.Context, db *DB, id int) error {
-	return db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, db, tx, id) })
+	return db.Write(ctx, func(c Conn) error { return insert(c, id) })
 }
 
 func number(t *testing.T, db *DB, query string) int {
 	t.Helper()
 	var n int
-	err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, query).Scan(&n)
+	err := db.Read(t.Context(), func(c Conn) error {
+		return c.Row(query).Scan(&n)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +139,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 		once    sync.Once
 	)
 	go func() {
-		ended <- db.Write(context.Background(), func(context.Context, *sql.Tx) error {
+		ended <- db.Write(context.Background(), func(Conn) error {
 			close(entered)
 			<-leave
 			time.Sleep(groupTime)

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"io/fs"
 	"slices"
 	"strings"
@@ -187,8 +185,8 @@ func TestNewerMigrationsAreAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			testenv.Open(t, db)
-			err = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, "INSERT INTO t (id, name) VALUES (1, 'x')")
+			err = db.Write(t.Context(), func(c Conn) error {
+				_, err := c.Exec("INSERT INTO t (id, name) VALUES (1, 'x')")
 				return err
 			})
 			if (err == nil) != (more != nil) {
@@ -228,8 +226,8 @@ func TestMigrationLock(t *testing.T) {
 				return err == nil
 			}
 			var free bool
-			err := look.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-				return r.QueryRowContext(ctx, `SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'
+			err := look.Read(t.Context(), func(c Conn) error {
+				return c.Row(`SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'
 					AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&free)
 			})
 			if err != nil {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,24 +16,19 @@ const channel = "tollgate"
 // topic.
 const maxNotice = 4000
 
-// Executor is a transaction, as far as a notice needs one.
-type Executor interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-// Notify tells all nodes on the database, this one included, what tx changes,
-// once it is committed; see [DB.Listen]. A text that is too long becomes
+// Notify tells all nodes on the database, this one included, what the transaction
+// changes, once it is committed; see [DB.Listen]. A text that is too long becomes
 // "", which stands for anything. Whoever may connect to the database can hear it:
 // it holds no secret. SQLite has one node, which knows what it does: there
 // Notify does nothing.
-func (db *DB) Notify(ctx context.Context, tx Executor, topic, text string) error {
-	if db.dialect == SQLite {
+func (c Conn) Notify(topic, text string) error {
+	if c.db.dialect == SQLite {
 		return nil
 	}
 	if len(text) > maxNotice {
 		text = ""
 	}
-	if _, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, topic+" "+text); err != nil {
+	if _, err := c.q.ExecContext(c.ctx, "SELECT pg_notify($1, $2)", channel, topic+" "+text); err != nil {
 		return fmt.Errorf("notifying the nodes of %s: %w", topic, err)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -25,8 +23,8 @@ func heard(t *testing.T, notices <-chan string) string {
 
 func notify(t *testing.T, db *DB, topic, text string, end error) {
 	t.Helper()
-	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		if err := db.Notify(ctx, tx, topic, text); err != nil {
+	err := db.Write(t.Context(), func(c Conn) error {
+		if err := c.Notify(topic, text); err != nil {
 			return err
 		}
 		return end
@@ -66,9 +64,9 @@ func TestNotices(t *testing.T) {
 	}
 
 	cut := func() error {
-		return here.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		return here.Read(t.Context(), func(c Conn) error {
 			var n int
-			return r.QueryRowContext(ctx, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN "+channel+"' AND datname = current_database()").Scan(&n)
+			return c.Row("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN " + channel + "' AND datname = current_database()").Scan(&n)
 		})
 	}
 	if err := cut(); err != nil {

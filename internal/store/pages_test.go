@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"path/filepath"
 	"testing"
@@ -41,15 +40,15 @@ func TestPageSize(t *testing.T) {
 			defer db.Close()
 			testenv.Open(t, db)
 			got := map[string]int{}
-			err = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			err = db.Write(t.Context(), func(c Conn) error {
 				for _, name := range []string{"page_size", "wal_autocheckpoint", "cache_size", "temp_store"} {
 					var n int
-					if err := tx.QueryRowContext(ctx, "PRAGMA "+name).Scan(&n); err != nil {
+					if err := c.Row("PRAGMA " + name).Scan(&n); err != nil {
 						return err
 					}
 					got[name] = n
 				}
-				_, err := tx.ExecContext(ctx, "CREATE TABLE more (n INTEGER)")
+				_, err := c.Exec("CREATE TABLE more (n INTEGER)")
 				return err
 			})
 			if err != nil {

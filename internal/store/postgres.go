@@ -125,8 +125,8 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 // Fresh returns the arguments of a statement so that it is planned for their
 // values. PostgreSQL plans a statement that runs often once for all values, which
 // is far off where it depends on them, as with the words of a search.
-func (db *DB) Fresh(args ...any) []any {
-	if db.dialect == SQLite {
+func (c Conn) Fresh(args ...any) []any {
+	if c.db.dialect == SQLite {
 		return args
 	}
 	return append([]any{pgx.QueryExecModeExec}, args...)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"math"
 	"strings"
@@ -57,8 +56,8 @@ func TestPostgresRestartUnderLoad(t *testing.T) {
 				}
 				mu.Unlock()
 				var n int
-				err = db.Read(context.Background(), func(ctx context.Context, r *sql.DB) error {
-					return r.QueryRowContext(ctx, "SELECT count(*) FROM counters").Scan(&n)
+				err = db.Read(context.Background(), func(c Conn) error {
+					return c.Row("SELECT count(*) FROM counters").Scan(&n)
 				})
 				if err != nil && !errors.Is(err, ErrUnavailable) {
 					t.Errorf("read: %v", err)
@@ -155,18 +154,18 @@ func TestPostgresBackendTerminated(t *testing.T) {
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
 	db := p.start(t)
 	other := p.start(t)
-	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+	err := db.Write(t.Context(), func(c Conn) error {
 		var pid int
-		if err := tx.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		if err := c.Row("SELECT pg_backend_pid()").Scan(&pid); err != nil {
 			return err
 		}
-		if err := other.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-			_, err := r.ExecContext(ctx, "SELECT pg_terminate_backend($1, 10000)", pid)
+		if err := other.Read(c.Context(), func(c Conn) error {
+			_, err := c.Exec("SELECT pg_terminate_backend($1, 10000)", pid)
 			return err
 		}); err != nil {
 			return err
 		}
-		return insert(ctx, db, tx, 1)
+		return insert(c, 1)
 	})
 	wantError(t, err, ErrUnavailable)
 	if err := writeItem(t.Context(), db, 1); err != nil {
@@ -195,8 +194,8 @@ func TestPostgresIdleConnectionsCut(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	err := other.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		_, err := r.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+	err := other.Read(t.Context(), func(c Conn) error {
+		_, err := c.Exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 		return err
 	})
@@ -227,11 +226,11 @@ func TestPostgresDeadlockIsRetried(t *testing.T) {
 	for first := range 2 {
 		wg.Go(func() {
 			attempt := 0
-			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			err := db.Write(t.Context(), func(c Conn) error {
 				calls.Add(1)
 				attempt++
 				for i, id := range []int{first, 1 - first} {
-					if _, err := tx.ExecContext(ctx, "UPDATE items SET name = name || 'x' WHERE id = $1", id); err != nil {
+					if _, err := c.Exec("UPDATE items SET name = name || 'x' WHERE id = $1", id); err != nil {
 						return err
 					}
 					if i == 0 && attempt == 1 {
@@ -260,21 +259,21 @@ func TestPostgresDeadlockIsRetried(t *testing.T) {
 func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, calls *atomic.Int64) {
 	calls = new(atomic.Int64)
 	return func(ctx context.Context) error {
-		return db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return db.Write(ctx, func(c Conn) error {
 			var n int
-			if err := tx.QueryRowContext(ctx, "SELECT n FROM counters").Scan(&n); err != nil {
+			if err := c.Row("SELECT n FROM counters").Scan(&n); err != nil {
 				return err
 			}
 			if calls.Add(1) <= losses {
-				err := other.Read(ctx, func(ctx context.Context, r *sql.DB) error {
-					_, err := r.ExecContext(ctx, "UPDATE counters SET n = n + 1")
+				err := other.Read(c.Context(), func(c Conn) error {
+					_, err := c.Exec("UPDATE counters SET n = n + 1")
 					return err
 				})
 				if err != nil {
 					return err
 				}
 			}
-			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = $1", n+1)
+			_, err := c.Exec("UPDATE counters SET n = $1", n+1)
 			return err
 		})
 	}, calls
@@ -332,11 +331,11 @@ func TestPostgresReleaseEarly(t *testing.T) {
 	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
 	configure := func(standbys string) {
 		t.Helper()
-		err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			if _, err := r.ExecContext(ctx, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'"); err != nil {
+		err := db.Read(t.Context(), func(c Conn) error {
+			if _, err := c.Exec("ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'"); err != nil {
 				return err
 			}
-			_, err := r.ExecContext(ctx, "SELECT pg_reload_conf()")
+			_, err := c.Exec("SELECT pg_reload_conf()")
 			return err
 		})
 		if err != nil {
@@ -349,8 +348,8 @@ func TestPostgresReleaseEarly(t *testing.T) {
 	const writers = 3
 	ended := make(chan error, writers)
 	write := func(ctx context.Context) {
-		ended <- db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 1")
+		ended <- db.Write(ctx, func(c Conn) error {
+			_, err := c.Exec("UPDATE counters SET n = n + 1")
 			return err
 		})
 	}

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -60,8 +58,8 @@ func TestSQLiteSettings(t *testing.T) {
 		testenv.Open(t, db)
 		pragma := func(name string) (n int) {
 			t.Helper()
-			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-				return tx.QueryRowContext(ctx, "PRAGMA "+name).Scan(&n)
+			err := db.Write(t.Context(), func(c Conn) error {
+				return c.Row("PRAGMA " + name).Scan(&n)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -83,8 +81,8 @@ func TestSQLiteSettings(t *testing.T) {
 func TestSQLiteReadersCannotWrite(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
-	err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		_, err := r.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1, 'x')")
+	err := db.Read(t.Context(), func(c Conn) error {
+		_, err := c.Exec("INSERT INTO items (id, name) VALUES (1, 'x')")
 		return err
 	})
 	if err == nil || has(t, db, 1) {
@@ -147,8 +145,8 @@ func TestSQLiteFull(t *testing.T) {
 		}
 	}
 	fill := func() error {
-		return db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1, ?)", strings.Repeat("x", 1<<20))
+		return db.Write(t.Context(), func(c Conn) error {
+			_, err := c.Exec("INSERT INTO items (id, name) VALUES (1, ?)", strings.Repeat("x", 1<<20))
 			return err
 		})
 	}
@@ -183,8 +181,8 @@ func TestSQLiteFull(t *testing.T) {
 func TestSQLiteReaderIsNotADisk(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
-	err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		_, err := r.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1, 'x')")
+	err := db.Read(t.Context(), func(c Conn) error {
+		_, err := c.Exec("INSERT INTO items (id, name) VALUES (1, 'x')")
 		return err
 	})
 	if err == nil || errors.Is(err, ErrUnavailable) || db.Ready() != nil {
@@ -259,8 +257,8 @@ func TestSQLiteFileReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	backup := p.location + ".backup"
-	if err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		_, err := r.ExecContext(ctx, "VACUUM INTO ?", backup)
+	if err := db.Read(t.Context(), func(c Conn) error {
+		_, err := c.Exec("VACUUM INTO ?", backup)
 		return err
 	}); err != nil {
 		t.Fatal(err)

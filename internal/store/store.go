@@ -137,11 +137,11 @@ func (db *DB) Dialect() Dialect { return db.dialect }
 // The errors of fn come back as they are, except that those which mean the
 // database cannot be reached also wrap [ErrUnavailable]. That is also the
 // error, at once and without a call of fn, while the database is not open.
-func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, r *sql.DB) error) error {
+func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	return db.settleError(ctx, fn(ctx, db.engine.readers()))
+	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers()}))
 }
 
 // Write runs fn as one atomic change and returns nil once that change is
@@ -150,9 +150,9 @@ func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, r *sql.DB) 
 //
 // What fn has to mind:
 //
-//   - It uses the tx and the ctx it is given, never calls tx.Commit or
-//     tx.Rollback, and does no other I/O: on SQLite every other writer waits
-//     for it, and others' changes share the transaction.
+//   - It uses the Conn it is given and the context of that, and does no other
+//     I/O: on SQLite every other writer waits for it, and others' changes share
+//     the transaction.
 //   - It returns the error of a statement instead of going on after it:
 //     PostgreSQL refuses all statements of a transaction after the first error.
 //   - It may be called more than once (a lost race, a transaction that another
@@ -164,12 +164,12 @@ func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, r *sql.DB) 
 // outcome; on PostgreSQL it is rolled back. A connection that breaks during
 // the final commit leaves the outcome unknown; the error then wraps
 // ErrUnavailable.
-func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
+func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
 	err := db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return fn(context.WithValue(ctx, writingKey{}, db), tx)
+		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx})
 	})
 	if err == nil {
 		db.health.written()

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"runtime"
 	"strings"
@@ -21,11 +20,11 @@ func TestWriteIsAtomic(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		db := p.start(t)
-		err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-			if err := insert(ctx, db, tx, 1); err != nil {
+		err := db.Write(t.Context(), func(c Conn) error {
+			if err := insert(c, 1); err != nil {
 				return err
 			}
-			if err := insert(ctx, db, tx, 2); err != nil {
+			if err := insert(c, 2); err != nil {
 				return err
 			}
 			return errTest
@@ -55,15 +54,15 @@ func TestParallelWritesDoNotTouchEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range writers {
 			wg.Go(func() {
-				errs[i] = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-					if err := insert(ctx, db, tx, i); err != nil {
+				errs[i] = db.Write(t.Context(), func(c Conn) error {
+					if err := insert(c, i); err != nil {
 						return err
 					}
 					switch i % 4 {
 					case 1:
 						return errTest
 					case 2: // the name is taken within the change itself
-						_, err := tx.ExecContext(ctx, db.Rebind("INSERT INTO items (id, name) SELECT id + 1000, name FROM items WHERE id = ?"), i)
+						_, err := c.Exec("INSERT INTO items (id, name) SELECT id + 1000, name FROM items WHERE id = ?", i)
 						return err
 					}
 					return nil
@@ -100,12 +99,12 @@ func TestReadModifyWriteLosesNothing(t *testing.T) {
 		var wg sync.WaitGroup
 		for range writers {
 			wg.Go(func() {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				err := db.Write(t.Context(), func(c Conn) error {
 					var n int
-					if err := tx.QueryRowContext(ctx, "SELECT n FROM counters").Scan(&n); err != nil {
+					if err := c.Row("SELECT n FROM counters").Scan(&n); err != nil {
 						return err
 					}
-					_, err := tx.ExecContext(ctx, db.Rebind("UPDATE counters SET n = ?"), n+1)
+					_, err := c.Exec("UPDATE counters SET n = ?", n+1)
 					return err
 				})
 				if err != nil {
@@ -131,7 +130,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		done := make(chan error, 1)
 		called := make(chan struct{}, 1)
 		go func() {
-			done <- db.Write(ctx, func(context.Context, *sql.Tx) error {
+			done <- db.Write(ctx, func(Conn) error {
 				called <- struct{}{}
 				return nil
 			})
@@ -146,7 +145,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		if err := writeItem(t.Context(), db, 1); err != nil { // behind the withdrawn one
 			t.Fatal(err)
 		}
-		wantError(t, db.Write(ctx, func(context.Context, *sql.Tx) error {
+		wantError(t, db.Write(ctx, func(Conn) error {
 			called <- struct{}{}
 			return nil
 		}), context.Canceled)
@@ -164,12 +163,12 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		db := p.start(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		err := db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			if err := insert(ctx, db, tx, 1); err != nil {
+		err := db.Write(ctx, func(c Conn) error {
+			if err := insert(c, 1); err != nil {
 				return err
 			}
 			cancel()
-			return insert(ctx, db, tx, 2)
+			return insert(c, 2)
 		})
 		if got := has(t, db, 1) && has(t, db, 2); got != (err == nil) {
 			t.Fatalf("rows are there: %t, error: %v", got, err)
@@ -196,8 +195,8 @@ func TestPanicIsTheCallers(t *testing.T) {
 			recovered := make(chan any, 1)
 			go func() {
 				defer func() { recovered <- recover() }()
-				_ = db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-					if err := insert(ctx, db, tx, 1); err != nil {
+				_ = db.Write(t.Context(), func(c Conn) error {
+					if err := insert(c, 1); err != nil {
 						return err
 					}
 					leave()
@@ -222,12 +221,12 @@ func TestNestedCallsAreRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		p.conns = 1
 		db := p.start(t)
-		err := db.Write(t.Context(), func(ctx context.Context, _ *sql.Tx) error {
-			return writeItem(ctx, db, 1)
+		err := db.Write(t.Context(), func(c Conn) error {
+			return writeItem(c.Context(), db, 1)
 		})
 		wantError(t, err, errNested)
-		err = db.Write(t.Context(), func(ctx context.Context, _ *sql.Tx) error {
-			return db.Read(ctx, func(context.Context, *sql.DB) error { return nil })
+		err = db.Write(t.Context(), func(c Conn) error {
+			return db.Read(c.Context(), func(Conn) error { return nil })
 		})
 		wantError(t, err, errNested)
 	})
@@ -271,7 +270,7 @@ func TestNotOpen(t *testing.T) {
 			t.Helper()
 			wantError(t, db.Ready(), ErrUnavailable)
 			wantError(t, writeItem(t.Context(), db, 1), ErrUnavailable)
-			wantError(t, db.Read(t.Context(), func(context.Context, *sql.DB) error { return nil }), ErrUnavailable)
+			wantError(t, db.Read(t.Context(), func(Conn) error { return nil }), ErrUnavailable)
 		}
 		refused()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -345,8 +344,8 @@ func TestIsUniqueViolation(t *testing.T) {
 			"INSERT INTO parts (item) VALUES (7)":               false,
 			"INSERT INTO nowhere (id) VALUES (1)":               false,
 		} {
-			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, statement)
+			err := db.Write(t.Context(), func(c Conn) error {
+				_, err := c.Exec(statement)
 				return err
 			})
 			if err == nil || IsUniqueViolation(err) != want {

@@ -52,7 +52,7 @@ func TestWritesThatWaitShareACommit(t *testing.T) {
 }
 
 // group runs the writes as one group, in their order, and returns their errors.
-func group(t *testing.T, db *DB, writes ...func(ctx context.Context, tx *sql.Tx) error) []error {
+func group(t *testing.T, db *DB, writes ...func(Conn) error) []error {
 	t.Helper()
 	release := hold(t, db)
 	errs := make([]error, len(writes))
@@ -70,38 +70,38 @@ func group(t *testing.T, db *DB, writes ...func(ctx context.Context, tx *sql.Tx)
 // fault may feel it.
 func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 	t.Parallel()
-	full := func(ctx context.Context, tx *sql.Tx) error {
+	full := func(c Conn) error {
 		var pages int
-		if err := tx.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+		if err := c.Row("PRAGMA page_count").Scan(&pages); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // clamped to what there is
+		if _, err := c.Exec("PRAGMA max_page_count = 1"); err != nil { // clamped to what there is
 			return err
 		}
-		defer func() { _, _ = tx.ExecContext(ctx, "PRAGMA max_page_count = 4294967294") }()
-		_, err := tx.ExecContext(ctx, "INSERT INTO items (id, name) VALUES (1000, hex(zeroblob(1000000)))")
+		defer func() { _, _ = c.Exec("PRAGMA max_page_count = 4294967294") }()
+		_, err := c.Exec("INSERT INTO items (id, name) VALUES (1000, hex(zeroblob(1000000)))")
 		return err
 	}
-	interrupted := func(_ context.Context, tx *sql.Tx) error {
+	interrupted := func(c Conn) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		_, err := tx.ExecContext(ctx, `INSERT INTO items (id, name)
+		_, err := c.q.ExecContext(ctx, `INSERT INTO items (id, name)
 			WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n) SELECT i, 'x' || i FROM n`)
 		return err
 	}
-	deferred := func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO parts (item) VALUES (1000)")
+	deferred := func(c Conn) error {
+		_, err := c.Exec("INSERT INTO parts (item) VALUES (1000)")
 		return err
 	}
-	silent := func(ctx context.Context, tx *sql.Tx) error {
-		_ = full(ctx, tx)
+	silent := func(c Conn) error {
+		_ = full(c)
 		return nil
 	}
-	commits := func(_ context.Context, tx *sql.Tx) error { return tx.Commit() }
-	rollsBack := func(_ context.Context, tx *sql.Tx) error { return tx.Rollback() }
+	commits := func(c Conn) error { return c.q.(*sql.Tx).Commit() }
+	rollsBack := func(c Conn) error { return c.q.(*sql.Tx).Rollback() }
 
 	for name, test := range map[string]struct {
-		spoiler func(context.Context, *sql.Tx) error
+		spoiler func(Conn) error
 		others  bool // the changes beside it come through
 		check   func(error) bool
 	}{
@@ -116,9 +116,9 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %d", name, place), func(t *testing.T) {
 				t.Parallel()
 				db := sqliteAt(t).start(t)
-				changes := make([]func(context.Context, *sql.Tx) error, 0, 4)
+				changes := make([]func(Conn) error, 0, 4)
 				for id := range 3 {
-					changes = append(changes, func(ctx context.Context, tx *sql.Tx) error { return insert(ctx, db, tx, id) })
+					changes = append(changes, func(c Conn) error { return insert(c, id) })
 				}
 				errs := group(t, db, slices.Insert(changes, place, test.spoiler)...)
 				fault := errs[place]
@@ -153,13 +153,13 @@ func TestForgottenRowsDoNotBlock(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, "SELECT id FROM items") //nolint:sqlclosecheck,rowserrcheck // the point of the test
+	err := db.Write(t.Context(), func(c Conn) error {
+		rows, err := c.Rows("SELECT id FROM items") //nolint:sqlclosecheck,rowserrcheck // the point of the test
 		if err != nil {
 			return err
 		}
 		rows.Next()
-		return insert(ctx, db, tx, 2)
+		return insert(c, 2)
 	})
 	if err != nil {
 		t.Fatal(err)

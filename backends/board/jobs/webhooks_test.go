@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,12 +18,13 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func (s *site) exec(query string, args ...any) {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.db.Rebind(query), args...)
+	err := s.db.Write(s.t.Context(), func(c store.Conn) error {
+		_, err := c.Exec(query, args...)
 		return err
 	})
 	if err != nil {

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"database/sql"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -168,8 +166,8 @@ func TestSessions(t *testing.T) {
 
 func (s *site) exec(query string) {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, query)
+	err := s.db.Write(s.t.Context(), func(c store.Conn) error {
+		_, err := c.Exec(query)
 		return err
 	})
 	if err != nil {

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"database/sql"
 	"html"
 	"net/http"
 	"net/url"
@@ -16,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-func rowInto(query string, n *int64) func(context.Context, *sql.DB) error {
-	return func(ctx context.Context, db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(n) }
+func rowInto(query string, n *int64) func(store.Conn) error {
+	return func(c store.Conn) error { return c.Row(query).Scan(n) }
 }
 
 // TestJourney: a person joins, writes, edits, searches and leaves.
@@ -167,8 +165,8 @@ func (s *site) everyPage() (list []string) {
 func (s *site) postsByThread() []string {
 	s.t.Helper()
 	paths := []string{"/threads/1/posts/5"}
-	err := s.db.Read(s.t.Context(), func(ctx context.Context, db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, "SELECT thread_id, id FROM board_posts")
+	err := s.db.Read(s.t.Context(), func(c store.Conn) error {
+		rows, err := c.Rows("SELECT thread_id, id FROM board_posts")
 		if err != nil {
 			return err
 		}

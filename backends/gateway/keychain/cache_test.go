@@ -2,7 +2,6 @@ package keychain
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -410,8 +409,8 @@ func TestDatabaseHangs(t *testing.T) {
 	locked, leave := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		err := other.db.Write(context.Background(), func(ctx context.Context, tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, "LOCK TABLE gateway_keys, gateway_provider_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
+		err := other.db.Write(context.Background(), func(c store.Conn) error {
+			if _, err := c.Exec("LOCK TABLE gateway_keys, gateway_provider_keys IN ACCESS EXCLUSIVE MODE"); err != nil {
 				return err
 			}
 			close(locked)

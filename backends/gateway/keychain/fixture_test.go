@@ -1,7 +1,6 @@
 package keychain
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"net/http"
@@ -151,8 +150,8 @@ func (n *node) account(tb testing.TB, user string) *Account {
 // sql changes rows behind the back of the services.
 func (n *node) sql(tb testing.TB, query string, args ...any) {
 	tb.Helper()
-	err := n.write(tb.Context(), func(ctx context.Context, tx querier) error {
-		_, err := n.exec(ctx, tx, query, args...)
+	err := n.db.Write(tb.Context(), func(c store.Conn) error {
+		_, err := c.Exec(query, args...)
 		return err
 	})
 	if err != nil {
@@ -165,8 +164,8 @@ func (n *node) dump(tb testing.TB) string {
 	tb.Helper()
 	var b strings.Builder
 	for _, table := range []string{"gateway_users", "gateway_keys", "gateway_provider_keys", "gateway_models", "gateway_preferences", "gateway_usage_records"} {
-		err := n.db.Read(tb.Context(), func(ctx context.Context, r *sql.DB) error {
-			rows, err := r.QueryContext(ctx, "SELECT * FROM "+table) //nolint:gosec // G202: the names above
+		err := n.db.Read(tb.Context(), func(c store.Conn) error {
+			rows, err := c.Rows("SELECT * FROM " + table)
 			if err != nil {
 				return err
 			}

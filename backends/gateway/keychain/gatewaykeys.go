@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // KeyPrefix begins every gateway key.
@@ -94,14 +95,14 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	}
 	row, plain := s.newKey(userID, false, options)
 	hash := hashKey(plain) // it may have been asked for before it was made
-	err = s.changeKey(ctx, func(ctx context.Context, tx querier) (string, error) {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	err = s.changeKey(ctx, func(c store.Conn) (string, error) {
+		if err := s.requireUser(c, userID); err != nil {
 			return "", err
 		}
-		if err := s.roomForKey(ctx, tx, userID); err != nil {
+		if err := s.roomForKey(c, userID); err != nil {
 			return "", err
 		}
-		return hash, s.insertKey(ctx, tx, &row, hash)
+		return hash, s.insertKey(c, &row, hash)
 	})
 	if err != nil {
 		return nil, err
@@ -130,8 +131,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 	}
 	var key *GatewayKey
-	err := s.changeKey(ctx, func(ctx context.Context, tx querier) (hash string, err error) {
-		key, hash, err = s.lockKey(ctx, tx, userID, keyID)
+	err := s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
+		key, hash, err = s.lockKey(c, userID, keyID)
 		if err != nil {
 			return "", err
 		}
@@ -144,7 +145,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		options := key.options()
 		options.apply(&change)
 		key.set(options, s.now())
-		return hash, s.updateKey(ctx, tx, key)
+		return hash, s.updateKey(c, key)
 	})
 	if err != nil {
 		return nil, err
@@ -154,12 +155,12 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 
 // RevokeKey ends a key for good; revoking it again changes nothing.
 func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
-	return s.changeKey(ctx, func(ctx context.Context, tx querier) (hash string, err error) {
-		_, hash, err = s.lockKey(ctx, tx, userID, keyID)
+	return s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
+		_, hash, err = s.lockKey(c, userID, keyID)
 		if err != nil {
 			return "", err
 		}
-		return hash, s.markRevoked(ctx, tx, keyID)
+		return hash, s.markRevoked(c, keyID)
 	})
 }
 
@@ -168,17 +169,17 @@ func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var row GatewayKey
 	var plain string
-	err := s.changeKey(ctx, func(ctx context.Context, tx querier) (oldHash string, err error) {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	err := s.changeKey(ctx, func(c store.Conn) (oldHash string, err error) {
+		if err := s.requireUser(c, userID); err != nil {
 			return "", err
 		}
-		old, hash, err := s.primaryKey(ctx, tx, userID)
+		old, hash, err := s.primaryKey(c, userID)
 		if err != nil {
 			return "", err
 		}
 		options := primaryOptions
 		if old == nil {
-			if err := s.roomForKey(ctx, tx, userID); err != nil {
+			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
 			}
 		} else {
@@ -186,12 +187,12 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 				return "", errPrimaryExpired()
 			}
 			oldHash, options = hash, old.options()
-			if err := s.markRevoked(ctx, tx, old.ID); err != nil {
+			if err := s.markRevoked(c, old.ID); err != nil {
 				return "", err
 			}
 		}
 		row, plain = s.newKey(userID, true, options)
-		return oldHash, s.insertKey(ctx, tx, &row, hashKey(plain))
+		return oldHash, s.insertKey(c, &row, hashKey(plain))
 	})
 	if err != nil {
 		return nil, err

@@ -77,19 +77,19 @@ func (s *Service) forgetKey(hash string) {
 // the id of a user.
 const topic = "gateway"
 
-func (s *Service) notify(ctx context.Context, tx querier, what, which string) error {
-	return s.db.Notify(ctx, tx, topic, s.origin+" "+what+" "+which)
+func (s *Service) notify(c store.Conn, what, which string) error {
+	return c.Notify(topic, s.origin+" "+what+" "+which)
 }
 
 // changeKey is write for a change of a gateway key, whose hash fn returns: every
 // node looks at the key anew, this one before the call returns.
-func (s *Service) changeKey(ctx context.Context, fn func(ctx context.Context, tx querier) (hash string, err error)) error {
+func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash string, err error)) error {
 	var hash string
-	err := s.write(ctx, func(ctx context.Context, tx querier) (err error) {
-		if hash, err = fn(ctx, tx); err != nil {
+	err := s.db.Write(ctx, func(c store.Conn) (err error) {
+		if hash, err = fn(c); err != nil {
 			return err
 		}
-		return s.notify(ctx, tx, "key", hash)
+		return s.notify(c, "key", hash)
 	})
 	if err == nil {
 		s.forgetKey(hash)
@@ -98,12 +98,12 @@ func (s *Service) changeKey(ctx context.Context, fn func(ctx context.Context, tx
 }
 
 // changeAccount is changeKey for what an Account has of the user.
-func (s *Service) changeAccount(ctx context.Context, userID string, fn func(ctx context.Context, tx querier) error) error {
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
-		if err := fn(ctx, tx); err != nil {
+func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c store.Conn) error) error {
+	err := s.db.Write(ctx, func(c store.Conn) error {
+		if err := fn(c); err != nil {
 			return err
 		}
-		return s.notify(ctx, tx, "account", userID)
+		return s.notify(c, "account", userID)
 	})
 	if err == nil {
 		s.forgetAccount(userID)

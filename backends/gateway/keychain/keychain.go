@@ -127,12 +127,12 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 	}
 	row, plain := s.newKey(id, true, primaryOptions)
 	user = User{ID: id, CreatedAt: row.CreatedAt}
-	err = s.write(ctx, func(ctx context.Context, tx querier) error {
-		created, err = s.insertUser(ctx, tx, user)
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		created, err = s.insertUser(c, user)
 		if err != nil || !created {
 			return err
 		}
-		return s.insertKey(ctx, tx, &row, hashKey(plain))
+		return s.insertKey(c, &row, hashKey(plain))
 	})
 	if err != nil {
 		return User{}, nil, false, err

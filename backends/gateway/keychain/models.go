@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // CustomProvider is the provider code of models that a user added with a base
@@ -111,11 +112,11 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 			return nil, err
 		}
 	}
-	err = s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	err = s.changeAccount(ctx, userID, func(c store.Conn) error {
+		if err := s.requireUser(c, userID); err != nil {
 			return err
 		}
-		return s.insertModel(ctx, tx, userID, row)
+		return s.insertModel(c, userID, row)
 	})
 	if err != nil {
 		return nil, err
@@ -152,11 +153,11 @@ func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID,
 	if change.Priority != nil && (*change.Priority < -1_000_000 || *change.Priority > 1_000_000) {
 		return nil, invalid("priority", "priority must be from -1,000,000 to 1,000,000")
 	}
-	err := s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	err := s.changeAccount(ctx, userID, func(c store.Conn) error {
+		if err := s.requireUser(c, userID); err != nil {
 			return err
 		}
-		rows, err := s.modelRows(ctx, tx, userID)
+		rows, err := s.modelRows(c, userID)
 		if err != nil {
 			return err
 		}
@@ -167,10 +168,10 @@ func (s *Service) ChangeModel(ctx context.Context, cat *catalog.Catalog, userID,
 			}
 			row := modelRow{ID: "me_" + random(20), Entry: name, Enabled: true, CreatedAt: s.now()}
 			row.apply(change)
-			return s.insertModel(ctx, tx, userID, &row)
+			return s.insertModel(c, userID, &row)
 		}
 		rows[at].apply(change)
-		return s.updateModel(ctx, tx, &rows[at])
+		return s.updateModel(c, &rows[at])
 	})
 	if err != nil {
 		return nil, err
@@ -207,8 +208,8 @@ func inCatalog(cat *catalog.Catalog, entry string) bool {
 // RemoveModel removes a custom entry, or what the user changed of a catalog
 // model.
 func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
-	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		return s.deleteModel(ctx, tx, userID, name)
+	return s.changeAccount(ctx, userID, func(c store.Conn) error {
+		return s.deleteModel(c, userID, name)
 	})
 }
 
@@ -275,10 +276,10 @@ func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, user
 	if len(p.PreferredProviders)+len(p.ExcludedProviders)+len(p.ExcludedModels) > maxModelRows {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "the preferences name more than %d entries", maxModelRows)
 	}
-	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	return s.changeAccount(ctx, userID, func(c store.Conn) error {
+		if err := s.requireUser(c, userID); err != nil {
 			return err
 		}
-		return s.upsertPreferences(ctx, tx, userID, p)
+		return s.upsertPreferences(c, userID, p)
 	})
 }

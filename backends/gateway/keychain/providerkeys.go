@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // ProviderKey is a user's key at a provider. Its text is stored sealed and
@@ -47,11 +49,11 @@ func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, lab
 	if err != nil {
 		return nil, err
 	}
-	err = s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		if err := s.requireUser(ctx, tx, userID); err != nil {
+	err = s.changeAccount(ctx, userID, func(c store.Conn) error {
+		if err := s.requireUser(c, userID); err != nil {
 			return err
 		}
-		return s.insertProviderKey(ctx, tx, userID, row, sealed)
+		return s.insertProviderKey(c, userID, row, sealed)
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKe
 
 // DeleteProviderKey removes a key of the user.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, id string) error {
-	return s.changeAccount(ctx, userID, func(ctx context.Context, tx querier) error {
-		return s.deleteProviderKey(ctx, tx, userID, id)
+	return s.changeAccount(ctx, userID, func(c store.Conn) error {
+		return s.deleteProviderKey(c, userID, id)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Reencryption is what Reencrypt did.
@@ -59,7 +60,7 @@ func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int))
 		return result, err
 	}
 	for _, column := range sealedColumns {
-		counts, err := read(ctx, s, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, column.count)
+		counts, err := read(ctx, s, func(row store.Row) (n int, err error) { return n, row.Scan(&n) }, column.count)
 		if err != nil {
 			return result, err
 		}
@@ -68,7 +69,7 @@ func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int))
 	done := 0
 	for _, column := range sealedColumns {
 		for after, more := "", true; more; {
-			page, err := read(ctx, s, func(row scanner) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
+			page, err := read(ctx, s, func(row store.Row) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
 				column.page, after, reencryptBatch)
 			if err != nil {
 				return result, err
@@ -118,14 +119,14 @@ func (s *Service) reseal(ctx context.Context, table string, page []sealedText, r
 // swap writes what was sealed anew where the old text still is.
 func (s *Service) swap(ctx context.Context, statement string, page []sealedText, result *Reencryption) error {
 	var resealed, changed int
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	err := s.db.Write(ctx, func(c store.Conn) error {
 		resealed, changed = 0, 0
 		for i := range page {
 			t := &page[i]
 			if t.resealed == "" {
 				continue
 			}
-			n, err := s.exec(ctx, tx, statement, t.resealed, t.id, t.sealed)
+			n, err := c.Exec(statement, t.resealed, t.id, t.sealed)
 			if err != nil {
 				return err
 			}

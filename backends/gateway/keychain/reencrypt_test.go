@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // rings are a keyring of one key, and one with a newer key before it.
@@ -31,7 +32,7 @@ func rings(t *testing.T) (before, after *keyring.AES) {
 func (n *node) sealedTexts(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	rows, err := read(t.Context(), n.Service, func(row scanner) (s sealedText, err error) { return s, row.Scan(&s.id, &s.sealed) },
+	rows, err := read(t.Context(), n.Service, func(row store.Row) (s sealedText, err error) { return s, row.Scan(&s.id, &s.sealed) },
 		"SELECT id, sealed FROM gateway_provider_keys UNION ALL SELECT id, sealed FROM gateway_models WHERE sealed IS NOT NULL")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // UsageQuery asks for sums of the usage log.
@@ -259,7 +261,7 @@ func (s *Service) Usage(ctx context.Context, userID string, q UsageQuery) (*Usag
 		return report, nil
 	}
 	statement, args := usageStatement(userID, from, to, groups)
-	_, err = read(ctx, s, func(row scanner) (struct{}, error) { return struct{}{}, report.scan(row) }, statement, args...)
+	_, err = read(ctx, s, func(row store.Row) (struct{}, error) { return struct{}{}, report.scan(row) }, statement, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +269,7 @@ func (s *Service) Usage(ctx context.Context, userID string, q UsageQuery) (*Usag
 }
 
 // scan takes a row of the statement to where it belongs.
-func (r *UsageReport) scan(row scanner) error {
+func (r *UsageReport) scan(row store.Row) error {
 	var group int
 	var at int64
 	var text, more string

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // RequestsKept is how long single requests stay in the usage log where nothing else
@@ -98,12 +100,12 @@ var errNotOurs = errors.New("another process deletes old requests")
 func (r *Retention) turn(ctx context.Context, again bool) error {
 	s := r.service
 	now := s.now()
-	err := s.write(ctx, func(ctx context.Context, tx querier) error {
+	err := s.db.Write(ctx, func(c store.Conn) error {
 		holder := ""
 		if again {
 			holder = s.spending.writer
 		}
-		n, err := s.exec(ctx, tx, `INSERT INTO gateway_sweeps (name, holder, until) VALUES ('usage', ?, ?)
+		n, err := c.Exec(`INSERT INTO gateway_sweeps (name, holder, until) VALUES ('usage', ?, ?)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
 			WHERE gateway_sweeps.until <= ? OR gateway_sweeps.until > ? OR gateway_sweeps.holder = ?`,
 			s.spending.writer, micros(now.Add(sweepLease)), micros(now), micros(now.Add(24*sweepEvery)), holder) // beyond a day: of a clock that was wrong
@@ -128,12 +130,12 @@ func (r *Retention) turn(ctx context.Context, again bool) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(ctx context.Context, tx querier) error { return s.holdSweep(ctx, tx, s.now().Add(sweepEvery)) })
+	return s.db.Write(ctx, func(c store.Conn) error { return s.holdSweep(c, s.now().Add(sweepEvery)) })
 }
 
 // holdSweep keeps other processes away; errNotOurs: there is one already.
-func (s *Service) holdSweep(ctx context.Context, tx querier, until time.Time) error {
-	n, err := s.exec(ctx, tx, `UPDATE gateway_sweeps SET until = ? WHERE name = 'usage' AND holder = ?`, micros(until), s.spending.writer)
+func (s *Service) holdSweep(c store.Conn, until time.Time) error {
+	n, err := c.Exec(`UPDATE gateway_sweeps SET until = ? WHERE name = 'usage' AND holder = ?`, micros(until), s.spending.writer)
 	if err == nil && n == 0 {
 		err = errNotOurs
 	}
@@ -153,7 +155,7 @@ type sweep struct {
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	type row struct{ id, at int64 }
 	for after := int64(0); ; {
-		rows, err := read(ctx, w.service, func(cells scanner) (r row, err error) { return r, cells.Scan(&r.id, &r.at) },
+		rows, err := read(ctx, w.service, func(cells store.Row) (r row, err error) { return r, cells.Scan(&r.id, &r.at) },
 			`SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -195,11 +197,11 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 // delete runs one statement in a transaction of its own, and leaves the database to
 // others for a while.
 func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
-	err = w.service.write(ctx, func(ctx context.Context, tx querier) error {
-		if err := w.service.holdSweep(ctx, tx, w.service.now().Add(sweepLease)); err != nil {
+	err = w.service.db.Write(ctx, func(c store.Conn) error {
+		if err := w.service.holdSweep(c, w.service.now().Add(sweepLease)); err != nil {
 			return err
 		}
-		n, err = w.service.exec(ctx, tx, statement, args...)
+		n, err = c.Exec(statement, args...)
 		return err
 	})
 	if err != nil {

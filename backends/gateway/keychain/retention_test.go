@@ -1,14 +1,13 @@
 package keychain
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // idle is a Retention without a process in the background.
@@ -20,8 +19,8 @@ func idle(n *node, kept time.Duration) *Retention {
 
 func (n *node) count(t *testing.T, table string) (count int) {
 	t.Helper()
-	err := n.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		return r.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&count)
+	err := n.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM " + table).Scan(&count)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +106,7 @@ func TestRetentionOfManyNodes(t *testing.T) {
 		other.clock.offset.Add(int64(sweepEvery + time.Minute))
 		turn(other, false, nil)
 		turn(one, true, errNotOurs)
-		err := one.write(t.Context(), func(ctx context.Context, tx querier) error { return one.holdSweep(ctx, tx, start) })
+		err := one.db.Write(t.Context(), func(c store.Conn) error { return one.holdSweep(c, start) })
 		if !errors.Is(err, errNotOurs) {
 			t.Errorf("in the middle of it: error %v", err)
 		}

@@ -2,11 +2,12 @@ package keychain
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // span is how long the rows of a table of sums are.
@@ -191,7 +192,7 @@ func (s *span) upsert(n int) string {
 
 // addSums adds the sums of a batch to the rows that there are. Full statements
 // are prepared once, as those of insertUsage are.
-func (s *Service) addSums(ctx context.Context, tx querier, to *span, rows []*sumsRow) error {
+func (s *Service) addSums(c store.Conn, to *span, rows []*sumsRow) error {
 	values := make([]any, 0, min(len(rows), sumRows)*sumWidth)
 	args := func(part []*sumsRow) []any {
 		values = values[:0]
@@ -204,19 +205,19 @@ func (s *Service) addSums(ctx context.Context, tx querier, to *span, rows []*sum
 		return values
 	}
 	if len(rows) >= 2*sumRows {
-		full, err := tx.PrepareContext(ctx, s.db.Rebind(to.upserts[sumRows]))
+		full, err := c.Prepare(to.upserts[sumRows])
 		if err != nil {
 			return err
 		}
 		defer full.Close()
 		for ; len(rows) >= sumRows; rows = rows[sumRows:] {
-			if _, err = full.ExecContext(ctx, args(rows[:sumRows])...); err != nil {
+			if _, err = full.ExecContext(c.Context(), args(rows[:sumRows])...); err != nil {
 				return err
 			}
 		}
 	}
 	for part := range slices.Chunk(rows, sumRows) {
-		if _, err := s.exec(ctx, tx, to.upserts[len(part)], args(part)...); err != nil {
+		if _, err := c.Exec(to.upserts[len(part)], args(part)...); err != nil {
 			return err
 		}
 	}

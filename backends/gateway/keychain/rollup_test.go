@@ -2,7 +2,6 @@ package keychain
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,8 +38,8 @@ func fillStatement(t *testing.T, p place, table string) string {
 func (n *node) sumRows(t *testing.T, query string) []string {
 	t.Helper()
 	var all []string
-	err := n.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-		rows, err := r.QueryContext(ctx, query+" ORDER BY 1, 2, 3, 4, 5, 6")
+	err := n.db.Read(t.Context(), func(c store.Conn) error {
+		rows, err := c.Rows(query + " ORDER BY 1, 2, 3, 4, 5, 6")
 		if err != nil {
 			return err
 		}

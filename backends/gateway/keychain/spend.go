@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // spending remembers what the keys that have budgets spent: what the database
@@ -225,7 +226,7 @@ func (s *Service) readSpending(ctx context.Context, id *Identity, key *keySpend,
 		ofDay, ofMonth spent
 	}
 	const from = ` FROM gateway_usage_days WHERE key_id = ? AND day >= ?`
-	found, err := read(ctx, s, func(cells scanner) (r row, err error) {
+	found, err := read(ctx, s, func(cells store.Row) (r row, err error) {
 		return r, cells.Scan(&r.through, &r.ofDay.tokens, &r.ofDay.micros, &r.ofMonth.tokens, &r.ofMonth.micros)
 	}, `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0),
 		CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
@@ -243,15 +244,15 @@ const writersKept = 7 * 24 * time.Hour
 
 // markWritten notes, with a batch that has records of keys with budgets, how far
 // this process has come.
-func (s *Service) markWritten(ctx context.Context, tx querier, records int64) error {
+func (s *Service) markWritten(c store.Conn, records int64) error {
 	now := s.now()
-	n, err := s.exec(ctx, tx, `UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ?`, records, micros(now), s.spending.writer)
+	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ?`, records, micros(now), s.spending.writer)
 	if err != nil || n == 1 {
 		return err
 	}
-	if _, err = s.exec(ctx, tx, `DELETE FROM gateway_usage_writers WHERE at < ?`, micros(now.Add(-writersKept))); err != nil {
+	if _, err = c.Exec(`DELETE FROM gateway_usage_writers WHERE at < ?`, micros(now.Add(-writersKept))); err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, tx, `INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.spending.writer, records, micros(now))
+	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.spending.writer, records, micros(now))
 	return err
 }

@@ -2,7 +2,6 @@ package keychain
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // budgetKey makes a key with budgets and authenticates it.
@@ -268,8 +268,8 @@ func TestWritersAreForgotten(t *testing.T) {
 			last = n
 		}
 		var count, records int64
-		err := last.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			return r.QueryRowContext(ctx, "SELECT count(*), max(records) FROM gateway_usage_writers").Scan(&count, &records)
+		err := last.db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT count(*), max(records) FROM gateway_usage_writers").Scan(&count, &records)
 		})
 		if err != nil || count != 2 || records != 2 {
 			t.Errorf("%d writers, %d records, error %v", count, records, err)

@@ -9,57 +9,17 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// querier is what *sql.DB and *sql.Tx have in common.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}
-
-func (s *Service) write(ctx context.Context, fn func(ctx context.Context, tx querier) error) error {
-	return s.db.Write(ctx, func(ctx context.Context, tx *sql.Tx) error { return fn(ctx, tx) })
-}
-
-// exec runs a statement and returns the number of rows it changed.
-func (s *Service) exec(ctx context.Context, tx querier, query string, args ...any) (int64, error) {
-	result, err := tx.ExecContext(ctx, s.db.Rebind(query), args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-// list reads all rows of a query; limit them in the query.
-func list[T any](ctx context.Context, s *Service, tx querier, scan func(row interface{ Scan(dest ...any) error }) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := tx.QueryContext(ctx, s.db.Rebind(query), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, one)
-	}
-	return out, rows.Err()
-}
-
-// read is list on the reader pool.
-func read[T any](ctx context.Context, s *Service, scan func(row interface{ Scan(dest ...any) error }) (T, error), query string, args ...any) (out []T, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, r *sql.DB) (err error) {
-		out, err = list(ctx, s, r, scan, query, args...)
+// read lists what the readers find.
+func read[T any](ctx context.Context, s *Service, scan func(row store.Row) (T, error), query string, args ...any) (out []T, err error) {
+	err = s.db.Read(ctx, func(c store.Conn) (err error) {
+		out, err = store.List(c, scan, query, args...)
 		return err
 	})
 	return out, err
 }
-
-type scanner = interface{ Scan(dest ...any) error }
 
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
@@ -81,25 +41,25 @@ func nullable(text string) any {
 
 // users
 
-func (s *Service) insertUser(ctx context.Context, tx querier, u User) (created bool, err error) {
-	n, err := s.exec(ctx, tx, `INSERT INTO gateway_users (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING`,
+func (s *Service) insertUser(c store.Conn, u User) (created bool, err error) {
+	n, err := c.Exec(`INSERT INTO gateway_users (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING`,
 		u.ID, micros(u.CreatedAt))
 	return n == 1, err
 }
 
-func (s *Service) requireUser(ctx context.Context, tx querier, id string) error {
+func (s *Service) requireUser(c store.Conn, id string) error {
 	if !storableID(id) {
 		return notFound("user", id)
 	}
 	var one int
-	err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT 1 FROM gateway_users WHERE id = ?`), id).Scan(&one)
+	err := c.Row(`SELECT 1 FROM gateway_users WHERE id = ?`, id).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notFound("user", id)
 	}
 	return err
 }
 
-func scanUser(row scanner) (u User, err error) {
+func scanUser(row store.Row) (u User, err error) {
 	var created int64
 	err = row.Scan(&u.ID, &created)
 	u.CreatedAt = moment(created)
@@ -132,12 +92,12 @@ func (s *Service) selectUsers(ctx context.Context, after string, limit int) ([]U
 const keyColumns = `id, user_id, label, masked, is_primary, rate_limit_per_minute, expires_at, allowed_models,
 	tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at, revoked_at, last_used_at`
 
-func (s *Service) insertKey(ctx context.Context, tx querier, k *GatewayKey, hash string) error {
+func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	models, err := namesColumn(k.AllowedModels)
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, tx, `INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, expires_at, allowed_models,
+	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, expires_at, allowed_models,
 		tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models,
@@ -161,7 +121,7 @@ func namesColumn(names []string) (any, error) {
 	return string(text), err
 }
 
-func (s *Service) scanKey(row scanner, more ...any) (k GatewayKey, err error) {
+func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
 	var expires, revoked, used sql.NullInt64
 	var models sql.NullString
 	var created int64
@@ -201,7 +161,7 @@ func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, 
 	if !storableID(userID) {
 		return nil, nil
 	}
-	return read(ctx, s, func(row scanner) (GatewayKey, error) { return s.scanKey(row) },
+	return read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM (
 			SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS active
 		UNION ALL SELECT `+keyColumns+` FROM (
@@ -211,9 +171,9 @@ func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, 
 
 // roomForKey refuses a key too many. Expired ones count: they can be given another
 // end.
-func (s *Service) roomForKey(ctx context.Context, tx querier, userID string) error {
+func (s *Service) roomForKey(c store.Conn, userID string) error {
 	var count int
-	err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`), userID).Scan(&count)
+	err := c.Row(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`, userID).Scan(&count)
 	if err == nil && count >= maxKeys {
 		err = apierror.New(http.StatusConflict, "too_many", "a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
 	}
@@ -222,12 +182,12 @@ func (s *Service) roomForKey(ctx context.Context, tx querier, userID string) err
 
 // lockKey reads a key of the user for a change; revoked keys cannot be changed
 // but may be revoked again.
-func (s *Service) lockKey(ctx context.Context, tx querier, userID, keyID string) (*GatewayKey, string, error) {
+func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
 	if !storableID(userID) || !storableID(keyID) {
 		return nil, "", notFound("gateway key", keyID)
 	}
 	var hash string
-	k, err := s.scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`),
+	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`,
 		keyID, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", notFound("gateway key", keyID)
@@ -235,36 +195,36 @@ func (s *Service) lockKey(ctx context.Context, tx querier, userID, keyID string)
 	return &k, hash, err
 }
 
-func (s *Service) primaryKey(ctx context.Context, tx querier, userID string) (*GatewayKey, string, error) {
+func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, error) {
 	var hash string
-	k, err := s.scanKey(tx.QueryRowContext(ctx, s.db.Rebind(`SELECT `+keyColumns+`, hash FROM gateway_keys
-		WHERE user_id = ? AND is_primary = 1 AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`), userID), &hash)
+	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, hash FROM gateway_keys
+		WHERE user_id = ? AND is_primary = 1 AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", nil
 	}
 	return &k, hash, err
 }
 
-func (s *Service) updateKey(ctx context.Context, tx querier, k *GatewayKey) error {
+func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
 	models, err := namesColumn(k.AllowedModels)
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, tx, `UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?,
+	_, err = c.Exec(`UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?,
 		tokens_per_day = ?, tokens_per_month = ?, micro_usd_per_day = ?, micro_usd_per_month = ?, effort_mode = ? WHERE id = ?`,
 		k.Label, k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models, k.Budgets.TokensPerDay, k.Budgets.TokensPerMonth,
 		(*int64)(k.Budgets.USDPerDay), (*int64)(k.Budgets.USDPerMonth), string(k.EffortMode), k.ID)
 	return err
 }
 
-func (s *Service) markRevoked(ctx context.Context, tx querier, keyID string) error {
-	_, err := s.exec(ctx, tx, `UPDATE gateway_keys SET revoked_at = ?, is_primary = 0 WHERE id = ? AND revoked_at IS NULL`,
+func (s *Service) markRevoked(c store.Conn, keyID string) error {
+	_, err := c.Exec(`UPDATE gateway_keys SET revoked_at = ?, is_primary = 0 WHERE id = ? AND revoked_at IS NULL`,
 		micros(s.now()), keyID)
 	return err
 }
 
 func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
-	keys, err := read(ctx, s, func(row scanner) (GatewayKey, error) { return s.scanKey(row) },
+	keys, err := read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM gateway_keys WHERE hash = ? AND revoked_at IS NULL`, hash)
 	if err != nil || len(keys) == 0 {
 		return nil, err
@@ -287,8 +247,8 @@ type providerKeyRow struct {
 	sealed string
 }
 
-func (s *Service) insertProviderKey(ctx context.Context, tx querier, userID string, k *ProviderKey, sealed string) error {
-	n, err := s.exec(ctx, tx, `INSERT INTO gateway_provider_keys (id, user_id, provider, label, sealed, masked, created_at)
+func (s *Service) insertProviderKey(c store.Conn, userID string, k *ProviderKey, sealed string) error {
+	n, err := c.Exec(`INSERT INTO gateway_provider_keys (id, user_id, provider, label, sealed, masked, created_at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE user_id = ?) < ?`,
 		k.ID, userID, k.Provider, k.Label, sealed, k.Masked, micros(k.CreatedAt), userID, maxProviderKeys)
@@ -302,7 +262,7 @@ func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]prov
 	if !storableID(userID) {
 		return nil, nil
 	}
-	return read(ctx, s, func(row scanner) (k providerKeyRow, err error) {
+	return read(ctx, s, func(row store.Row) (k providerKeyRow, err error) {
 		var created int64
 		err = row.Scan(&k.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created)
 		k.CreatedAt = moment(created)
@@ -311,11 +271,11 @@ func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]prov
 		WHERE user_id = ? ORDER BY created_at, id LIMIT ?`, userID, maxProviderKeys)
 }
 
-func (s *Service) deleteProviderKey(ctx context.Context, tx querier, userID, id string) error {
+func (s *Service) deleteProviderKey(c store.Conn, userID, id string) error {
 	if !storableID(userID) || !storableID(id) {
 		return notFound("provider key", id)
 	}
-	n, err := s.exec(ctx, tx, `DELETE FROM gateway_provider_keys WHERE id = ? AND user_id = ?`, id, userID)
+	n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND user_id = ?`, id, userID)
 	if err == nil && n == 0 {
 		err = notFound("provider key", id)
 	}
@@ -324,7 +284,7 @@ func (s *Service) deleteProviderKey(ctx context.Context, tx querier, userID, id 
 
 // models
 
-func scanModel(row scanner) (m modelRow, err error) {
+func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
 	var tier, base, model, sealed sql.NullString
 	var created int64
@@ -347,19 +307,19 @@ func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, 
 	return read(ctx, s, scanModel, selectModelRows, userID)
 }
 
-func (s *Service) modelRows(ctx context.Context, tx querier, userID string) ([]modelRow, error) {
-	return list(ctx, s, tx, scanModel, selectModelRows, userID)
+func (s *Service) modelRows(c store.Conn, userID string) ([]modelRow, error) {
+	return store.List(c, scanModel, selectModelRows, userID)
 }
 
-func (s *Service) insertModel(ctx context.Context, tx querier, userID string, m *modelRow) error {
+func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 	var count int
-	if err := tx.QueryRowContext(ctx, s.db.Rebind(`SELECT count(*) FROM gateway_models WHERE user_id = ?`), userID).Scan(&count); err != nil {
+	if err := c.Row(`SELECT count(*) FROM gateway_models WHERE user_id = ?`, userID).Scan(&count); err != nil {
 		return err
 	}
 	if count >= maxModelRows {
 		return apierror.New(http.StatusConflict, "too_many", "a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
-	n, err := s.exec(ctx, tx, `INSERT INTO gateway_models
+	n, err := c.Exec(`INSERT INTO gateway_models
 		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
 		m.ID, userID, m.Entry, flag(m.Custom), flag(m.Enabled), m.Priority, nullable(m.Tier), nullable(m.BaseURL),
@@ -370,16 +330,16 @@ func (s *Service) insertModel(ctx context.Context, tx querier, userID string, m 
 	return err
 }
 
-func (s *Service) updateModel(ctx context.Context, tx querier, m *modelRow) error {
-	_, err := s.exec(ctx, tx, `UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, flag(m.Enabled), m.Priority, m.ID)
+func (s *Service) updateModel(c store.Conn, m *modelRow) error {
+	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, flag(m.Enabled), m.Priority, m.ID)
 	return err
 }
 
-func (s *Service) deleteModel(ctx context.Context, tx querier, userID, name string) error {
+func (s *Service) deleteModel(c store.Conn, userID, name string) error {
 	if !storableID(userID) || !storableID(name) {
 		return notFound("model entry", name)
 	}
-	n, err := s.exec(ctx, tx, `DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
+	n, err := c.Exec(`DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
 	if err == nil && n == 0 {
 		err = notFound("model entry", name)
 	}
@@ -392,7 +352,7 @@ func (s *Service) selectPreferences(ctx context.Context, userID string) (Prefere
 	if !storableID(userID) {
 		return Preferences{}, nil
 	}
-	found, err := read(ctx, s, func(row scanner) (p Preferences, err error) {
+	found, err := read(ctx, s, func(row store.Row) (p Preferences, err error) {
 		var preferred, providers, models string
 		if err = row.Scan(&preferred, &providers, &models); err != nil {
 			return p, err
@@ -406,7 +366,7 @@ func (s *Service) selectPreferences(ctx context.Context, userID string) (Prefere
 	return found[0], nil
 }
 
-func (s *Service) upsertPreferences(ctx context.Context, tx querier, userID string, p Preferences) error {
+func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) error {
 	texts := make([]any, 0, 4)
 	texts = append(texts, userID)
 	for _, names := range [][]string{p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels} {
@@ -419,7 +379,7 @@ func (s *Service) upsertPreferences(ctx context.Context, tx querier, userID stri
 		}
 		texts = append(texts, string(text))
 	}
-	_, err := s.exec(ctx, tx, `INSERT INTO gateway_preferences (user_id, preferred_providers, excluded_providers, excluded_models)
+	_, err := c.Exec(`INSERT INTO gateway_preferences (user_id, preferred_providers, excluded_providers, excluded_models)
 		VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET preferred_providers = excluded.preferred_providers,
 		excluded_providers = excluded.excluded_providers, excluded_models = excluded.excluded_models`, texts...)
 	return err

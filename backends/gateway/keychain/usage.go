@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Record is one request in the usage log.
@@ -191,22 +192,22 @@ func (l *UsageLog) done(batch []Record, last int64) {
 func (l *UsageLog) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
 	hours, days := rollUp(batch)
 	tracked := l.service.spending.tracked.Load() > 0
-	return l.service.write(ctx, func(ctx context.Context, tx querier) error {
-		if err := l.service.insertUsage(ctx, tx, batch); err != nil {
+	return l.service.db.Write(ctx, func(c store.Conn) error {
+		if err := l.service.insertUsage(c, batch); err != nil {
 			return err
 		}
-		if err := l.service.addSums(ctx, tx, hourly, hours); err != nil {
+		if err := l.service.addSums(c, hourly, hours); err != nil {
 			return err
 		}
-		if err := l.service.addSums(ctx, tx, daily, days); err != nil {
+		if err := l.service.addSums(c, daily, days); err != nil {
 			return err
 		}
 		if tracked {
-			if err := l.service.markWritten(ctx, tx, last); err != nil {
+			if err := l.service.markWritten(c, last); err != nil {
 				return err
 			}
 		}
-		return l.service.touchKeys(ctx, tx, used)
+		return l.service.touchKeys(c, used)
 	})
 }
 

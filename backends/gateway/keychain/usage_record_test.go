@@ -1,8 +1,6 @@
 package keychain
 
 import (
-	"context"
-	"database/sql"
 	"embed"
 	"encoding/json"
 	"io/fs"
@@ -96,8 +94,8 @@ func TestUsageMigration(t *testing.T) {
 		override := map[store.Dialect]string{store.Postgres: "OVERRIDING SYSTEM VALUE"}[p.dialect]
 		run := func(db *store.DB, query string, args ...any) {
 			t.Helper()
-			err := db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, db.Rebind(query), args...)
+			err := db.Write(t.Context(), func(c store.Conn) error {
+				_, err := c.Exec(query, args...)
 				return err
 			})
 			if err != nil {
@@ -142,10 +140,10 @@ func TestUsageMigration(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 
-		err = n.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		err = n.db.Read(t.Context(), func(c store.Conn) error {
 			var tokens, stream, status, known, ids int64
 			var attempts, model string
-			err := r.QueryRowContext(ctx, `SELECT sum(output_tokens), max(stream), min(status), count(cost_micro_usd), sum(id), min(failed_attempts),
+			err := c.Row(`SELECT sum(output_tokens), max(stream), min(status), count(cost_micro_usd), sum(id), min(failed_attempts),
 				max(asked_model) FROM gateway_usage WHERE user_id = 'alice' AND request_id <> ''`).Scan(&tokens, &stream, &status, &known, &ids, &attempts, &model)
 			if tokens != 3 || stream != 1 || status != 200 || known != 1 || ids != 17 || attempts != "" || model != f.AskedModel {
 				t.Errorf("by SQL: %d %d %d %d %d %q %q", tokens, stream, status, known, ids, attempts, model)
@@ -155,7 +153,7 @@ func TestUsageMigration(t *testing.T) {
 			}
 			var keys int64
 			var key string
-			err = r.QueryRowContext(ctx, `SELECT count(provider_key), max(provider_key) FROM gateway_usage`).Scan(&keys, &key)
+			err = c.Row(`SELECT count(provider_key), max(provider_key) FROM gateway_usage`).Scan(&keys, &key)
 			if keys != 1 || key != OperatorKey {
 				t.Errorf("by SQL %d records have a provider key, %q", keys, key)
 			}
@@ -188,10 +186,10 @@ func TestUsageMigrationBack(t *testing.T) {
 		// As a migration of its own; the engines read the file with all comments.
 		back := fstest.MapFS{"00001_back." + p.dialect.String() + ".sql": {Data: []byte("-- +goose Up\n" + down)}}
 		p.register(t, store.Schema{Name: "back", Migrations: back})
-		err = n.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
+		err = n.db.Read(t.Context(), func(c store.Conn) error {
 			var input, cost, stream int64
 			var attempts string
-			err := r.QueryRowContext(ctx, `SELECT max(input_tokens), max(cost_micro_usd), sum(stream), max(failed_attempts)
+			err := c.Row(`SELECT max(input_tokens), max(cost_micro_usd), sum(stream), max(failed_attempts)
 				FROM gateway_usage WHERE user_id = 'alice'`).Scan(&input, &cost, &stream, &attempts)
 			if input != full.InputTokens || cost != full.CostMicroUSD || stream != 1 || !strings.Contains(attempts, `"server_error"`) {
 				t.Errorf("%d %d %d %s", input, cost, stream, attempts)

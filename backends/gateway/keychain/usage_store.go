@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const usageWidth = 3
@@ -17,10 +19,10 @@ func insertUsageRows(n int) string {
 // insertUsage writes a batch by statements of many rows: each statement costs
 // more than the row in it, and to parse one of that size more than to run it, so
 // full ones are prepared once.
-func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record) error {
+func (s *Service) insertUsage(c store.Conn, records []Record) error {
 	var rows usageRows
 	if len(records) >= 2*insertRows {
-		full, err := tx.PrepareContext(ctx, s.db.Rebind(insertUsageRows(insertRows)))
+		full, err := c.Prepare(insertUsageRows(insertRows))
 		if err != nil {
 			return err
 		}
@@ -30,7 +32,7 @@ func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record)
 			if err != nil {
 				return err
 			}
-			if _, err = full.ExecContext(ctx, args...); err != nil {
+			if _, err = full.ExecContext(c.Context(), args...); err != nil {
 				return err
 			}
 		}
@@ -41,7 +43,7 @@ func (s *Service) insertUsage(ctx context.Context, tx querier, records []Record)
 		if err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, tx, insertUsageRows(len(part)), args...); err != nil {
+		if _, err := c.Exec(insertUsageRows(len(part)), args...); err != nil {
 			return err
 		}
 	}
@@ -73,10 +75,10 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 	return u.values, nil
 }
 
-func (s *Service) touchKeys(ctx context.Context, tx querier, used map[string]int64) error {
+func (s *Service) touchKeys(c store.Conn, used map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not lock each other out
 		at := used[id] * 60 * 1_000_000
-		if _, err := s.exec(ctx, tx, `UPDATE gateway_keys SET last_used_at = ?
+		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ?
 			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
 			return err
 		}
@@ -93,7 +95,7 @@ func (s *Service) Recent(ctx context.Context, userID string, before int64, limit
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
-	return read(ctx, s, func(row scanner) (Record, error) {
+	return read(ctx, s, func(row store.Row) (Record, error) {
 		var id, at int64
 		var user, packed string
 		if err := row.Scan(&id, &at, &user, &packed); err != nil {

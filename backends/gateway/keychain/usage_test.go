@@ -2,7 +2,6 @@ package keychain
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"reflect"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
@@ -151,8 +151,8 @@ func TestUsageWaitsForTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		var count int
-		err := n.db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			return r.QueryRowContext(ctx, "SELECT count(*) FROM gateway_usage").Scan(&count)
+		err := n.db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT count(*) FROM gateway_usage").Scan(&count)
 		})
 		if err != nil || count != many {
 			t.Errorf("%d of %d written, error %v", count, many, err)
@@ -270,7 +270,7 @@ func TestAddDoesNotWait(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = n.db.Write(context.Background(), func(context.Context, *sql.Tx) error {
+		_ = n.db.Write(context.Background(), func(store.Conn) error {
 			close(entered)
 			<-leave
 			return nil

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"database/sql"
 	"net/http"
 	"strings"
@@ -17,8 +16,9 @@ func (s *Service) Explain(tb testing.TB, r *http.Request, entity string, scope S
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = s.o.DB.Read(tb.Context(), func(ctx context.Context, db *sql.DB) error {
-		tx, err := db.BeginTx(ctx, nil)
+	err = s.o.DB.Read(tb.Context(), func(conn store.Conn) error {
+		ctx := conn.Context()
+		tx, err := conn.Pool().BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,13 @@
 package query_test
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestHours compares counts of a time with the events themselves: whole hours
@@ -31,8 +31,8 @@ func TestHours(t *testing.T) {
 			{-1 << 50, base + 9*24*hour + 7},
 		} {
 			want, ofNodes := "", ""
-			err := b.db.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
-				rows, err := db.QueryContext(ctx, "SELECT n.certname, w.name, COUNT(*) FROM run_events e JOIN run_nodes n ON n.id = e.node JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY n.certname, w.name ORDER BY n.certname, w.name", within[0], within[1])
+			err := b.db.Read(t.Context(), func(c store.Conn) error {
+				rows, err := c.Rows("SELECT n.certname, w.name, COUNT(*) FROM run_events e JOIN run_nodes n ON n.id = e.node JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY n.certname, w.name ORDER BY n.certname, w.name", within[0], within[1])
 				if err != nil {
 					return err
 				}

@@ -1,8 +1,6 @@
 package query
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -153,8 +151,8 @@ func TestPatternsAsPostgres(t *testing.T) {
 	defer db.Close()
 	testenv.Open(t, db)
 	ask := func(text, pattern string) (matched bool, err error) {
-		err = db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			return r.QueryRowContext(ctx, `SELECT $1::text COLLATE "und-x-icu" ~ $2::text`, text, pattern).Scan(&matched)
+		err = db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row(`SELECT $1::text COLLATE "und-x-icu" ~ $2::text`, text, pattern).Scan(&matched)
 		})
 		return matched, err
 	}
@@ -217,8 +215,9 @@ func TestTemplatesAsPostgres(t *testing.T) {
 		}
 	}
 	for _, template := range templates {
-		err := db.Read(t.Context(), func(ctx context.Context, r *sql.DB) error {
-			tx, err := r.BeginTx(ctx, nil)
+		err := db.Read(t.Context(), func(c store.Conn) error {
+			ctx := c.Context()
+			tx, err := c.Pool().BeginTx(ctx, nil)
 			if err != nil {
 				return err
 			}

@@ -327,8 +327,8 @@ func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 		}
 		defer s.wide.Release(1)
 	}
-	return s.o.DB.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		return s.placed(ctx, db, out, func() error { return s.read(ctx, db, pl, out) })
+	return s.o.DB.Read(ctx, func(c store.Conn) error {
+		return s.placed(ctx, c.Pool(), out, func() error { return s.read(ctx, c.Pool(), pl, out) })
 	})
 }
 

@@ -1,8 +1,6 @@
 package query_test
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"slices"
@@ -202,8 +200,8 @@ func TestBeyondIntegers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {
 		const on = `["=","certname","special.example.com"]`
-		if err := b.db.Write(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE run_resources SET line = 9223372036854775807 WHERE type = 'Special'")
+		if err := b.db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE run_resources SET line = 9223372036854775807 WHERE type = 'Special'")
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
+// pool of readers, or the transaction. Statements are written with "?", see
+// [DB.Rebind], and run with the context of the call. A Conn is good until that
+// function returns.
+type Conn struct {
+	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
+	db  *DB
+	q   querier
+}
+
+// querier is what *sql.DB and *sql.Tx have in common.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// Row is one row to be read: a *sql.Row, or the one at which *sql.Rows are.
+type Row interface{ Scan(into ...any) error }
+
+// Context is the context that statements run with.
+func (c Conn) Context() context.Context { return c.ctx }
+
+// Dialect returns the engine of the database.
+func (c Conn) Dialect() Dialect { return c.db.dialect }
+
+// Exec runs a statement and returns the number of rows it changed.
+func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
+	result, err := c.q.ExecContext(c.ctx, c.db.Rebind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// Row runs a query for one row. Its Scan is sql.ErrNoRows where there is none.
+func (c Conn) Row(query string, args ...any) *sql.Row {
+	return c.q.QueryRowContext(c.ctx, c.db.Rebind(query), args...)
+}
+
+// Rows runs a query. The caller closes what it returns; most use All or [List].
+func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
+	return c.q.QueryContext(c.ctx, c.db.Rebind(query), args...)
+}
+
+// All calls scan for each row of a query. Limit them in the query.
+func (c Conn) All(query string, args []any, scan func(r Row) error) error {
+	rows, err := c.Rows(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// List is what scan makes of each row of a query; nil where there is none. Limit
+// them in the query.
+func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any) (list []T, err error) {
+	err = c.All(query, args, func(r Row) error {
+		one, err := scan(r)
+		list = append(list, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Prepare parses a statement that runs many times. The caller closes it.
+func (c Conn) Prepare(query string) (*sql.Stmt, error) {
+	return c.q.PrepareContext(c.ctx, c.db.Rebind(query))
+}
+
+// Pool is the pool of readers, for what needs a connection or a transaction of its
+// own; nil in a Write.
+func (c Conn) Pool() *sql.DB {
+	pool, _ := c.q.(*sql.DB)
+	return pool
+}
+
+// On is a Conn on a connection or a transaction of the Pool, which ends before the
+// function that c is of.
+func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q} }
+
+// Lock, at the end of a SELECT, has it hold rows that are about to change: others
+// who change or lock them wait. SQLite has one writer and needs nothing.
+func (c Conn) Lock() string {
+	if c.db.dialect == Postgres {
+		return " FOR NO KEY UPDATE" // rows that refer to it may still be added
+	}
+	return ""
+}
