@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Names of commands.
@@ -132,8 +134,8 @@ func checksum(sent string, c Command) bool {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
-		head := strconv.AppendInt(append(appendText([]byte(`{"command":`), []byte(name)), `,"version":`...), int64(c.Version), 10)
-		head = append(appendText(append(head, `,"certname":`...), []byte(c.Certname)), `,"payload":`...)
+		head := strconv.AppendInt(append(jsontext.AppendQuoted([]byte(`{"command":`), name), `,"version":`...), int64(c.Version), 10)
+		head = append(jsontext.AppendQuoted(append(head, `,"certname":`...), c.Certname), `,"payload":`...)
 		h := sha1.New() //nolint:gosec // as above
 		h.Write(head)
 		h.Write(c.Payload)
@@ -150,21 +152,21 @@ func fromBody(body []byte) (c submission, err error) {
 	if !utf8.Valid(body) {
 		return c, errors.New("the command is not UTF-8")
 	}
-	s := &scanner{data: body}
+	s := newScanner(body)
 	var named, versioned bool
-	for s.open('{'); ; {
+	for s.object(); ; {
 		name, ok := s.member()
 		if !ok {
 			break
 		}
 		switch string(name) {
 		case "command":
-			c.Name, named = strings.ReplaceAll(s.text(), "_", " "), true
+			c.Name, named = strings.ReplaceAll(s.string(), "_", " "), true
 		case "version":
 			c.Version, versioned = int(s.integer()), true
 		case "certname":
 			if !s.null() {
-				c.Certname = s.text()
+				c.Certname = s.string()
 			}
 		case "payload":
 			c.Payload = s.raw()

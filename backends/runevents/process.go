@@ -141,9 +141,9 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 	if !utf8.Valid(payload) {
 		return "", 0, errNotUTF8
 	}
-	r := &reader{scanner: scanner{data: payload}}
+	r := &reader{scanner: newScanner(payload)}
 	var timed bool
-	for r.open('{'); ; {
+	for r.object(); ; {
 		name, ok := r.member()
 		if !ok {
 			break

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/flate"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 const (
@@ -127,16 +129,16 @@ const (
 // identify computes the report id: SHA-1 over eight members as compact JSON.
 func (p *report) identify() {
 	b := make([]byte, 0, 512)
-	b = appendText(append(b, `{"certname":`...), []byte(p.certname))
-	b = appendText(append(b, `,"configuration_version":`...), []byte(p.configurationVersion))
+	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
+	b = jsontext.AppendQuoted(append(b, `,"configuration_version":`...), p.configurationVersion)
 	b = append(appendInstant(append(b, `,"end_time":"`...), p.end), '"')
 	b = append(appendInstant(append(b, `,"producer_timestamp":"`...), p.producerTimestamp), '"')
-	b = appendText(append(b, `,"puppet_version":`...), []byte(p.puppetVersion))
+	b = jsontext.AppendQuoted(append(b, `,"puppet_version":`...), p.puppetVersion)
 	b = strconv.AppendInt(append(b, `,"report_format":`...), p.format, 10)
 	b = append(appendInstant(append(b, `,"start_time":"`...), p.start), '"')
 	b = append(b, `,"transaction_uuid":`...)
 	if p.transactionUUID.Valid {
-		b = appendText(b, []byte(p.transactionUUID.String))
+		b = jsontext.AppendQuoted(b, p.transactionUUID.String)
 	} else {
 		b = append(b, "null"...)
 	}
@@ -170,37 +172,6 @@ func (p *report) checkDays() error {
 		}
 	}
 	return nil
-}
-
-// appendText writes a JSON string, non-ASCII as it is.
-func appendText(dst, text []byte) []byte {
-	const digits = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i, c := range text {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		}
-	}
-	return append(append(dst, text[from:]...), '"')
 }
 
 var deflaters = sync.Pool{New: func() any {

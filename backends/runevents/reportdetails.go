@@ -3,12 +3,14 @@ package runevents
 import (
 	"strconv"
 	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // metrics checks the metrics of a report.
 func (r *reader) metrics() {
-	for r.open('['); r.element(); {
-		r.open('{')
+	for r.list(); r.element(); {
+		r.object()
 		for {
 			name, ok := r.member()
 			if !ok {
@@ -18,8 +20,9 @@ func (r *reader) metrics() {
 			case "category", "name":
 				r.bytes()
 			case "value":
-				r.peek()
-				r.number()
+				if r.expect(jsontext.Number, "a number") {
+					r.sound(r.text.Skip())
+				}
 			default:
 				r.fail("a metric has no member %q", short(name))
 			}
@@ -37,13 +40,13 @@ const logKept = 256 << 10
 func (r *reader) logs(out []byte) []byte {
 	begin := len(out)
 	out = append(out, '[')
-	for r.open('['); r.element(); {
+	for r.list(); r.element(); {
 		if len(out) > begin+1 {
 			out = append(out, ',')
 		}
 		out = append(out, '{')
 		empty := true
-		r.open('{')
+		r.object()
 		for {
 			name, ok := r.member()
 			if !ok {
@@ -53,13 +56,13 @@ func (r *reader) logs(out []byte) []byte {
 				out = append(out, ',')
 			}
 			empty = false
-			out = append(appendText(out, name), ':')
+			out = append(jsontext.AppendQuoted(out, name), ':')
 			switch string(name) {
 			case "file", "level", "message", "source":
 				if r.null() {
 					out = append(out, "null"...)
 				} else {
-					out = appendText(out, r.bytes())
+					out = jsontext.AppendQuoted(out, r.bytes())
 				}
 			case "line":
 				if line := r.line(); line.Valid {
@@ -86,12 +89,12 @@ func (r *reader) tags(out []byte) []byte {
 	}
 	out = append(out, '[')
 	comma := false
-	for r.open('['); r.element(); {
+	for r.list(); r.element(); {
 		if comma {
 			out = append(out, ',')
 		}
 		comma = true
-		out = appendText(out, r.bytes())
+		out = jsontext.AppendQuoted(out, r.bytes())
 	}
 	return append(out, ']')
 }

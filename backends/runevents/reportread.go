@@ -10,6 +10,8 @@ import (
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func members(version int) int {
@@ -62,7 +64,7 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 		return nil, errNotUTF8
 	}
 	r := &reader{
-		scanner: scanner{data: payload}, version: version, oldest: oldest, skipped: -1,
+		scanner: newScanner(payload), version: version, oldest: oldest, skipped: -1,
 		report: &report{kind: "agent"},
 	}
 	if err := r.read(); err != nil {
@@ -86,7 +88,7 @@ func (r *reader) read() error {
 			logBuffers.Put(buffer)
 		}
 	}()
-	r.open('{')
+	r.object()
 	for {
 		name, ok := r.member()
 		if !ok {
@@ -101,7 +103,7 @@ func (r *reader) read() error {
 		case "report_format":
 			bit, p.format = memberFormat, r.integer32()
 		case "configuration_version":
-			bit, p.configurationVersion = memberConfiguration, r.text()
+			bit, p.configurationVersion = memberConfiguration, r.string()
 		case "start_time":
 			bit, p.start = memberStart, r.instant()
 		case "end_time":
@@ -128,9 +130,9 @@ func (r *reader) read() error {
 			}
 		case "metrics":
 			bit = memberMetrics
-			begin := r.start()
+			begin := r.text.Start()
 			r.metrics()
-			metrics = r.since(begin)
+			metrics = r.text.Since(begin)
 		case "logs":
 			bit = memberLogs
 			logs = r.logs((*buffer)[:0])
@@ -152,7 +154,7 @@ func (r *reader) read() error {
 		case "type":
 			bit = memberType
 			if !r.null() {
-				p.kind = r.text()
+				p.kind = r.string()
 			}
 		}
 		switch {
@@ -165,7 +167,7 @@ func (r *reader) read() error {
 		}
 		seen |= bit
 	}
-	if err := r.finish(); err != nil {
+	if err := r.end(); err != nil {
 		return err
 	}
 	if missing := required &^ seen; missing != 0 {
@@ -186,7 +188,7 @@ func (r *reader) read() error {
 
 // resources reads the list of resources with their events.
 func (r *reader) resources() {
-	for r.open('['); r.element(); {
+	for r.list(); r.element(); {
 		r.resource()
 	}
 }
@@ -201,7 +203,7 @@ func (r *reader) resource() {
 		changes = len(r.report.changes)
 		index   = len(r.report.resources)
 	)
-	r.open('{')
+	r.object()
 	for {
 		name, ok := r.member()
 		if !ok {
@@ -217,7 +219,7 @@ func (r *reader) resource() {
 		case "corrective_change":
 			r.nullBool()
 		case "events":
-			for r.open('['); r.element(); {
+			for r.list(); r.element(); {
 				r.event(index)
 			}
 		default:
@@ -281,12 +283,12 @@ func (r *reader) path(res *resource) {
 	}
 	out := append(r.buffer[:0], '[')
 	res.containingClass = sql.NullString{}
-	for r.open('['); r.element(); {
+	for r.list(); r.element(); {
 		element := r.bytes()
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = appendText(out, element)
+		out = jsontext.AppendQuoted(out, element)
 		if len(element) > 0 && bytes.IndexByte(element, '[') < 0 {
 			res.containingClass = sql.NullString{String: string(element), Valid: true}
 		}
@@ -300,7 +302,7 @@ func (r *reader) event(index int) {
 	e := event{resource: index}
 	c := change{oldValue: sentNull, newValue: sentNull}
 	var seen memberSet
-	r.open('{')
+	r.object()
 	for {
 		name, ok := r.member()
 		if !ok {
@@ -355,7 +357,7 @@ func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) boo
 		res.kind = r.name("resource_type")
 		*seen |= seenType
 	case "resource_title":
-		res.title = r.text()
+		res.title = r.string()
 		*seen |= seenTitle
 	case "file":
 		res.file = r.nullText()
@@ -387,7 +389,7 @@ func (r *reader) skip() int {
 // resourceEvents reads what version 5 has instead of resources: events that
 // repeat their resource.
 func (r *reader) resourceEvents() {
-	for r.open('['); r.element(); {
+	for r.list(); r.element(); {
 		r.resourceEvent()
 	}
 }
@@ -400,7 +402,7 @@ func (r *reader) resourceEvent() {
 		e     = event{resource: len(r.report.resources)}
 		c     = change{oldValue: sentNull, newValue: sentNull}
 	)
-	r.open('{')
+	r.object()
 	for {
 		name, ok := r.member()
 		if !ok {

@@ -8,24 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 )
 
-func (r *reader) finish() error { return r.scanner.end() }
-
-// start and since cut out the text of a value that is read in between.
-func (r *reader) start() int {
-	r.peek()
-	return r.pos
-}
-
-func (r *reader) since(begin int) []byte {
-	if r.err != nil {
-		return nil
-	}
-	return r.data[begin:r.pos]
-}
-
 // name reads a text that an index will hold.
 func (r *reader) name(what string) string {
-	text := r.text()
+	text := r.string()
 	if len(text) > maxName {
 		r.fail("%s is longer than %d bytes", what, maxName)
 	}
@@ -43,7 +28,7 @@ func (r *reader) nullText() sql.NullString {
 	if r.null() {
 		return sql.NullString{}
 	}
-	return sql.NullString{String: r.text(), Valid: true}
+	return sql.NullString{String: r.string(), Valid: true}
 }
 
 func (r *reader) nullBool() sql.NullBool {
@@ -71,7 +56,7 @@ func (r *reader) value() sql.NullString {
 	if r.err != nil {
 		return sql.NullString{}
 	}
-	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && !bytes.Contains(raw, []byte("\u2028")) && !bytes.Contains(raw, []byte("\u2029")) {
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
 		return sql.NullString{String: string(raw), Valid: true} // is canonical
 	}
 	text, err := query.CanonicalJSON(raw)
@@ -83,11 +68,10 @@ func (r *reader) value() sql.NullString {
 
 // integer32 reads a whole number of 32 bits, so that sums of them fit 64.
 func (r *reader) integer32() int64 {
-	r.peek()
-	begin := r.pos
+	begin := r.text.Start()
 	n := r.integer()
 	if n < math.MinInt32 || n > math.MaxInt32 {
-		r.pos = begin
+		r.text.From(begin)
 		r.fail("a whole number from %d to %d is expected", math.MinInt32, math.MaxInt32)
 	}
 	return n

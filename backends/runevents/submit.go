@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -108,7 +109,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
 	case rejected && c.waiting:
-		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, appendText(nil, []byte(err.Error())))
+		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id, jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
 		return s.failed(w, err)
 	case c.waiting:
@@ -182,7 +183,7 @@ func plain(w http.ResponseWriter, status int, message string) {
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
-	write(w, status, `{"error":%s}`, appendText(nil, []byte(message)))
+	write(w, status, `{"error":%s}`, jsontext.AppendQuoted(nil, message))
 }
 
 func busy(w http.ResponseWriter) {

@@ -198,8 +198,8 @@ func TestBadPayloads(t *testing.T) {
 	for _, c := range []struct{ name, payload, want string }{
 		{"empty", "", "an object is expected at byte 0"},
 		{"list", "[]", "an object is expected at byte 0"},
-		{"cut", string(least()[:200]), "a string has no end"},
-		{"behind", string(least()) + "x", "there is more behind the value"},
+		{"cut", string(least()[:200]), "unterminated string"},
+		{"behind", string(least()) + "x", "unexpected data after the JSON value"},
 		{"no UTF-8", string(least("a.example", "a\xff")), "not UTF-8"},
 		{"unknown", string(least(`"noop":`, `"noob":`)), `there is no member "noob" in version 8`},
 		{"twice", string(least(`"noop":false`, `"noop":false,"noop":false`)), "noop is given twice"},
@@ -221,7 +221,7 @@ func TestBadPayloads(t *testing.T) {
 		{"event status", string(least(`"status":"success",`, ``)), "an event lacks its status"},
 		{"metric", string(least(`"metrics":[]`, `"metrics":[{"value":"1"}]`)), "a number is expected"},
 		{"log", string(least(`"logs":[]`, `"logs":[{"who":1}]`)), `a log line has no member "who"`},
-		{"deep", string(least(`"file","old_value"`, strings.Repeat("[", 100)+strings.Repeat("]", 100)+`,"old_value"`)), "nests deeper than 64 levels"},
+		{"deep", string(least(`"file","old_value"`, strings.Repeat("[", 100)+strings.Repeat("]", 100)+`,"old_value"`)), "nested deeper than 64 levels"},
 		{"old lists", string(least(`"resources"`, `"resource_events"`)), `there is no member "resource_events" in version 8`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Vary makes another node's run of a real one: the payload of a report with the
@@ -23,7 +25,7 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 		return nil, errors.New("the report has no certname")
 	}
 	// The name is put in between quotes and into other texts.
-	quoted := appendText(nil, []byte(certname))
+	quoted := jsontext.AppendQuoted(nil, certname)
 	out := bytes.ReplaceAll(payload, []byte(old), quoted[1:len(quoted)-1])
 	out = shiftTimes(out, shift.Milliseconds())
 	if id := found[1].String(); id != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func badRequest(code, param, format string, args ...any) *apierror.Error {
@@ -94,9 +95,9 @@ func appendError(b []byte, e *apierror.Error) []byte {
 		typ, _, _ = errorOf(e.Status)
 	}
 	b = append(b, `{"error":{"message":`...)
-	b = appendString(b, e.Message)
+	b = jsontext.AppendQuoted(b, e.Message)
 	b = append(b, `,"type":`...)
-	b = appendString(b, typ)
+	b = jsontext.AppendQuoted(b, typ)
 	b = append(b, `,"param":`...)
 	b = appendOrNull(b, e.Param)
 	b = append(b, `,"code":`...)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -27,9 +29,9 @@ func newTestServer(t testing.TB, s *Server) *httptest.Server {
 
 // chatBody is a request for a model, with more members as JSON text.
 func chatBody(model, say, more string) string {
-	b := appendString([]byte(`{"model":`), model)
+	b := jsontext.AppendQuoted([]byte(`{"model":`), model)
 	b = append(b, `,"messages":[{"role":"user","content":`...)
-	b = appendString(b, say)
+	b = jsontext.AppendQuoted(b, say)
 	b = append(b, `}]`...)
 	return string(b) + more + "}"
 }

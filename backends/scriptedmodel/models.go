@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 const (
@@ -21,7 +23,7 @@ func newModelList(created int64) modelList {
 	m := modelList{byID: make(map[string][]byte)}
 	m.list = append(m.list, `{"object":"list","data":[`...)
 	for i, id := range []string{modelScripted, modelReasoner} {
-		one := appendString([]byte(`{"id":`), id)
+		one := jsontext.AppendQuoted([]byte(`{"id":`), id)
 		one = append(one, `,"object":"model","created":`...)
 		one = strconv.AppendInt(one, created, 10)
 		one = append(one, `,"owned_by":"tollgate"}`...)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func TestParseScript(t *testing.T) {
@@ -247,7 +249,7 @@ func TestAppendString(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "a", "\"\\\n\r\t\b\f\x00\x1f\x7f", "é😀\u2028", "a\xffb\xc3", "<&>"} {
 		var got string
-		b := appendString(nil, s)
+		b := jsontext.AppendQuoted(nil, s)
 		if err := json.Unmarshal(b, &got); err != nil || got != strings.ToValidUTF8(s, "\uFFFD") {
 			t.Errorf("%q became %s, %v", s, b, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // stream is an answer sent as server-sent events.
@@ -102,23 +103,23 @@ func (t *stream) delta(d *delta) bool {
 	switch d.kind {
 	case deltaText:
 		t.buf = append(t.buf, `"content":`...)
-		t.buf = appendString(t.buf, d.text)
+		t.buf = jsontext.AppendQuoted(t.buf, d.text)
 	case deltaReasoning:
 		t.buf = append(t.buf, `"reasoning_content":`...)
-		t.buf = appendString(t.buf, d.text)
+		t.buf = jsontext.AppendQuoted(t.buf, d.text)
 	case deltaTool:
 		t.buf = append(t.buf, `"tool_calls":[{"index":`...)
 		t.buf = strconv.AppendInt(t.buf, int64(d.tool), 10)
 		t.buf = append(t.buf, `,"id":`...)
 		t.buf = t.appendToolID(t.buf, d.tool)
 		t.buf = append(t.buf, `,"type":"function","function":{"name":`...)
-		t.buf = appendString(t.buf, d.text)
+		t.buf = jsontext.AppendQuoted(t.buf, d.text)
 		t.buf = append(t.buf, `,"arguments":""}}]`...)
 	case deltaArgs:
 		t.buf = append(t.buf, `"tool_calls":[{"index":`...)
 		t.buf = strconv.AppendInt(t.buf, int64(d.tool), 10)
 		t.buf = append(t.buf, `,"function":{"arguments":`...)
-		t.buf = appendString(t.buf, d.text)
+		t.buf = jsontext.AppendQuoted(t.buf, d.text)
 		t.buf = append(t.buf, `}}]`...)
 	}
 	t.buf = append(t.buf, '}')

@@ -1,6 +1,10 @@
 package scriptedmodel
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
 
 // appendUsage appends the usage object of the answer.
 func (c *call) appendUsage(b []byte) []byte {
@@ -36,6 +40,6 @@ func (c *call) appendEnvelope(b []byte, object string) []byte {
 	b = append(b, `","created":`...)
 	b = strconv.AppendInt(b, c.srv.created, 10)
 	b = append(b, `,"model":`...)
-	b = appendString(b, c.model)
+	b = jsontext.AppendQuoted(b, c.model)
 	return append(b, `,"service_tier":"default","system_fingerprint":"scripted","choices":[`...)
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // whole sends an answer that is not streamed.
@@ -69,14 +71,14 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 	if !s.faults.has(faultEmptyChoices) {
 		b = append(b, `{"index":0,"message":{"role":"assistant","content":`...)
 		if a.hasContent {
-			b = appendString(b, a.text)
+			b = jsontext.AppendQuoted(b, a.text)
 			cut = len(b) - 1
 		} else {
 			b = append(b, "null"...)
 		}
 		if a.reasoning != "" {
 			b = append(b, `,"reasoning_content":`...)
-			b = appendString(b, a.reasoning)
+			b = jsontext.AppendQuoted(b, a.reasoning)
 		}
 		b = append(b, `,"refusal":null,"annotations":[]`...)
 		for i, t := range a.tools {
@@ -88,9 +90,9 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 			b = append(b, `{"id":`...)
 			b = c.appendToolID(b, i)
 			b = append(b, `,"type":"function","function":{"name":`...)
-			b = appendString(b, t.name)
+			b = jsontext.AppendQuoted(b, t.name)
 			b = append(b, `,"arguments":`...)
-			b = appendString(b, t.args)
+			b = jsontext.AppendQuoted(b, t.args)
 			b = append(b, "}}"...)
 		}
 		if len(a.tools) > 0 {
@@ -100,7 +102,7 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 		if s.faults.has(faultNoFinish) {
 			b = append(b, "null"...)
 		} else {
-			b = appendString(b, a.finish)
+			b = jsontext.AppendQuoted(b, a.finish)
 		}
 		b = append(b, '}')
 	}

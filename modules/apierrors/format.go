@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // format is one way to write an error.
@@ -54,25 +54,10 @@ func contentType(value string) http.Header {
 	return http.Header{"Content-Type": {value}}
 }
 
-// appendString appends prefix, which is JSON, and s as a JSON string. Bytes that
-// are no UTF-8 become U+FFFD. Unlike encoding/json it leaves <, > and & readable:
-// the bodies are no part of an HTML page.
+// appendString appends prefix, which is JSON, and s as a JSON string. Unlike
+// encoding/json it leaves <, > and & readable: the bodies are no part of an HTML page.
 func appendString(dst []byte, prefix, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(append(dst, prefix...), '"')
-	for _, r := range s { // yields U+FFFD for a bad byte
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, '\\', 'n')
-		case r < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&0xf])
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return append(dst, '"')
+	return jsontext.AppendQuoted(append(dst, prefix...), s)
 }
 
 // appendDetails appends prefix and the list of the fields at fault.

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
 // delta is what one delta, or message, holds.
 type delta struct {
 	members int
@@ -11,7 +15,7 @@ type delta struct {
 }
 
 // scanDelta passes the delta, or the message, of a choice.
-func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
+func (f *chatForm) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	roleEdit, told := len(f.edits), f.roles.has(choice)
 	if !told {
 		at := s.Offset() + 1
@@ -22,8 +26,7 @@ func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
 		d.members++
 		switch string(key) {
 		case "role":
-			s.space()
-			from := s.Offset()
+			from := s.Start()
 			raw, err := s.Inside()
 			if d.role = len(raw) > 0; !d.role {
 				d.roleAt = span{from, s.Offset()}
@@ -31,7 +34,7 @@ func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
 			return err
 		case "content", "reasoning_content", "reasoning", "refusal":
 			kind, from := s.Kind(), s.Offset()
-			if kind == Array && string(key) == "content" {
+			if kind == jsontext.Array && string(key) == "content" {
 				got.more = true
 				f.parts.reset()
 				err := f.scanParts(s, got, false)
@@ -50,7 +53,7 @@ func (f *chatForm) scanDelta(s *Scanner, choice int, got *seen) error {
 			}
 			return err
 		case "tool_calls":
-			if s.Kind() != Array {
+			if s.Kind() != jsontext.Array {
 				return s.Skip()
 			}
 			got.more = true
@@ -95,12 +98,12 @@ func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
 // scanParts gathers content parts: {"type":"text","text":…}, and
 // {"type":"thinking","thinking":text or parts} of Mistral's.
-func (f *chatForm) scanParts(s *Scanner, got *seen, thinking bool) error {
+func (f *chatForm) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
-		case String:
+		case jsontext.String:
 			return f.scanPart(s, got, thinking)
-		case Object:
+		case jsontext.Object:
 		default:
 			return s.Skip()
 		}
@@ -108,7 +111,7 @@ func (f *chatForm) scanParts(s *Scanner, got *seen, thinking bool) error {
 			kind := s.Kind()
 			switch string(key) {
 			case "thinking":
-				if kind == Array {
+				if kind == jsontext.Array {
 					return f.scanParts(s, got, true)
 				}
 				return f.scanPart(s, got, true)
@@ -120,7 +123,7 @@ func (f *chatForm) scanParts(s *Scanner, got *seen, thinking bool) error {
 	})
 }
 
-func (f *chatForm) scanPart(s *Scanner, got *seen, thinking bool) error {
+func (f *chatForm) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
 	raw, err := s.Inside()
 	got.proof = got.proof || len(raw) > 0
 	f.TextBytes += int64(len(raw))

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // ErrNoChoices is the error of an answer of status 200 that holds no answer:
@@ -40,8 +42,8 @@ type chatForm struct {
 	open, finished choiceSet
 	roles          choiceSet // whose role was told
 	parts          parts     // of the content of a delta
-	edits          Edits
-	space          [8]Edit // edits' first home, saves allocations
+	edits          jsontext.Edits
+	space          [8]jsontext.Edit // edits' first home, saves allocations
 }
 
 // maxChoices, maxTools (of all choices) and maxID (in bytes) bound what an upstream can make
@@ -98,8 +100,8 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 		f.edits = f.space[:0]
 	}
 	f.edits, f.bare, f.fresh = f.edits[:0], f.bare[:0], f.fresh[:0]
-	s := NewScanner(body)
-	if s.Kind() != Object {
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Object {
 		if ListsError(body) {
 			got.failure = body
 			return got, nil
@@ -134,7 +136,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 			}
 		case "choices":
 			hasChoices = true
-			if kind != Array {
+			if kind != jsontext.Array {
 				if err = s.Skip(); err == nil {
 					f.edits.Replace(from, s.Offset(), "[]")
 				}
@@ -146,20 +148,20 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 			})
 		case "usage":
 			err = ScanUsage(&s, &f.Usage)
-			if kind == Object {
+			if kind == jsontext.Object {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
 			}
 		case "obfuscation": // OpenAI's padding, of another length in each chunk
 			err = s.Skip()
-			if kind == String && got.texts > 0 && got.padding.to == 0 {
+			if kind == jsontext.String && got.texts > 0 && got.padding.to == 0 {
 				got.padding = span{from + 1, s.Offset() - 1}
 			} else {
 				got.more = true
 			}
 		case "error":
 			err = s.Skip()
-			if kind != Null && err == nil {
+			if kind != jsontext.Null && err == nil {
 				got.failure = body
 			}
 		default:
@@ -215,8 +217,8 @@ func (f *chatForm) now() int64 {
 }
 
 // scanID keeps the id of a stream constant.
-func (f *chatForm) scanID(s *Scanner, kind Kind, from int) error {
-	if kind != String {
+func (f *chatForm) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
+	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
 			return err
 		}
@@ -235,8 +237,8 @@ func (f *chatForm) scanID(s *Scanner, kind Kind, from int) error {
 	return nil
 }
 
-func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
-	if s.Kind() != Object {
+func (f *chatForm) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	index := position
@@ -255,7 +257,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 		switch string(key) {
 		case "index":
 			hasIndex = true
-			n, ok, err := s.index(kind)
+			n, ok, err := indexOf(s, kind)
 			if err != nil {
 				return err
 			}
@@ -266,26 +268,26 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 			}
 			return nil
 		case f.delta:
-			if kind != Object {
+			if kind != jsontext.Object {
 				break
 			}
 			if !hasIndex && !searched { // it may stand behind the delta
 				searched = true
-				if n, ok := begin.findIndex(); ok {
+				if n, ok := findIndex(&begin); ok {
 					index = n
 				}
 			}
 			return f.scanDelta(s, index, got)
 		case "finish_reason":
-			if kind != String {
+			if kind != jsontext.String {
 				break
 			}
-			raw, err := s.word()
+			raw, err := s.Word()
 			finishFrom, finishTo = from, s.Offset()
 			finish = finishName(raw)
 			return err
 		case "error":
-			failed = kind != Null
+			failed = kind != jsontext.Null
 		}
 		return s.Skip()
 	})
@@ -293,7 +295,7 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 		return err
 	}
 	if failed && got.failure == nil {
-		got.failure = s.b[open-1 : s.Offset()]
+		got.failure = s.Since(open - 1)
 	}
 	if !hasIndex && !empty {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
@@ -319,10 +321,10 @@ func (f *chatForm) scanChoice(s *Scanner, position int, got *seen) error {
 	return nil
 }
 
-// index passes the value of an index member; ok is false when it is none that
+// indexOf passes the value of an index member; ok is false when it is none that
 // a choice or a tool call can have.
-func (s *Scanner) index(kind Kind) (index int, ok bool, err error) {
-	if kind != Number {
+func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
+	if kind != jsontext.Number {
 		return 0, false, s.Skip()
 	}
 	n, ok, err := s.Int()
@@ -330,12 +332,12 @@ func (s *Scanner) index(kind Kind) (index int, ok bool, err error) {
 }
 
 // findIndex looks for the index of the object that the scanner stands before.
-func (s *Scanner) findIndex() (index int, ok bool) {
+func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	_ = s.Object(func(key []byte) (err error) { // who passes the object reports what is wrong with it
 		if string(key) != "index" {
 			return s.Skip()
 		}
-		index, ok, err = s.index(s.Kind())
+		index, ok, err = indexOf(s, s.Kind())
 		return err
 	})
 	return index, ok
@@ -348,9 +350,9 @@ func (f *chatForm) insertSorted(from, to int, text string) {
 	for at > 0 && f.edits[at-1].From > from {
 		at--
 	}
-	f.edits = append(f.edits, Edit{})
+	f.edits = append(f.edits, jsontext.Edit{})
 	copy(f.edits[at+1:], f.edits[at:])
-	f.edits[at] = Edit{from, to, text}
+	f.edits[at] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
 // replace is insertSorted for a value that may have an edit.
@@ -394,7 +396,7 @@ func ReadChatReply(dst, body []byte, asked string) ([]byte, ChatReply, error) {
 		*f = chatForm{} // what it holds may be as large as the answer
 		forms.Put(f)
 	}()
-	f.object, f.delta, f.model = "chat.completion", "message", string(AppendQuoted(nil, asked))
+	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, asked))
 	got, err := f.scan(body)
 	switch {
 	case err != nil:

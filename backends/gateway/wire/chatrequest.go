@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Needs are the abilities a candidate must have to carry a request.
@@ -109,8 +110,8 @@ func invalid(param, format string, args ...any) error {
 func ParseChat(body []byte) (*ChatRequest, error) {
 	r := &ChatRequest{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
-	s := NewScanner(body)
-	if s.Kind() != Object {
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Object {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", bodyKind(&s, body))
 	}
 	var sawModel, sawMessages bool
@@ -165,7 +166,7 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 	switch {
 	case err != nil:
 		return nil, syntax(err)
-	case !s.ascii() && !utf8.Valid(body):
+	case !s.ASCII() && !utf8.Valid(body):
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 	case !sawModel:
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
@@ -212,11 +213,11 @@ func (r *ChatRequest) keys() {
 	}
 }
 
-func bodyKind(s *Scanner, body []byte) string {
+func bodyKind(s *jsontext.Scanner, body []byte) string {
 	if len(body) == 0 {
 		return "empty"
 	}
-	if k := s.Kind(); k != Invalid {
+	if k := s.Kind(); k != jsontext.Invalid {
 		return k.String()
 	}
 	return "not JSON"
@@ -224,34 +225,33 @@ func bodyKind(s *Scanner, body []byte) string {
 
 // syntax makes a 400 of a scanner's error and passes other errors on.
 func syntax(err error) error {
-	var se *SyntaxError
+	var se *jsontext.SyntaxError
 	if !errors.As(err, &se) {
 		return err
 	}
 	return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", se)
 }
 
-func boolean(s *Scanner, param string, kind Kind) (bool, error) {
-	if kind == Null {
+func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
+	if kind == jsontext.Null {
 		return false, s.Skip()
 	}
-	if kind != Bool {
+	if kind != jsontext.Bool {
 		return false, wrongKind(s, param, "a boolean", kind)
 	}
-	value := s.b[s.i] == 't'
-	return value, s.Skip()
+	return s.Bool()
 }
 
 // wrongKind is the 400 of a value of the wrong kind; broken JSON comes first.
-func wrongKind(s *Scanner, param, want string, got Kind) error {
+func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error {
 	if err := s.Skip(); err != nil {
 		return err
 	}
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-func (r *ChatRequest) model(s *Scanner, kind Kind) error {
-	if kind != String {
+func (r *ChatRequest) model(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind != jsontext.String {
 		return wrongKind(s, "model", "a string", kind)
 	}
 	model, err := s.Unquoted()
@@ -265,11 +265,11 @@ func (r *ChatRequest) model(s *Scanner, kind Kind) error {
 	return nil
 }
 
-func (r *ChatRequest) streamOptions(s *Scanner, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != Object {
+	if kind != jsontext.Object {
 		return wrongKind(s, "stream_options", "an object", kind)
 	}
 	return s.Object(func(key []byte) error {
@@ -293,11 +293,11 @@ func (r *ChatRequest) streamOptions(s *Scanner, kind Kind) error {
 	})
 }
 
-func (r *ChatRequest) maxTokens(s *Scanner, param string, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != Number {
+	if kind != jsontext.Number {
 		return wrongKind(s, param, "an integer", kind)
 	}
 	n, ok, err := s.Int()
@@ -313,11 +313,11 @@ func (r *ChatRequest) maxTokens(s *Scanner, param string, kind Kind) error {
 	return nil
 }
 
-func (r *ChatRequest) choices(s *Scanner, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != Number {
+	if kind != jsontext.Number {
 		return wrongKind(s, "n", "an integer", kind)
 	}
 	n, ok, err := s.Int()
@@ -333,56 +333,56 @@ func (r *ChatRequest) choices(s *Scanner, kind Kind) error {
 	return nil
 }
 
-func (r *ChatRequest) effort(s *Scanner, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != String {
+	if kind != jsontext.String {
 		return wrongKind(s, "reasoning_effort", "a string", kind)
 	}
-	raw, err := s.word()
+	raw, err := s.Word()
 	r.Effort = string(raw)
 	return err
 }
 
-func (r *ChatRequest) tools(s *Scanner, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != Array {
+	if kind != jsontext.Array {
 		return wrongKind(s, "tools", "an array", kind)
 	}
 	return s.Array(func(i int) error {
 		r.Needs |= NeedTools
-		if k := s.Kind(); k != Object {
+		if k := s.Kind(); k != jsontext.Object {
 			return wrongKind(s, fmt.Sprintf("tools[%d]", i), "an object", k)
 		}
 		return r.count(s)
 	})
 }
 
-func (r *ChatRequest) toolChoice(s *Scanner, kind Kind) error {
+func (r *ChatRequest) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	switch kind {
-	case String:
+	case jsontext.String:
 		choice, err := s.Unquoted()
 		r.ToolChoiceRequired = choice == "required"
 		return err
-	case Object, Null:
+	case jsontext.Object, jsontext.Null:
 		return s.Skip()
 	default:
 		return wrongKind(s, "tool_choice", "a string or an object", kind)
 	}
 }
 
-func (r *ChatRequest) responseFormat(s *Scanner, kind Kind) error {
-	if kind == Null {
+func (r *ChatRequest) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind == jsontext.Null {
 		return s.Skip()
 	}
-	if kind != Object {
+	if kind != jsontext.Object {
 		return wrongKind(s, "response_format", "an object", kind)
 	}
 	return s.Object(func(key []byte) error {
-		if string(key) != "type" || s.Kind() != String {
+		if string(key) != "type" || s.Kind() != jsontext.String {
 			return s.Skip()
 		}
 		format, err := s.Unquoted()
@@ -393,8 +393,8 @@ func (r *ChatRequest) responseFormat(s *Scanner, kind Kind) error {
 	})
 }
 
-func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
-	if kind != Array {
+func (r *ChatRequest) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind != jsontext.Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
 	last, turn := "", ""
@@ -428,9 +428,9 @@ func (r *ChatRequest) messages(s *Scanner, kind Kind) error {
 	return nil
 }
 
-func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
+func (r *ChatRequest) message(s *jsontext.Scanner, i int) (role string, err error) {
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
-	if k := s.Kind(); k != Object {
+	if k := s.Kind(); k != jsontext.Object {
 		return "", wrongKind(s, path(""), "an object", k)
 	}
 	var sawRole, sawContent bool
@@ -444,11 +444,11 @@ func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
 				return invalid(path(".role"), "the field %q is given twice", path(".role"))
 			}
 			sawRole = true
-			if kind != String {
+			if kind != jsontext.String {
 				return wrongKind(s, path(".role"), "a string", kind)
 			}
 			from := s.Offset()
-			raw, err := s.word()
+			raw, err := s.Word()
 			if err != nil {
 				return err
 			}
@@ -467,18 +467,18 @@ func (r *ChatRequest) message(s *Scanner, i int) (role string, err error) {
 			}
 			sawContent = true
 			switch kind {
-			case String, Null:
+			case jsontext.String, jsontext.Null:
 				return r.count(s)
-			case Array:
+			case jsontext.Array:
 				return s.Array(func(j int) error { return r.part(s, i, j) })
 			default:
 				return wrongKind(s, path(".content"), "a string or an array", kind)
 			}
 		case "tool_calls":
-			if kind != Array && kind != Null {
+			if kind != jsontext.Array && kind != jsontext.Null {
 				return wrongKind(s, path(".tool_calls"), "an array", kind)
 			}
-			if kind == Array {
+			if kind == jsontext.Array {
 				r.Traits |= TraitCalls
 				return r.calls.read(s)
 			}
@@ -509,11 +509,11 @@ func roleName(raw []byte) string {
 }
 
 // part is one content part: a string is tolerated, as some upstreams do.
-func (r *ChatRequest) part(s *Scanner, i, j int) error {
+func (r *ChatRequest) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
-	case String:
+	case jsontext.String:
 		return r.count(s)
-	case Object:
+	case jsontext.Object:
 	default:
 		return wrongKind(s, fmt.Sprintf("messages[%d].content[%d]", i, j), "an object", k)
 	}
@@ -530,10 +530,10 @@ func (r *ChatRequest) part(s *Scanner, i, j int) error {
 			m.file = s.Offset() - from
 			return err
 		}
-		if string(key) != "type" || s.Kind() != String {
+		if string(key) != "type" || s.Kind() != jsontext.String {
 			return s.Skip()
 		}
-		raw, err := s.word()
+		raw, err := s.Word()
 		switch string(raw) {
 		case "image_url":
 			m.need = NeedImage
@@ -581,8 +581,8 @@ func (r *ChatRequest) medium(m *medium) {
 }
 
 // image passes the value of image_url: {"url": …}, or the URL itself.
-func (r *ChatRequest) image(s *Scanner, m *medium) error {
-	if s.Kind() == Object {
+func (r *ChatRequest) image(s *jsontext.Scanner, m *medium) error {
+	if s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
 			if string(key) == "url" {
 				return r.image(s, m)
@@ -590,7 +590,7 @@ func (r *ChatRequest) image(s *Scanner, m *medium) error {
 			return s.Skip()
 		})
 	}
-	if s.Kind() != String {
+	if s.Kind() != jsontext.String {
 		return s.Skip()
 	}
 	raw, escaped, err := s.Text()
@@ -602,7 +602,7 @@ func (r *ChatRequest) image(s *Scanner, m *medium) error {
 }
 
 // count passes a value that is part of the prompt's text.
-func (r *ChatRequest) count(s *Scanner) error {
+func (r *ChatRequest) count(s *jsontext.Scanner) error {
 	from := s.Offset()
 	err := s.Skip()
 	r.TextBytes += int64(s.Offset() - from)

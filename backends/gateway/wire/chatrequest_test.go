@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 const hello = `"messages":[{"role":"user","content":"hello"}]`
@@ -47,9 +48,9 @@ func TestParseChatRefuses(t *testing.T) {
 		{"not UTF-8 behind an escape", "{\"model\":\"m\"," + hello + ",\"x\":\"\\n\xed\xa0\x80\"}", "invalid_json", ""},
 		{"not UTF-8 outside of a text", "{\"model\":\"m\"," + hello + ",\xff\"x\":1}", "invalid_json", ""},
 		{"not UTF-8 in a key", "{\"model\":\"m\"," + hello + ",\"\xc0\xaf\":1}", "invalid_json", ""},
-		{"too deep, unknown field", `{"model":"m",` + hello + `,"x":` + nested(MaxDepth) + `}`, "invalid_json", ""},
-		{"too deep, tools", `{"model":"m",` + hello + `,"tools":[{"x":` + nested(MaxDepth) + `}]}`, "invalid_json", ""},
-		{"too deep, content", `{"model":"m","messages":[{"role":"user","content":[{"x":` + nested(MaxDepth) + `}]}]}`, "invalid_json", ""},
+		{"too deep, unknown field", `{"model":"m",` + hello + `,"x":` + nested(jsontext.MaxDepth) + `}`, "invalid_json", ""},
+		{"too deep, tools", `{"model":"m",` + hello + `,"tools":[{"x":` + nested(jsontext.MaxDepth) + `}]}`, "invalid_json", ""},
+		{"too deep, content", `{"model":"m","messages":[{"role":"user","content":[{"x":` + nested(jsontext.MaxDepth) + `}]}]}`, "invalid_json", ""},
 		{"far too deep", `{"x":` + strings.Repeat("[", 1_000_000), "invalid_json", ""},
 		{"too many fields", `{` + strings.Join(many, ",") + `}`, "invalid_value", ""},
 
@@ -189,7 +190,7 @@ func TestParseChat(t *testing.T) {
 		{"all roles", `{"model":"m","messages":[{"role":"system"},{"role":"developer"},{"role":"user"},{"role":"tool"},{"role":"function"}]}`, ChatRequest{Model: "m"}},
 		{"unknown fields", `{"model":"m",` + hello + `,"x":{"model":"n","model":"o"},"":null}`, ChatRequest{Model: "m", TextBytes: 7}},
 		{"33 levels", `{"model":"m",` + hello + `,"x":` + nested(33) + `}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"deepest", `{"model":"m",` + hello + `,"x":` + nested(MaxDepth-1) + `}`, ChatRequest{Model: "m", TextBytes: 7}},
+		{"deepest", `{"model":"m",` + hello + `,"x":` + nested(jsontext.MaxDepth-1) + `}`, ChatRequest{Model: "m", TextBytes: 7}},
 		{"white space", " \r\n\t{ \"model\" : \"m\" , " + hello + " } \n", ChatRequest{Model: "m", TextBytes: 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // ErrNoFinish is the error of a stream that ended without a finish_reason.
@@ -34,7 +36,7 @@ func NewChatStream(asked string, includeUsage bool) *ChatStream {
 		form: chatForm{
 			object: "chat.completion.chunk",
 			delta:  "delta",
-			model:  string(AppendQuoted(nil, asked)),
+			model:  string(jsontext.AppendQuoted(nil, asked)),
 		},
 		includeUsage: includeUsage,
 	}

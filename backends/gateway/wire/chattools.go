@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // choiceTools are the tool calls of one choice in the order in which they began.
@@ -34,11 +36,11 @@ type toolEntry struct {
 	members                            int
 }
 
-func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
+func (f *chatForm) scanTool(s *jsontext.Scanner, choice, position int, got *seen) error {
 	if got.tools++; got.tools > maxEntries {
 		return ErrBroken
 	}
-	if s.Kind() != Object {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	open := s.Offset() + 1
@@ -68,7 +70,7 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 	case e.members == 1: // an index may be put before it
 		f.insertSorted(e.idAt.from, e.idAt.to, "null")
 	default:
-		f.removeMember(s.b, e.idAt)
+		f.removeMember(s.Since(0), e.idAt)
 	}
 	if tool != nil {
 		tool.typed = tool.typed || e.typed
@@ -78,7 +80,7 @@ func (f *chatForm) scanTool(s *Scanner, choice, position int, got *seen) error {
 		}
 	}
 	if tool != nil && !begins && !e.nameAt.empty() && len(e.name) == 0 {
-		f.removeMember(s.b, e.nameAt)
+		f.removeMember(s.Since(0), e.nameAt)
 	}
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
@@ -102,7 +104,7 @@ func (f *chatForm) scanArguments(e *toolEntry, tool *choiceTool) {
 		if stream && len(bytes.TrimSpace(text[1:len(text)-1])) == 0 {
 			text = nil // without members it says nothing yet
 		}
-		text = AppendEscaped(nil, text)
+		text = jsontext.AppendEscaped(nil, text)
 		if stream && tool != nil {
 			text = tool.arguments.Rest(text)
 		}
@@ -163,27 +165,27 @@ func (f *chatForm) appendBare(dst []byte) []byte {
 }
 
 // scanEntry passes an entry of tool_calls.
-func (f *chatForm) scanEntry(s *Scanner, e *toolEntry) error {
+func (f *chatForm) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
 		kind := s.Kind()
 		from := s.Offset()
 		switch {
 		case string(key) == "index":
-			e.index, e.indexed, err = s.index(kind)
+			e.index, e.indexed, err = indexOf(s, kind)
 			e.indexAt = span{from, s.Offset()}
-		case string(key) == "id" && kind == String:
+		case string(key) == "id" && kind == jsontext.String:
 			e.id, _, err = s.Text()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "type":
 			e.typed = true
-			if err = s.Skip(); kind != String {
+			if err = s.Skip(); kind != jsontext.String {
 				f.insertSorted(from, s.Offset(), `"function"`)
 			}
 		case string(key) == "id":
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
-		case string(key) == "function" && kind == Object:
+		case string(key) == "function" && kind == jsontext.Object:
 			if len(e.name) == 0 { // one behind it may have no members
 				e.function = from + 1
 			}
@@ -196,20 +198,20 @@ func (f *chatForm) scanEntry(s *Scanner, e *toolEntry) error {
 }
 
 // scanFunction passes a member of an entry's function.
-func (f *chatForm) scanFunction(s *Scanner, key []byte, e *toolEntry) error {
+func (f *chatForm) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
 	arguments := string(key) == "arguments"
-	if arguments && kind == Object {
+	if arguments && kind == jsontext.Object {
 		err := s.Skip()
 		e.argumentsAt, e.object = span{from, s.Offset()}, true
-		e.arguments = s.b[from:s.Offset()]
+		e.arguments = s.Since(from)
 		f.TextBytes += int64(len(e.arguments))
 		return err
 	}
-	if kind != String {
+	if kind != jsontext.String {
 		err := s.Skip()
-		e.odd = e.odd || arguments && kind != Null
-		if arguments && kind == Null {
+		e.odd = e.odd || arguments && kind != jsontext.Null
+		if arguments && kind == jsontext.Null {
 			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
 		}
 		return err
@@ -319,7 +321,7 @@ func (t *choiceTool) another(e *toolEntry) bool {
 // its value.
 func (f *chatForm) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
-	from, to := KeyAt(body, value.from), value.to
+	from, to := jsontext.KeyAt(body, value.from), value.to
 	rest := bytes.TrimLeft(body[to:], space)
 	if len(rest) > 0 && rest[0] == ',' {
 		to = len(body) - len(bytes.TrimLeft(rest[1:], space))

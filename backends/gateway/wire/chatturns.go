@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
 // callTurn follows the tool calls of a conversation and their results, to find the
 // histories that not all upstreams take: each result has to stand right behind the
 // message with its call, and each call of a turn that is over needs one.
@@ -20,9 +24,9 @@ type openCall struct {
 const maxOpenCalls = 128
 
 // read passes tool_calls.
-func (c *callTurn) read(s *Scanner) error {
+func (c *callTurn) read(s *jsontext.Scanner) error {
 	return s.Array(func(int) error {
-		if s.Kind() != Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		var call openCall

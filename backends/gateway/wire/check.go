@@ -1,3 +1,6 @@
+// Package wire knows the bytes of the model APIs: it reads requests and
+// replies of the chat-completions form and edits them in place, keeping every
+// byte that it does not have to change. It knows no network and no policy.
 package wire
 
 import (
@@ -5,14 +8,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // CheckObject makes sure that a request body is one JSON object of bounded depth in
 // valid UTF-8 that names no member of its top level twice, so that it can be
 // read by gjson. Its error is an *apierror.Error with status 400.
 func CheckObject(body []byte) error {
-	s := NewScanner(body)
-	if s.Kind() != Object {
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Object {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", bodyKind(&s, body))
 	}
 	seen := make(map[string]struct{}, 16)
@@ -32,7 +36,7 @@ func CheckObject(body []byte) error {
 	if err != nil {
 		return syntax(err)
 	}
-	if !s.ascii() && !utf8.Valid(body) {
+	if !s.ASCII() && !utf8.Valid(body) {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 	}
 	return nil

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
 // API names one of the three model APIs by a bit.
 type API uint8
 
@@ -129,8 +133,8 @@ func guarded(letters []byte) (guardedMember, bool) {
 // ForeignExtra passes the value of a chat client's extra_body and reports whether no
 // upstream may get it: there are proxies that take its members for more of the request.
 // Those of Gemini alone, which its chat API has there, may pass.
-func ForeignExtra(s *Scanner) (foreign bool, err error) {
-	if s.Kind() != Object {
+func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
+	if s.Kind() != jsontext.Object {
 		return true, s.Skip()
 	}
 	err = s.Object(func(key []byte) error {

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"hash/maphash"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 var seed = maphash.MakeSeed()
@@ -33,7 +35,7 @@ func (r *Repeats) Rest(piece []byte) []byte {
 // again reports whether a piece begins with all that came before it.
 func (r *Repeats) again(piece []byte) bool {
 	return len(piece) >= r.size && maphash.Bytes(seed, piece[:r.size]) == r.sum.Sum64() &&
-		!objectMayFollow(AppendUnquoted(nil, WholeEscapes(piece[:r.size])))
+		!objectMayFollow(jsontext.AppendUnquoted(nil, WholeEscapes(piece[:r.size])))
 }
 
 // WholeEscapes cuts an escape off that is not finished from the inside of a JSON string.

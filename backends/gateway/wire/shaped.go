@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Shaped is a request body made of pieces of the client's body and the changes
@@ -66,7 +68,7 @@ func (b *Shaped) insert(text string) {
 	b.size += int64(len(text))
 }
 
-func (b *Shaped) insertQuoted(text string) { b.insert(string(AppendQuoted(nil, text))) }
+func (b *Shaped) insertQuoted(text string) { b.insert(string(jsontext.AppendQuoted(nil, text))) }
 
 func (b *Shaped) flush() {
 	if piece := b.body[b.from:max(b.from, b.to)]; len(piece) > 0 {

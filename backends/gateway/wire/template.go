@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
 
 // template is what a chunk of a stream has in common with the chunk before it.
 // In a run of text chunks an upstream repeats every byte but the text (and, at
@@ -24,7 +28,7 @@ const maxFrame = 4 << 10
 // learn keeps the frame of a chunk that was read in full, whose only content is
 // the text at the given place, quotes excluded. padding is empty, or the place of
 // a text behind it that says nothing. changes are those for the client.
-func (t *template) learn(data []byte, text, padding span, changes Edits) {
+func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
 	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, text.from)
@@ -47,22 +51,23 @@ func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
 		return dst, 0, false
 	}
-	s := Scanner{b: data, i: len(t.head) - 1} // head ends in the opening quote
-	text, _, err := s.string()
+	s := jsontext.NewScanner(data)
+	s.From(len(t.head) - 1) // head ends in the opening quote
+	text, _, err := s.Text()
 	if err != nil || len(text) == 0 {
 		return dst, 0, false
 	}
 	var padding []byte
 	if t.padded {
-		if !bytes.HasPrefix(data[s.i-1:], t.middle) { // it begins with the closing quote
+		if !bytes.HasPrefix(data[s.Offset()-1:], t.middle) { // it begins with the closing quote
 			return dst, 0, false
 		}
-		s.i += len(t.middle) - 2
-		if padding, _, err = s.string(); err != nil {
+		s.From(s.Offset() + len(t.middle) - 2)
+		if padding, _, err = s.Text(); err != nil {
 			return dst, 0, false
 		}
 	}
-	if len(data)-(s.i-1) != len(t.tail) {
+	if len(data)-(s.Offset()-1) != len(t.tail) {
 		return dst, 0, false
 	}
 	out = append(append(dst, t.outHead...), text...)

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // UpstreamError is an error that an upstream told of itself, in any of the
@@ -48,7 +50,7 @@ func Mask(text string, n int) string {
 func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	e := &UpstreamError{Status: status}
 	body = ValidUTF8(body)
-	s := NewScanner(body)
+	s := jsontext.NewScanner(body)
 	if s.Skip() != nil || s.End() != nil { // gjson needs valid input of bounded depth
 		e.Message = fmt.Sprintf("the upstream answered with status %d and no readable error", status)
 		return e
@@ -104,16 +106,16 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 // compatibility layer answers.
 func ListsError(body []byte) bool {
 	failed := false
-	s := NewScanner(body)
-	if s.Kind() != Array {
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Array {
 		return false
 	}
 	err := s.Array(func(i int) error {
-		if i > 0 || s.Kind() != Object {
+		if i > 0 || s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		return s.Object(func(key []byte) error {
-			failed = failed || string(key) == "error" && s.Kind() != Null
+			failed = failed || string(key) == "error" && s.Kind() != jsontext.Null
 			return s.Skip()
 		})
 	})

@@ -1,6 +1,10 @@
 package wire
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
 
 // Usage is the token count of one answer, as chat completions count: cached
 // and written tokens are inside Prompt, reasoning inside Completion.
@@ -13,8 +17,8 @@ type Usage struct {
 
 // ScanUsage passes a usage object of the chat format (or null): the last one that
 // counts anything wins. Some upstreams send zeros while they do not know yet.
-func ScanUsage(s *Scanner, last *Usage) error {
-	if s.Kind() != Object {
+func ScanUsage(s *jsontext.Scanner, last *Usage) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	u, total := Usage{Known: true}, int64(0)
@@ -40,8 +44,8 @@ func ScanUsage(s *Scanner, last *Usage) error {
 
 // ScanDetails passes the details of either side; their names are distinct, and the
 // same in the Responses format.
-func (u *Usage) ScanDetails(s *Scanner) error {
-	if s.Kind() != Object {
+func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {

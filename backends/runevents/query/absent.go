@@ -3,6 +3,8 @@ package query
 import (
 	"cmp"
 	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // nothing writes what is answered where a list of rows is not, about what is never
@@ -15,7 +17,7 @@ func (s *Service) nothing(pl *plan, out *output) error {
 		_, err := out.Write([]byte("[]"))
 		return err
 	}
-	b := appendString([]byte(`{"certname":`), pl.scope.Node)
+	b := jsontext.AppendQuoted([]byte(`{"certname":`), pl.scope.Node)
 	for _, key := range []string{
 		"version", "environment", "transaction_uuid", "catalog_uuid", "code_id", "job_id", "producer", "producer_timestamp", "hash",
 	} {
@@ -23,7 +25,7 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	}
 	for _, key := range []string{"resources", "edges"} {
 		link := cmp.Or(pl.scope.Prefix, s.o.Prefix) + "/query/v4/catalogs/" + url.PathEscape(pl.scope.Node) + "/" + key
-		b = append(appendString(append(b, `,"`+key+`":{"data":[],"href":`...), link), '}')
+		b = append(jsontext.AppendQuoted(append(b, `,"`+key+`":{"data":[],"href":`...), link), '}')
 	}
 	_, err := out.Write(append(b, '}'))
 	return err
@@ -41,7 +43,7 @@ func (q *query) nothing() (rows []byte, total string) {
 	rows = append(rows, '[')
 	sep := byte('{')
 	for _, col := range q.columns {
-		rows = append(appendString(append(rows, sep), col.key), ':')
+		rows = append(jsontext.AppendQuoted(append(rows, sep), col.key), ':')
 		sep = ','
 		if col.function == "count" {
 			rows = append(rows, '0')

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 const (
@@ -158,10 +160,10 @@ func (s *scope) values(values []any) string {
 		}
 		switch v := v.(type) {
 		case string:
-			b = appendString(b, v)
+			b = jsontext.AppendQuoted(b, v)
 			element = "value"
 		case []byte:
-			b = appendString(b, hex.EncodeToString(v))
+			b = jsontext.AppendQuoted(b, hex.EncodeToString(v))
 			if element = "unhex(value)"; s.c.postgres() {
 				element = "decode(value, 'hex')"
 			}

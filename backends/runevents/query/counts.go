@@ -3,6 +3,8 @@ package query
 import (
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // counts is a query of /event-counts: events by state for each subject.
@@ -188,7 +190,7 @@ func (c *compiler) countTotal(q *counts) *statement {
 func (rw *rowWriter) subjectRow(q *counts) error {
 	n := len(subjects[q.subject])
 	rw.buf = append(rw.buf, `{"subject_type":`...)
-	rw.buf = append(appendString(rw.buf, q.subject), `,"subject":`...)
+	rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), `,"subject":`...)
 	cells, keys := rw.cells, rw.keys
 	for i := range n {
 		rw.buf = append(rw.buf, keys[i]...)

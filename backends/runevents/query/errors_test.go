@@ -245,6 +245,7 @@ func TestHTTP(t *testing.T) {
 		"unknown logs":    {request("/reports/0000000000000000000000000000000000000000/logs"), 404, `{"error":"No information is known about report 0000000000000000000000000000000000000000"}`},
 		"unknown place":   {request("/environments/nowhere/events"), 404, `{"error":"No information is known about environment nowhere"}`},
 		"zero byte":       {request("/environments/a%00b/events"), 404, "{\"error\":\"No information is known about environment a\\u0000b\"}"},
+		"bad byte":        {request("/environments/a%ffb/events"), 404, "{\"error\":\"No information is known about environment a\uFFFDb\"}"},
 		"absent entity":   {request("", "query", `["from","catalogs"]`), 200, "[]"},
 		"nothing to sum":  {request("/events", "query", `["extract",[["function","count"],["function","max","line"],["function","avg","line"]],`+narrow+`]`), 200, `[{"count":0,"max":null,"avg":null}]`},
 		"doubles":         {request("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["=","line",7]]`, "limit", "1"), 200, `[{"avg":7.0,"sum":14}]`},

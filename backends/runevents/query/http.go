@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Serve answers a query request for one of the entities "events", "reports",
@@ -134,7 +136,7 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	if e.JSON {
 		h.Set("Content-Type", "application/json;charset=utf-8")
-		body = append(appendString([]byte(`{"error":`), e.Text), '}')
+		body = append(jsontext.AppendQuoted([]byte(`{"error":`), e.Text), '}')
 	}
 	w.WriteHeader(e.Status)
 	_, _ = w.Write(body) // the client is gone, or has it

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -536,7 +537,7 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 					return err
 				}
 				rw.buf = append(rw.buf, `{"summarize_by":`...)
-				rw.buf = append(appendString(rw.buf, q.subject), ',')
+				rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), ',')
 				open := len(rw.buf)
 				if err := rw.row(); err != nil {
 					return err

@@ -11,6 +11,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // maxDetail bounds what one compressed list of a report grows to.
@@ -44,7 +46,7 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 		if i == 0 {
 			key = []byte{'{'}
 		}
-		rw.keys = append(rw.keys, append(appendString(key, c.key), ':'))
+		rw.keys = append(rw.keys, append(jsontext.AppendQuoted(key, c.key), ':'))
 	}
 	return rw
 }
@@ -139,7 +141,7 @@ func (rw *rowWriter) row() error {
 		}
 		if c.href != "" {
 			rw.buf = append(rw.buf, `,"href":`...)
-			rw.buf = appendString(rw.buf, rw.prefix+"/query/v4/reports/"+hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
+			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
 			rw.buf = append(rw.buf, '}')
 		}
 	}
@@ -218,7 +220,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 		if c.kind == cellJSON {
 			rw.buf = append(rw.buf, text...)
 		} else {
-			rw.buf = appendString(rw.buf, text)
+			rw.buf = jsontext.AppendQuoted(rw.buf, text)
 		}
 	}
 	return nil

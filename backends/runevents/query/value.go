@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // kind is the JSON type of a value.
@@ -71,7 +73,7 @@ func (v *value) appendCanonical(b []byte) []byte {
 	case kindNumber:
 		return appendCanonicalNumber(b, v.text)
 	case kindString:
-		return appendString(b, strings.ReplaceAll(v.text, "\x00", "\uFFFD"))
+		return jsontext.AppendQuoted(b, strings.ReplaceAll(v.text, "\x00", "\uFFFD"))
 	case kindList:
 		b = append(b, '[')
 		for i, item := range v.items {
@@ -97,7 +99,7 @@ func (v *value) appendCanonical(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, strings.ReplaceAll(key, "\x00", "\uFFFD"))
+			b = jsontext.AppendQuoted(b, strings.ReplaceAll(key, "\x00", "\uFFFD"))
 			b = append(b, ':')
 			b = last[key].appendCanonical(b)
 		}
@@ -122,38 +124,6 @@ func appendCanonicalNumber(b []byte, text string) []byte {
 		return append(b, '0')
 	}
 	return strconv.AppendFloat(b, f, 'f', -1, 64)
-}
-
-// appendString writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(b, s[start:]...), '"')
 }
 
 // CanonicalJSON returns the one spelling of a JSON value that is stored and
@@ -212,7 +182,7 @@ func (v *value) appendNotation(b []byte) []byte {
 	case kindNumber:
 		return append(b, v.text...)
 	case kindString:
-		return appendString(b, v.text)
+		return jsontext.AppendQuoted(b, v.text)
 	default:
 		return strconv.AppendBool(b, v.truth)
 	}

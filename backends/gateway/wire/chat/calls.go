@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // calls are the tool calls of one answer.
@@ -208,5 +209,5 @@ func (p *callPiece) text() []byte {
 	if len(bytes.TrimSpace(p.arguments[1:len(p.arguments)-1])) == 0 {
 		return nil
 	}
-	return wire.AppendEscaped(nil, p.arguments)
+	return jsontext.AppendEscaped(nil, p.arguments)
 }

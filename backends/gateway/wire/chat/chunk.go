@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // chunk is what one body of an upstream holds of its first choice. All bytes
@@ -46,8 +47,8 @@ func (c *chunk) reset(data []byte) {
 
 // scan reads the body; usage is set when it holds one that counts.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
-	s := wire.NewScanner(c.data)
-	if s.Kind() != wire.Object {
+	s := jsontext.NewScanner(c.data)
+	if s.Kind() != jsontext.Object {
 		if wire.ListsError(c.data) {
 			c.failure = c.data
 			return nil
@@ -58,14 +59,14 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 		kind := s.Kind()
 		switch string(key) {
 		case "choices":
-			if kind == wire.Array {
+			if kind == jsontext.Array {
 				return s.Array(func(i int) error { return c.scanChoice(&s, i, member) })
 			}
 		case "usage":
-			c.usage = kind == wire.Object
+			c.usage = kind == jsontext.Object
 			return wire.ScanUsage(&s, usage)
 		case "error":
-			if kind != wire.Null {
+			if kind != jsontext.Null {
 				c.failure = c.data
 			}
 		case "obfuscation":
@@ -91,8 +92,8 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 }
 
 // text passes a value; it is nil when that is no string.
-func (c *chunk) text(s *wire.Scanner, kind wire.Kind) ([]byte, error) {
-	if kind != wire.String {
+func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
+	if kind != jsontext.String {
 		return nil, s.Skip()
 	}
 	raw, _, err := s.Text()
@@ -100,15 +101,15 @@ func (c *chunk) text(s *wire.Scanner, kind wire.Kind) ([]byte, error) {
 }
 
 // raw passes a value of any kind.
-func (c *chunk) raw(s *wire.Scanner) ([]byte, error) {
+func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 	from := s.Offset()
 	err := s.Skip()
 	return c.data[from:s.Offset()], err
 }
 
 // scanChoice keeps the choice with index 0 and passes all others.
-func (c *chunk) scanChoice(s *wire.Scanner, position int, member string) error {
-	if c.choice || s.Kind() != wire.Object {
+func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
+	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	before := *c
@@ -123,7 +124,7 @@ func (c *chunk) scanChoice(s *wire.Scanner, position int, member string) error {
 			}
 			return err
 		case member:
-			if kind == wire.Object {
+			if kind == jsontext.Object {
 				return c.scanContent(s)
 			}
 		case "finish_reason":
@@ -133,15 +134,15 @@ func (c *chunk) scanChoice(s *wire.Scanner, position int, member string) error {
 		case "matched_stop", "stop_reason":
 			sequence, err := c.text(s, kind)
 			if n := len(sequence); n > 0 && n <= maxStop {
-				c.finish.sequence = string(wire.AppendUnquoted(nil, sequence))
+				c.finish.sequence = string(jsontext.AppendUnquoted(nil, sequence))
 			}
 			return err
 		case "logprobs":
-			if kind == wire.Object {
+			if kind == jsontext.Object {
 				return c.scanLogprobs(s)
 			}
 		case "error":
-			failed = kind != wire.Null
+			failed = kind != jsontext.Null
 		}
 		return s.Skip()
 	})
@@ -159,9 +160,9 @@ func (c *chunk) scanChoice(s *wire.Scanner, position int, member string) error {
 	return nil
 }
 
-func (c *chunk) scanLogprobs(s *wire.Scanner) error {
+func (c *chunk) scanLogprobs(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
-		if string(key) == "content" && s.Kind() == wire.Array {
+		if string(key) == "content" && s.Kind() == jsontext.Array {
 			c.logprobs, err = c.raw(s)
 			return err
 		}
@@ -170,12 +171,12 @@ func (c *chunk) scanLogprobs(s *wire.Scanner) error {
 }
 
 // scanContent passes the delta or message of a choice.
-func (c *chunk) scanContent(s *wire.Scanner) error {
+func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
 		switch string(key) {
 		case "content":
-			if kind == wire.Array {
+			if kind == jsontext.Array {
 				return c.scanParts(s, false)
 			}
 			text, err := c.text(s, kind)
@@ -193,7 +194,7 @@ func (c *chunk) scanContent(s *wire.Scanner) error {
 			c.refusal, err = c.text(s, kind)
 			return err
 		case "reasoning_details":
-			if kind == wire.Array {
+			if kind == jsontext.Array {
 				c.details, err = c.raw(s)
 				return err
 			}
@@ -201,11 +202,11 @@ func (c *chunk) scanContent(s *wire.Scanner) error {
 			c.signature, err = c.scanSignature(s, kind)
 			return err
 		case "tool_calls":
-			if kind == wire.Array {
+			if kind == jsontext.Array {
 				return s.Array(func(int) error { return c.scanCall(s) })
 			}
 		case "function_call": // the form before tool_calls
-			if kind == wire.Object {
+			if kind == jsontext.Object {
 				p := callPiece{index: -1, indexed: true}
 				err = c.scanFunction(s, &p)
 				c.calls = append(c.calls, p)
@@ -218,25 +219,25 @@ func (c *chunk) scanContent(s *wire.Scanner) error {
 
 // scanParts passes content parts: {"type":"text","text":…}, and
 // {"type":"thinking","thinking":text or parts} of Mistral's.
-func (c *chunk) scanParts(s *wire.Scanner, thinking bool) error {
+func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	return s.Array(func(int) error {
 		kind := s.Kind()
-		if kind == wire.String {
+		if kind == jsontext.String {
 			return c.scanPiece(s, thinking)
 		}
-		if kind != wire.Object {
+		if kind != jsontext.Object {
 			return s.Skip()
 		}
 		return s.Object(func(key []byte) error {
 			kind := s.Kind()
 			switch {
-			case kind == wire.Array && string(key) == "thinking" && !thinking:
+			case kind == jsontext.Array && string(key) == "thinking" && !thinking:
 				return c.scanParts(s, true)
-			case kind == wire.String && string(key) == "thinking":
+			case kind == jsontext.String && string(key) == "thinking":
 				return c.scanPiece(s, true)
-			case kind == wire.String && string(key) == "text":
+			case kind == jsontext.String && string(key) == "text":
 				return c.scanPiece(s, thinking)
-			case kind == wire.String && string(key) == "refusal":
+			case kind == jsontext.String && string(key) == "refusal":
 				text, _, err := s.Text()
 				c.refusal = text
 				return err
@@ -246,7 +247,7 @@ func (c *chunk) scanParts(s *wire.Scanner, thinking bool) error {
 	})
 }
 
-func (c *chunk) scanPiece(s *wire.Scanner, thinking bool) error {
+func (c *chunk) scanPiece(s *jsontext.Scanner, thinking bool) error {
 	text, _, err := s.Text()
 	if len(text) > 0 {
 		c.pieces = append(c.pieces, piece{text, thinking})
@@ -254,8 +255,8 @@ func (c *chunk) scanPiece(s *wire.Scanner, thinking bool) error {
 	return err
 }
 
-func (c *chunk) scanCall(s *wire.Scanner) error {
-	if s.Kind() != wire.Object {
+func (c *chunk) scanCall(s *jsontext.Scanner) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	var p callPiece
@@ -271,7 +272,7 @@ func (c *chunk) scanCall(s *wire.Scanner) error {
 			p.id, err = c.word(s, kind)
 			return err
 		case "function":
-			if kind == wire.Object {
+			if kind == jsontext.Object {
 				return c.scanFunction(s, &p)
 			}
 		case "extra_content":
@@ -286,7 +287,7 @@ func (c *chunk) scanCall(s *wire.Scanner) error {
 	return err
 }
 
-func (c *chunk) scanFunction(s *wire.Scanner, p *callPiece) error {
+func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
 		switch string(key) {
@@ -295,7 +296,7 @@ func (c *chunk) scanFunction(s *wire.Scanner, p *callPiece) error {
 			return err
 		case "arguments":
 			switch kind {
-			case wire.Object:
+			case jsontext.Object:
 				p.object = true
 				p.arguments, err = c.raw(s)
 			default:
@@ -308,12 +309,12 @@ func (c *chunk) scanFunction(s *wire.Scanner, p *callPiece) error {
 }
 
 // scanSignature passes extra_content and finds google.thought_signature in it.
-func (c *chunk) scanSignature(s *wire.Scanner, kind wire.Kind) (signature []byte, err error) {
-	if kind != wire.Object {
+func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signature []byte, err error) {
+	if kind != jsontext.Object {
 		return nil, s.Skip()
 	}
 	err = s.Object(func(key []byte) error {
-		if string(key) != "google" || s.Kind() != wire.Object {
+		if string(key) != "google" || s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		return s.Object(func(key []byte) (err error) {
@@ -328,20 +329,20 @@ func (c *chunk) scanSignature(s *wire.Scanner, kind wire.Kind) (signature []byte
 }
 
 // word is text with its escapes resolved.
-func (c *chunk) word(s *wire.Scanner, kind wire.Kind) ([]byte, error) {
-	if kind != wire.String {
+func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
+	if kind != jsontext.String {
 		return nil, s.Skip()
 	}
 	raw, escaped, err := s.Text()
 	if escaped && err == nil {
-		raw = wire.AppendUnquoted(nil, raw)
+		raw = jsontext.AppendUnquoted(nil, raw)
 	}
 	return raw, err
 }
 
 // number passes an index; ok is false when it is none that counts from 0.
-func number(s *wire.Scanner, kind wire.Kind) (index int, ok bool, err error) {
-	if kind != wire.Number {
+func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
+	if kind != jsontext.Number {
 		return 0, false, s.Skip()
 	}
 	n, ok, err := s.Int()

@@ -3,7 +3,7 @@ package chat
 import (
 	"bytes"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // details gathers reasoning_details (OpenRouter), which a stream sends in
@@ -28,9 +28,9 @@ const maxDetail = 32
 
 // add takes a reasoning_details array that the scanner has passed.
 func (d *details) add(array []byte) {
-	s := wire.NewScanner(array)
+	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {
-		if d.over || s.Kind() != wire.Object {
+		if d.over || s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		var entry detail
@@ -43,7 +43,7 @@ func (d *details) add(array []byte) {
 			case err != nil:
 			case len(entry.members) == maxDetail:
 				d.over = true
-			case kind == wire.String && (name == "text" || name == "summary") && entry.textName == "":
+			case kind == jsontext.String && (name == "text" || name == "summary") && entry.textName == "":
 				entry.textName, entry.text = name, bytes.Clone(value[1:len(value)-1])
 			default:
 				entry.members = append(entry.members, member{name, string(value)})
@@ -142,14 +142,14 @@ func (d *detail) append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(wire.AppendQuoted(dst, m.name), ':')
+		dst = append(jsontext.AppendQuoted(dst, m.name), ':')
 		dst = append(dst, m.value...)
 	}
 	if d.textName != "" {
 		if len(d.members) > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(wire.AppendQuoted(dst, d.textName), ':', '"')
+		dst = append(jsontext.AppendQuoted(dst, d.textName), ':', '"')
 		dst = append(append(dst, d.text...), '"')
 	}
 	return append(dst, '}')
@@ -158,13 +158,13 @@ func (d *detail) append(dst []byte) []byte {
 // eachDetail calls text with each readable text of a reasoning_details array
 // that the scanner has passed.
 func eachDetail(array []byte, text func([]byte)) {
-	s := wire.NewScanner(array)
+	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {
-		if s.Kind() != wire.Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		return s.Object(func(key []byte) error {
-			if s.Kind() != wire.String || (string(key) != "text" && string(key) != "summary") {
+			if s.Kind() != jsontext.String || (string(key) != "text" && string(key) != "summary") {
 				return s.Skip()
 			}
 			raw, _, err := s.Text()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // fault is a field that is wrong. Its path is put together on the way up, so
@@ -127,7 +128,7 @@ func truth(path string, r gjson.Result) (string, error) {
 
 // each calls member with the members of an object until one fails.
 func each(object gjson.Result, member func(key string, value gjson.Result) error) (err error) {
-	wire.Members(object, func(key string, value gjson.Result) bool {
+	jsontext.Members(object, func(key string, value gjson.Result) bool {
 		err = member(key, value)
 		return err == nil
 	})
@@ -137,7 +138,7 @@ func each(object gjson.Result, member func(key string, value gjson.Result) error
 // elements calls element with the elements of an array until one fails.
 func elements(array gjson.Result, element func(i int, value gjson.Result) error) (err error) {
 	i := 0
-	wire.Elements(array, func(value gjson.Result) bool {
+	jsontext.Elements(array, func(value gjson.Result) bool {
 		err = element(i, value)
 		i++
 		return err == nil

@@ -3,8 +3,8 @@ package chat
 import (
 	"bytes"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // frame is what a chunk has in common with the one before it: in a run of text
@@ -63,7 +63,7 @@ func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 // quoted takes a JSON string off the beginning of data; rest begins with its
 // closing quote.
 func quoted(data []byte) (text, rest []byte, ok bool) {
-	s := wire.NewScanner(data)
+	s := jsontext.NewScanner(data)
 	text, _, err := s.Text()
 	if err != nil {
 		return nil, nil, false

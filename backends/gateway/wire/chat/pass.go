@@ -3,6 +3,7 @@ package chat
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewPass passes chat answers on to a chat client that asked for a model by the
@@ -64,6 +65,6 @@ const keepAlive = ": keep-alive\n\n"
 // neither [DONE] nor a finish_reason, so that clients raise it (specification 12.4).
 func AppendFailure(dst []byte, f hub.Failure) []byte {
 	dst = append(dst, `data: {"error":{"message":`...)
-	dst = wire.AppendQuoted(dst, f.Message)
+	dst = jsontext.AppendQuoted(dst, f.Message)
 	return append(dst, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
 }

@@ -1,8 +1,8 @@
 package chat
 
 import (
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // recall gives assistant messages the reasoning back that came before their calls,
@@ -47,7 +47,7 @@ func (m *remembrance) note(d *hub.Delta) {
 			return
 		}
 		state := d.State
-		m.list = append(m.list, hub.Reasoning{Text: string(wire.AppendUnquoted(nil, m.text)), State: &state})
+		m.list = append(m.list, hub.Reasoning{Text: string(jsontext.AppendUnquoted(nil, m.text)), State: &state})
 		m.text = m.text[:0]
 	case hub.DeltaCall:
 		if len(m.list) > 0 && m.size <= maxState { // half of it would be refused

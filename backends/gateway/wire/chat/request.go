@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Read reads a chat-completions request. It is for candidates that need more
@@ -96,7 +97,7 @@ func (r *request) read(root gjson.Result) error {
 // foreign reports whether no upstream gets a member of the top level.
 func foreign(key string, value gjson.Result) bool {
 	if key == "extra_body" {
-		s := wire.NewScanner([]byte(value.Raw))
+		s := jsontext.NewScanner([]byte(value.Raw))
 		refused, err := wire.ForeignExtra(&s)
 		return refused || err != nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // maxMembers bounds the members of a message or call that only chat knows.
@@ -390,6 +391,6 @@ func customCall(call *hub.Call, value gjson.Result) error {
 	call.Name = hub.LegalName(own)
 	input, err := text("input", value.Get("input"))
 	dst := append(make([]byte, 0, len(input)+16), `{"input":`...)
-	call.Arguments = string(append(wire.AppendQuoted(dst, input), '}'))
+	call.Arguments = string(append(jsontext.AppendQuoted(dst, input), '}'))
 	return err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // The bounds of a schema with its references resolved: a small one can stand for
@@ -108,7 +108,7 @@ func (s *subset) key(key string) {
 	if s.dst[len(s.dst)-1] != '{' {
 		s.dst = append(s.dst, ',')
 	}
-	s.dst = append(wire.AppendQuoted(s.dst, key), ':')
+	s.dst = append(jsontext.AppendQuoted(s.dst, key), ':')
 }
 
 // keyword writes the value of a keyword, which may hold schemas.

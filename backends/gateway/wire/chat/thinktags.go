@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // thinkTags finds <think>…</think> at the very start of the content.
@@ -78,7 +78,7 @@ func begins(text, tag []byte) int {
 // plainTags undoes the escapes that some encoders use for the bytes of tags.
 func plainTags(text []byte) []byte {
 	if bytes.Contains(text, []byte(`\u003`)) || bytes.Contains(text, []byte(`\/`)) {
-		return wire.AppendEscaped(nil, wire.AppendUnquoted(nil, text))
+		return jsontext.AppendEscaped(nil, jsontext.AppendUnquoted(nil, text))
 	}
 	return text
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // The reasons for which a chat candidate cannot carry a request.
@@ -82,7 +82,7 @@ func (w *body) message(m *hub.Message, current, last bool) error {
 		w.reasoning(m, current)
 		if last && w.shape.PrefillField != "" && len(m.Calls) == 0 && !hasParam(m.Extra, w.shape.PrefillField) {
 			w.dst = append(w.dst, ',')
-			w.dst = append(wire.AppendQuoted(w.dst, w.shape.PrefillField), ":true"...)
+			w.dst = append(jsontext.AppendQuoted(w.dst, w.shape.PrefillField), ":true"...)
 		}
 	}
 	if w.chatClient() {
@@ -115,7 +115,7 @@ func (w *body) extra(members []hub.Param) {
 			continue
 		}
 		w.dst = append(w.dst, ',')
-		w.dst = append(wire.AppendQuoted(w.dst, members[i].Name), ':')
+		w.dst = append(jsontext.AppendQuoted(w.dst, members[i].Name), ':')
 		w.dst = append(w.dst, members[i].Value...)
 	}
 }
@@ -143,7 +143,7 @@ func (w *body) content(m *hub.Message) error {
 			if i > 0 {
 				w.dst = append(w.dst, joint...)
 			}
-			w.dst = wire.AppendEscaped(w.dst, m.Parts[i].Text)
+			w.dst = jsontext.AppendEscaped(w.dst, m.Parts[i].Text)
 		}
 		w.dst = append(w.dst, '"')
 		return nil
@@ -192,7 +192,7 @@ func (w *body) part(p *hub.Part) error {
 	switch p.Kind {
 	case hub.PartText, hub.PartRefusal:
 		w.dst = append(w.dst, `{"type":"text","text":`...)
-		w.dst = wire.AppendQuoted(w.dst, p.Text)
+		w.dst = jsontext.AppendQuoted(w.dst, p.Text)
 		if w.cacheMarks && p.Cache != "" {
 			w.dst = append(append(w.dst, `,"cache_control":`...), p.Cache...)
 		}
@@ -201,10 +201,10 @@ func (w *body) part(p *hub.Part) error {
 			return errRemoteImage
 		}
 		w.dst = append(w.dst, `{"type":"image_url","image_url":{"url":`...)
-		w.dst = wire.AppendQuoted(w.dst, p.URL)
+		w.dst = jsontext.AppendQuoted(w.dst, p.URL)
 		if p.Detail != "" {
 			w.dst = append(w.dst, `,"detail":`...)
-			w.dst = wire.AppendQuoted(w.dst, p.Detail)
+			w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
 		}
 		w.dst = append(w.dst, '}')
 	case hub.PartFile:
@@ -214,15 +214,15 @@ func (w *body) part(p *hub.Part) error {
 		w.dst = append(w.dst, `{"type":"file","file":{`...)
 		if p.Detail != "" {
 			w.dst = append(w.dst, `"filename":`...)
-			w.dst = append(wire.AppendQuoted(w.dst, p.Detail), ',')
+			w.dst = append(jsontext.AppendQuoted(w.dst, p.Detail), ',')
 		}
 		w.dst = append(w.dst, `"file_data":`...)
-		w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+		w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
 	case hub.PartAudio:
 		w.dst = append(w.dst, `{"type":"input_audio","input_audio":{"data":`...)
-		w.dst = wire.AppendQuoted(w.dst, p.Data)
+		w.dst = jsontext.AppendQuoted(w.dst, p.Data)
 		w.dst = append(w.dst, `,"format":`...)
-		w.dst = append(wire.AppendQuoted(w.dst, p.Detail), '}')
+		w.dst = append(jsontext.AppendQuoted(w.dst, p.Detail), '}')
 	default:
 		if !w.chatClient() || p.Raw == "" {
 			return errOwnPart
@@ -248,12 +248,12 @@ func (w *body) calls(m *hub.Message) {
 		w.dst = append(w.dst, `{"id":`...)
 		w.dst = w.appendID(w.dst, c.ID)
 		w.dst = append(w.dst, `,"type":"function","function":{"name":`...)
-		w.dst = wire.AppendQuoted(w.dst, c.Name)
+		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
 		w.dst = append(w.dst, `,"arguments":`...)
 		if c.Arguments == "" {
 			w.dst = append(w.dst, `"{}"`...)
 		} else {
-			w.dst = wire.AppendQuoted(w.dst, c.Arguments)
+			w.dst = jsontext.AppendQuoted(w.dst, c.Arguments)
 		}
 		w.dst = append(w.dst, '}')
 		w.thought(m, c, i == 0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewReader makes a reader for the answer of a chat upstream. state is where its
@@ -180,7 +181,7 @@ func (r *reader) emitState(form hub.Form, data string) {
 // thought adds a thought signature (the inside of a JSON string).
 func (r *reader) thought(signature []byte) {
 	if len(signature) > 0 && len(signature) <= maxState {
-		r.emitState(hub.FormThought, string(wire.AppendUnquoted(nil, signature)))
+		r.emitState(hub.FormThought, string(jsontext.AppendUnquoted(nil, signature)))
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Write makes the chat-completions request for one candidate (specification 14.3).
@@ -17,7 +17,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool { return strings.HasPrefix(t.Model.ID, prefix) })
 	w.dst = make([]byte, 0, len(r.Body)+len(r.Body)/8+1024)
 	w.name("model")
-	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
 	if err := w.messages(); err != nil {
 		return hub.Written{}, err
 	}
@@ -55,7 +55,7 @@ func (w *body) name(name string) {
 	} else {
 		w.dst = append(w.dst, ',')
 	}
-	w.dst = append(wire.AppendQuoted(w.dst, name), ':')
+	w.dst = append(jsontext.AppendQuoted(w.dst, name), ':')
 }
 
 // drops reports whether a parameter is left out, by any of its names, and notes it.
@@ -115,7 +115,7 @@ func (w *body) stop() {
 	w.name("stop")
 	for i, s := range list {
 		w.dst = append(w.dst, separator(i))
-		w.dst = wire.AppendQuoted(w.dst, s)
+		w.dst = jsontext.AppendQuoted(w.dst, s)
 	}
 	w.dst = append(w.dst, ']')
 }
@@ -154,7 +154,7 @@ func (w *body) effort() {
 		w.dst = append(append(w.dst, effort...), `"}`...)
 	default:
 		w.name("reasoning_effort")
-		w.dst = wire.AppendQuoted(w.dst, string(effort))
+		w.dst = jsontext.AppendQuoted(w.dst, string(effort))
 	}
 }
 
@@ -240,10 +240,10 @@ func (w *body) output() error {
 		return nil
 	}
 	w.dst = append(w.dst, `{"type":"json_schema","json_schema":{"name":`...)
-	w.dst = wire.AppendQuoted(w.dst, o.Name)
+	w.dst = jsontext.AppendQuoted(w.dst, o.Name)
 	if o.Description != "" {
 		w.dst = append(w.dst, `,"description":`...)
-		w.dst = wire.AppendQuoted(w.dst, o.Description)
+		w.dst = jsontext.AppendQuoted(w.dst, o.Description)
 	}
 	if o.Schema != "" {
 		w.dst = append(w.dst, `,"schema":`...)
@@ -302,10 +302,10 @@ func (w *body) tools() error {
 		tool := &tools[i]
 		w.dst = append(w.dst, separator(i))
 		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
-		w.dst = wire.AppendQuoted(w.dst, tool.Name)
+		w.dst = jsontext.AppendQuoted(w.dst, tool.Name)
 		if tool.Description != "" {
 			w.dst = append(w.dst, `,"description":`...)
-			w.dst = wire.AppendQuoted(w.dst, tool.Description)
+			w.dst = jsontext.AppendQuoted(w.dst, tool.Description)
 		}
 		if tool.Parameters != "" {
 			w.dst = append(w.dst, `,"parameters":`...)
@@ -330,10 +330,10 @@ func (w *body) choice() {
 	switch {
 	case choice.Mode == "function":
 		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
-		w.dst = append(wire.AppendQuoted(w.dst, choice.Name), "}}"...)
+		w.dst = append(jsontext.AppendQuoted(w.dst, choice.Name), "}}"...)
 	case choice.Mode == "required" && w.shape.ToolChoiceRequired != "":
-		w.dst = wire.AppendQuoted(w.dst, w.shape.ToolChoiceRequired)
+		w.dst = jsontext.AppendQuoted(w.dst, w.shape.ToolChoiceRequired)
 	default:
-		w.dst = wire.AppendQuoted(w.dst, choice.Mode)
+		w.dst = jsontext.AppendQuoted(w.dst, choice.Mode)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // isStateMember reports whether a member of a message or call holds what a
@@ -93,7 +93,7 @@ func (w *body) reasoningContent(m *hub.Message) {
 	for i := range m.Reasoning {
 		s := m.Reasoning[i].State
 		if s != nil && s.Provider == w.target.Provider.Code && s.Family == w.target.Model.Family {
-			w.dst = wire.AppendEscaped(w.dst, m.Reasoning[i].Text)
+			w.dst = jsontext.AppendEscaped(w.dst, m.Reasoning[i].Text)
 		}
 	}
 	w.dst = append(w.dst, '"')
@@ -117,7 +117,7 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // or digits. It depends on nothing but the id, so call and result agree.
 func (w *body) appendID(dst []byte, id string) []byte {
 	if !w.shape.ToolCallID9 || isID9(id) {
-		return wire.AppendQuoted(dst, id)
+		return jsontext.AppendQuoted(dst, id)
 	}
 	sum := sha256.Sum256([]byte(id))
 	dst = append(dst, '"')

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewWriter makes a writer of an answer for a chat client. Reasoning state goes
@@ -38,13 +39,13 @@ type writer struct {
 // frame appends the members of an answer up to the list of choices.
 func (w *writer) frame(dst []byte, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = wire.AppendQuoted(dst, w.id)
+	dst = jsontext.AppendQuoted(dst, w.id)
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
 	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
 	dst = append(dst, `,"model":`...)
-	dst = wire.AppendQuoted(dst, w.request.Model)
+	dst = jsontext.AppendQuoted(dst, w.request.Model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -139,7 +140,7 @@ func (w *writer) appendThought(dst []byte) []byte {
 // appendThought appends Gemini's member for a thought signature.
 func appendThought(dst []byte, signature string) []byte {
 	dst = append(dst, `"extra_content":{"google":{"thought_signature":`...)
-	return append(wire.AppendQuoted(dst, signature), "}}"...)
+	return append(jsontext.AppendQuoted(dst, signature), "}}"...)
 }
 
 func (w *writer) call(dst []byte, d *hub.Delta) []byte {
@@ -156,17 +157,17 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 // appendCall appends the members of a call up to the inside of its arguments.
 func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	dst = append(dst, `"id":`...)
-	dst = wire.AppendQuoted(dst, id)
+	dst = jsontext.AppendQuoted(dst, id)
 	if w.thought != "" {
 		dst = w.appendThought(dst)
 	}
 	if tool.Kind == hub.ToolCustom {
 		dst = append(dst, `,"type":"custom","custom":{"name":`...)
-		dst = wire.AppendQuoted(dst, tool.Own)
+		dst = jsontext.AppendQuoted(dst, tool.Own)
 		return append(dst, `,"input":"`...)
 	}
 	dst = append(dst, `,"type":"function","function":{"name":`...)
-	dst = wire.AppendQuoted(dst, tool.Own)
+	dst = jsontext.AppendQuoted(dst, tool.Own)
 	return append(dst, `,"arguments":"`...)
 }
 
@@ -258,10 +259,10 @@ func (c *custom) input() []byte {
 	found := false
 	c.arguments = wire.WholeEscapes(c.arguments) // where maxHeld cut them
 	arguments, _ := hub.Object(c.arguments)
-	s := wire.NewScanner(arguments)
-	if s.Kind() == wire.Object {
+	s := jsontext.NewScanner(arguments)
+	if s.Kind() == jsontext.Object {
 		err := s.Object(func(key []byte) (err error) {
-			if string(key) != "input" || s.Kind() != wire.String {
+			if string(key) != "input" || s.Kind() != jsontext.String {
 				return s.Skip()
 			}
 			found = true

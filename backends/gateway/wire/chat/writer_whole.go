@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // message gathers a whole answer; texts are the insides of JSON strings.
@@ -128,8 +129,8 @@ func appendTextOrNull(dst, text []byte) []byte {
 
 // appendElements appends the elements of a JSON array to others.
 func appendElements(dst, array []byte) []byte {
-	s := wire.NewScanner(array)
-	if s.Kind() != wire.Array {
+	s := jsontext.NewScanner(array)
+	if s.Kind() != jsontext.Array {
 		return dst
 	}
 	_ = s.Array(func(int) error {

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Object is the JSON object that the arguments of a call (the inside of a JSON
 // string) stand for; ok is false when they are none, even with what is open closed
 // (specification 5).
 func Object(arguments []byte) (object []byte, ok bool) {
-	object = bytes.TrimSpace(wire.AppendUnquoted(nil, arguments))
+	object = bytes.TrimSpace(jsontext.AppendUnquoted(nil, arguments))
 	if len(object) == 0 {
 		return []byte("{}"), true
 	}
@@ -24,8 +24,8 @@ func Object(arguments []byte) (object []byte, ok bool) {
 
 // IsObject reports whether a text is one JSON object.
 func IsObject(text []byte) bool {
-	s := wire.NewScanner(text)
-	return s.Kind() == wire.Object && s.Skip() == nil && s.End() == nil
+	s := jsontext.NewScanner(text)
+	return s.Kind() == jsontext.Object && s.Skip() == nil && s.End() == nil
 }
 
 // repaired closes the strings and brackets that are open at the end of a text.
@@ -91,5 +91,5 @@ func (a *Arguments) step(c byte) {
 func (a *Arguments) enter(closing byte) {
 	a.began = true
 	a.open = append(a.open, closing)
-	a.deep = len(a.open) > wire.MaxDepth
+	a.deep = len(a.open) > jsontext.MaxDepth
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // ErrSchema is the error of a whole answer that is not what the request's schema says,
@@ -39,7 +39,7 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 		case DeltaReasoning, DeltaArguments, DeltaState:
 		}
 	}
-	text = wire.AppendUnquoted(nil, text)
+	text = jsontext.AppendUnquoted(nil, text)
 	if !IsObject(text) || !matches(c.output.Schema, string(text)) {
 		return nil, ErrSchema
 	}
@@ -68,13 +68,13 @@ type schemaCheck struct {
 // members and elements walk over a value as long as there is work left.
 func (s *schemaCheck) members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if s.spend(object) {
-		wire.Members(object, member)
+		jsontext.Members(object, member)
 	}
 }
 
 func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) bool) {
 	if s.spend(array) {
-		wire.Elements(array, element)
+		jsontext.Elements(array, element)
 	}
 }
 

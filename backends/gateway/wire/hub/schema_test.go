@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func TestMatches(t *testing.T) {
@@ -75,7 +76,7 @@ func (anyWriter) Whole([]Delta) ([]byte, error) { return []byte("ok"), nil }
 
 func TestChecked(t *testing.T) {
 	t.Parallel()
-	say := func(text string) Delta { return Delta{Kind: DeltaText, Text: wire.AppendEscaped(nil, text)} }
+	say := func(text string) Delta { return Delta{Kind: DeltaText, Text: jsontext.AppendEscaped(nil, text)} }
 	end := func(f Finish) Delta { return Delta{Kind: DeltaEnd, End: End{Finish: f}} }
 	for name, c := range map[string]struct {
 		deltas []Delta

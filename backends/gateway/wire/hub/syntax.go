@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Syntax follows a text that shall be one JSON object and comes in pieces, to know
@@ -208,7 +208,7 @@ func (s *Syntax) value(c byte) bool {
 }
 
 func (s *Syntax) enter(closing byte, next syntaxState) bool {
-	if len(s.open) == wire.MaxDepth {
+	if len(s.open) == jsontext.MaxDepth {
 		return false
 	}
 	s.open = append(s.open, closing)

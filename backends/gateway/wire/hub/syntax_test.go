@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func TestSyntax(t *testing.T) {
@@ -57,7 +57,7 @@ func TestSyntax(t *testing.T) {
 		{`{"a":- 1}`, `{"a":-`, "broken"},
 		{`{"a":1}{"b":2}`, `{"a":1`, "broken"},
 		{`{} x`, `{`, "broken"},
-		{strings.Repeat(`{"a":`, wire.MaxDepth+1), strings.Repeat(`{"a":`, wire.MaxDepth), "broken"},
+		{strings.Repeat(`{"a":`, jsontext.MaxDepth+1), strings.Repeat(`{"a":`, jsontext.MaxDepth), "broken"},
 	} {
 		for size := 1; size <= max(1, len(c.text)); size++ {
 			var s Syntax

@@ -1,6 +1,8 @@
 package hub
 
-import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
 
 // Translate carries answers from one format to another.
 func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }

@@ -1,8 +1,8 @@
 package messages
 
 import (
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // blockKind is the type of an answer's content block.
@@ -64,7 +64,7 @@ func (b *answerBlock) argue(text, plain []byte) {
 	case was:
 		b.brackets.Pass(plain)
 	case b.syntax.Broken():
-		b.brackets.Pass(wire.AppendUnquoted(nil, b.text))
+		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.text))
 	}
 }
 
@@ -105,19 +105,19 @@ func (b *answerBlock) rest(cut bool) []byte {
 		if !ok {
 			input = append(append([]byte(`{"_raw":"`), b.text...), `"}`...)
 		}
-		return wire.AppendEscaped(nil, input)
+		return jsontext.AppendEscaped(nil, input)
 	}
 	if cut {
 		return nil
 	}
 	var dst []byte
 	if b.isHeld {
-		dst = wire.AppendUnquoted(nil, b.text[b.held:])[:b.sound]
+		dst = jsontext.AppendUnquoted(nil, b.text[b.held:])[:b.sound]
 	} else if closing, ok := b.syntax.Close(nil); ok {
-		return wire.AppendEscaped(nil, closing)
+		return jsontext.AppendEscaped(nil, closing)
 	}
 	dst = append(append(append(b.syntax.Extend(dst), `"_raw":"`...), b.text...), `"}`...)
-	return wire.AppendEscaped(nil, dst)
+	return jsontext.AppendEscaped(nil, dst)
 }
 
 // input is the object that arguments stand for which are all there (specification 5).
@@ -188,7 +188,7 @@ func (a *answer) take(d *hub.Delta) {
 	case hub.DeltaArguments:
 		for i := range a.blocks {
 			if b := &a.blocks[i]; b.kind == toolBlock && b.call == d.Call {
-				a.scratch = wire.AppendUnquoted(reuse(a.scratch), d.Text)
+				a.scratch = jsontext.AppendUnquoted(reuse(a.scratch), d.Text)
 				b.argue(d.Text, a.scratch)
 			}
 		}

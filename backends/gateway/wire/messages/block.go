@@ -5,8 +5,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // ForeignRedacted begins the Foreign text of a redacted_thinking block, to tell its
@@ -27,7 +27,7 @@ func (b *block) read(v gjson.Result, at string) (err error) {
 	}
 	b.at = at
 	var kind gjson.Result
-	wire.Members(v, func(key string, v gjson.Result) bool {
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		if key == "type" {
 			kind = v
 		} else if field := b.field(key); field != nil {
@@ -209,7 +209,7 @@ func resultNote(content gjson.Result) string {
 	}
 	var lines []string
 	if content.IsArray() {
-		wire.Elements(content, func(v gjson.Result) bool {
+		jsontext.Elements(content, func(v gjson.Result) bool {
 			if s := v.Get("text"); s.Type == gjson.String && s.Str != "" {
 				lines = append(lines, s.Str)
 			}

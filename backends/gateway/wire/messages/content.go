@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // attribution begins the system block in which a client bills its user. It differs
@@ -120,7 +120,7 @@ func (b *block) readSource() (s source, err error) {
 		return s, wrongKind(s.at, "an object", b.source)
 	}
 	var kind gjson.Result
-	wire.Members(b.source, func(key string, v gjson.Result) bool {
+	jsontext.Members(b.source, func(key string, v gjson.Result) bool {
 		switch key {
 		case "type":
 			kind = v

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Edit writes a request of a messages client for a messages upstream: the client's
@@ -29,7 +30,7 @@ type editor struct {
 	t       *hub.Target
 	body    []byte
 	open    func(string) (hub.State, bool)
-	edits   wire.Edits
+	edits   jsontext.Edits
 	dropped []string
 	last    editTurn // the last message of the assistant
 }
@@ -45,20 +46,20 @@ type editTurn struct {
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
-	s := wire.NewScanner(e.body)
-	var items []wire.Item
+	s := jsontext.NewScanner(e.body)
+	var items []jsontext.Item
 	var thinking, contexts int // places in items; 0: none
 	var thinkingValue editSpan
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIMessages, key) || e.drops(name)}
+		item := jsontext.Item{From: jsontext.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIMessages, key) || e.drops(name)}
 		var err error
 		param, inner := editInner(name)
 		switch {
-		case name == "messages" && kind == wire.Array:
+		case name == "messages" && kind == jsontext.Array:
 			err = e.messages(&s)
-		case inner != "" && kind == wire.Object && upstreamDrops(e.t, param):
+		case inner != "" && kind == jsontext.Object && upstreamDrops(e.t, param):
 			err = e.leave(&s, name, inner)
 		default:
 			err = s.Skip()
@@ -69,7 +70,7 @@ func (e *editor) top() error {
 		item.To = s.Offset()
 		switch name {
 		case "model":
-			e.edits.Replace(from, item.To, string(wire.AppendQuoted(nil, e.t.Model.ID)))
+			e.edits.Replace(from, item.To, string(jsontext.AppendQuoted(nil, e.t.Model.ID)))
 		case "max_tokens":
 			if most := int64(e.t.Model.MaxOutput); most > 0 && e.r.MaxTokens > most {
 				e.edits.Replace(from, item.To, strconv.FormatInt(most, 10))
@@ -126,11 +127,11 @@ func editInner(name string) (param, inner string) {
 }
 
 // leave passes an object and leaves one of its members out.
-func (e *editor) leave(s *wire.Scanner, at, refused string) error {
-	var items []wire.Item
+func (e *editor) leave(s *jsontext.Scanner, at, refused string) error {
+	var items []jsontext.Item
 	err := s.Object(func(key []byte) error {
 		_ = s.Kind() // the value begins behind white space
-		item := wire.Item{From: wire.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
+		item := jsontext.Item{From: jsontext.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
 		if item.Drop {
 			e.dropped = append(e.dropped, at+"."+refused)
 		}
@@ -161,12 +162,12 @@ func (e *editor) mustNotThink(value []byte) bool {
 
 // editType is the type of an object; empty: there is none.
 func editType(value []byte) (kind string) {
-	s := wire.NewScanner(value)
-	if s.Kind() != wire.Object {
+	s := jsontext.NewScanner(value)
+	if s.Kind() != jsontext.Object {
 		return ""
 	}
 	_ = s.Object(func(key []byte) (err error) { // the whole body is valid
-		if string(key) == "type" && s.Kind() == wire.String {
+		if string(key) == "type" && s.Kind() == jsontext.String {
 			kind, err = s.Unquoted()
 			return err
 		}
@@ -175,14 +176,14 @@ func editType(value []byte) (kind string) {
 	return kind
 }
 
-func (e *editor) messages(s *wire.Scanner) error {
-	var items []wire.Item
+func (e *editor) messages(s *jsontext.Scanner) error {
+	var items []jsontext.Item
 	err := s.Array(func(int) error {
 		kind := s.Kind()
-		item := wire.Item{From: s.Offset()}
+		item := jsontext.Item{From: s.Offset()}
 		mark := len(e.edits)
 		var err error
-		if kind == wire.Object {
+		if kind == jsontext.Object {
 			item.Drop, err = e.message(s)
 		} else {
 			err = s.Skip()
@@ -199,16 +200,16 @@ func (e *editor) messages(s *wire.Scanner) error {
 }
 
 // message passes a message and reports whether nothing of it is left.
-func (e *editor) message(s *wire.Scanner) (empty bool, err error) {
+func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	var turn editTurn
 	assistant := false
 	err = s.Object(func(key []byte) error {
 		switch {
-		case string(key) == "role" && s.Kind() == wire.String:
+		case string(key) == "role" && s.Kind() == jsontext.String:
 			role, _, err := s.Text()
 			assistant = string(role) == "assistant"
 			return err
-		case string(key) == "content" && s.Kind() == wire.Array:
+		case string(key) == "content" && s.Kind() == jsontext.Array:
 			var err error
 			turn, empty, err = e.content(s)
 			return err
@@ -222,16 +223,16 @@ func (e *editor) message(s *wire.Scanner) (empty bool, err error) {
 }
 
 // content passes the blocks of a message. empty: there were some, and none is left.
-func (e *editor) content(s *wire.Scanner) (turn editTurn, empty bool, err error) {
-	var items []wire.Item
+func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
+	var items []jsontext.Item
 	dropped := 0
 	mark := len(e.edits)
 	err = s.Array(func(int) error {
 		kind := s.Kind()
-		item := wire.Item{From: s.Offset()}
+		item := jsontext.Item{From: s.Offset()}
 		b := editBlock{}
 		var err error
-		if kind == wire.Object {
+		if kind == jsontext.Object {
 			err = b.scan(s)
 		} else {
 			err = s.Skip()
@@ -280,7 +281,7 @@ func (e *editor) token(b *editBlock) (drop bool) {
 	if !ok || state.Form != form || !state.Fits(e.t) {
 		return true
 	}
-	e.edits.Replace(at.from, at.to, string(wire.AppendQuoted(nil, state.Data)))
+	e.edits.Replace(at.from, at.to, string(jsontext.AppendQuoted(nil, state.Data)))
 	return false
 }
 
@@ -290,9 +291,9 @@ type editBlock struct {
 	signatureAt, dataAt   editSpan
 }
 
-func (b *editBlock) scan(s *wire.Scanner) error {
+func (b *editBlock) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
-		if s.Kind() != wire.String {
+		if s.Kind() != jsontext.String {
 			return s.Skip()
 		}
 		from := s.Offset()

@@ -5,19 +5,20 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewPass passes messages answers on to a messages client, byte for byte but for the
 // model, which is the name that the client asked for (specification 1.2, 1.7).
 func NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
-	return &pass{model: string(wire.AppendQuoted(nil, r.Model))}
+	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }
 
 type pass struct {
 	model  string // JSON text
 	answer upstreamAnswer
 	bytes  int64
-	edits  wire.Edits
+	edits  jsontext.Edits
 }
 
 // Event implements hub.Pass.

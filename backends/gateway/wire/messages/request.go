@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Read reads a request of POST /v1/messages (specification 4). Its errors are
@@ -78,7 +79,7 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 		calls:    map[string]place{},
 	}
 	var f fields
-	wire.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
+	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
 		r.collect(&f, key, v)
 		return true
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // leastBudget is the smallest thinking budget, in tokens.
@@ -104,7 +105,7 @@ func (r *reader) config(output gjson.Result) (err error) {
 	}
 	const at = "output_config.effort"
 	efforts := 0
-	wire.Members(output, func(key string, v gjson.Result) bool {
+	jsontext.Members(output, func(key string, v gjson.Result) bool {
 		switch {
 		case key == "effort":
 			if efforts++; efforts > 1 {

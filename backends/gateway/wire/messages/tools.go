@@ -5,8 +5,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // maxToolName is the length of the longest tool name in bytes; MCP names reach 128.
@@ -44,7 +44,7 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 		return nil, wrongKind(at, "an object", v)
 	}
 	var f toolFields
-	wire.Members(v, func(key string, v gjson.Result) bool {
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		r.collectTool(&f, key, v)
 		return true
 	})
@@ -129,7 +129,7 @@ func custom(t *hub.Tool, f *toolFields, at string) (err error) {
 // demand; else it is the client's, byte for byte.
 func objectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
-	wire.Members(schema, func(key string, _ gjson.Result) bool {
+	jsontext.Members(schema, func(key string, _ gjson.Result) bool {
 		empty = false
 		switch key {
 		case "type":

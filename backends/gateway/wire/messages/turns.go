@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // turn is a message and what follows from its calls.
@@ -63,7 +63,7 @@ func (r *reader) message(v gjson.Result, at string) error {
 		return wrongKind(at, "an object", v)
 	}
 	var roleValue, content gjson.Result
-	wire.Members(v, func(key string, v gjson.Result) bool {
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "role":
 			roleValue = v

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamAnswer follows an answer in the messages format, event by event or as
@@ -105,8 +106,8 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 // scan passes one JSON object. block is called with the content blocks of a whole
 // message.
 func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
-	s := wire.NewScanner(data)
-	if s.Kind() != wire.Object {
+	s := jsontext.NewScanner(data)
+	if s.Kind() != jsontext.Object {
 		return wire.ErrBroken
 	}
 	e, counts := &a.event, false
@@ -116,26 +117,26 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 			e.kind, err = s.Inside()
 			return err
 		case "index":
-			if s.Kind() == wire.Number {
+			if s.Kind() == jsontext.Number {
 				e.index, _, err = s.Int()
 				return err
 			}
 		case "delta", "content_block":
-			if s.Kind() == wire.Object {
+			if s.Kind() == jsontext.Object {
 				return a.block(&s, data)
 			}
 		case "message":
-			if s.Kind() == wire.Object {
+			if s.Kind() == jsontext.Object {
 				return s.Object(func(key []byte) error { return a.member(&s, key) })
 			}
 		case "error":
-			e.failed = s.Kind() != wire.Null
+			e.failed = s.Kind() != jsontext.Null
 		case "content":
-			if block != nil && s.Kind() == wire.Array {
+			if block != nil && s.Kind() == jsontext.Array {
 				return a.blocks(&s, data, block)
 			}
 		case "usage":
-			counts = s.Kind() == wire.Object
+			counts = s.Kind() == jsontext.Object
 			return a.usage.scan(&s)
 		default:
 			if e.whole {
@@ -155,9 +156,9 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 }
 
 // blocks passes the content of a whole message.
-func (a *upstreamAnswer) blocks(s *wire.Scanner, data []byte, each func(*upstreamBlock)) error {
+func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*upstreamBlock)) error {
 	return s.Array(func(int) error {
-		if s.Kind() != wire.Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		a.event.block = upstreamBlock{}
@@ -170,10 +171,10 @@ func (a *upstreamAnswer) blocks(s *wire.Scanner, data []byte, each func(*upstrea
 }
 
 // member passes a member of a message, the content and the type excepted.
-func (a *upstreamAnswer) member(s *wire.Scanner, key []byte) error {
+func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":
-		if s.Kind() == wire.Invalid {
+		if s.Kind() == jsontext.Invalid {
 			break
 		}
 		from := s.Offset()
@@ -189,8 +190,8 @@ func (a *upstreamAnswer) member(s *wire.Scanner, key []byte) error {
 }
 
 // ending passes why the answer ended.
-func (a *upstreamAnswer) ending(s *wire.Scanner, key []byte) error {
-	if s.Kind() != wire.String {
+func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
+	if s.Kind() != jsontext.String {
 		return s.Skip()
 	}
 	if string(key) == "stop_reason" {
@@ -214,7 +215,7 @@ func upstreamStop(raw []byte) string {
 }
 
 // block passes a content block or a delta.
-func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
+func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	b := &a.event.block
 	return s.Object(func(key []byte) (err error) {
 		switch string(key) {
@@ -236,7 +237,7 @@ func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
 			b.name, err = s.Inside()
 		case "input":
 			kind, from := s.Kind(), s.Offset()
-			if err = s.Skip(); err == nil && kind == wire.Object {
+			if err = s.Skip(); err == nil && kind == jsontext.Object {
 				b.input = data[from:s.Offset()]
 			}
 		case "stop_reason", "stop_sequence":
@@ -252,8 +253,8 @@ func (a *upstreamAnswer) block(s *wire.Scanner, data []byte) error {
 // is beside the input. Counts are cumulative, so a later one replaces an earlier.
 type upstreamUsage struct{ input, read, written, output, thinking int64 }
 
-func (u *upstreamUsage) scan(s *wire.Scanner) error {
-	if s.Kind() != wire.Object {
+func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
@@ -267,7 +268,7 @@ func (u *upstreamUsage) scan(s *wire.Scanner) error {
 		case "output_tokens":
 			return s.Count(&u.output)
 		case "output_tokens_details":
-			if s.Kind() != wire.Object {
+			if s.Kind() != jsontext.Object {
 				break
 			}
 			return s.Object(func(key []byte) error {

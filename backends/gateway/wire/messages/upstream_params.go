@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // The versions of the format. The later one refuses sampling parameters.
@@ -27,7 +27,7 @@ func (w *upstreamWriter) stop() {
 		} else {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = wire.AppendQuoted(w.dst, text)
+		w.dst = jsontext.AppendQuoted(w.dst, text)
 	}
 	if n > 0 {
 		w.dst = append(w.dst, ']')

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewReader reads the answer of a messages upstream (specification 10). What an
@@ -142,7 +143,7 @@ func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
 
 func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	if len(raw) > 0 {
-		state := hub.State{Form: form, Data: string(wire.AppendUnquoted(nil, raw))}
+		state := hub.State{Form: form, Data: string(jsontext.AppendUnquoted(nil, raw))}
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: state})
 	}
 }
@@ -161,11 +162,11 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 	}
 	c := upstreamCall{index: e.index, call: len(r.ids)}
 	if len(b.input) > len("{}") {
-		c.input = wire.AppendEscaped(nil, b.input)
+		c.input = jsontext.AppendEscaped(nil, b.input)
 	}
 	r.ids = append(r.ids, id)
 	r.open = append(r.open, c)
-	name := string(wire.AppendUnquoted(nil, b.name))
+	name := string(jsontext.AppendUnquoted(nil, b.name))
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.call, ID: id, Name: name})
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamMaxTokens is the limit for models whose own is not published: the format
@@ -24,7 +24,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.maxTokens = upstreamLimit(r, t)
 	w.decideThinking()
 	w.dst = append(w.dst, `{"model":`...)
-	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
 	w.dst = append(w.dst, `,"max_tokens":`...)
 	w.dst = strconv.AppendInt(w.dst, w.maxTokens, 10)
 	rest, err := w.system()
@@ -167,7 +167,7 @@ func (w *upstreamWriter) tools() {
 	w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), '"')
 	if kind == "tool" {
 		w.dst = append(w.dst, `,"name":`...)
-		w.dst = wire.AppendQuoted(w.dst, w.r.Choice.Name)
+		w.dst = jsontext.AppendQuoted(w.dst, w.r.Choice.Name)
 	}
 	if !parallel && kind != "none" {
 		w.dst = append(w.dst, `,"disable_parallel_tool_use":true`...)
@@ -177,10 +177,10 @@ func (w *upstreamWriter) tools() {
 
 func (w *upstreamWriter) tool(t *hub.Tool) {
 	w.dst = append(w.dst, `{"name":`...)
-	w.dst = wire.AppendQuoted(w.dst, t.Name)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
 	if t.Description != "" {
 		w.dst = append(w.dst, `,"description":`...)
-		w.dst = wire.AppendQuoted(w.dst, t.Description)
+		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
 	}
 	w.dst = append(w.dst, `,"input_schema":`...)
 	w.dst = upstreamSchema(w.dst, t.Parameters)

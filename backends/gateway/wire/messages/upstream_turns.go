@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // messages writes the turns from place rest on. The format wants turns of user and
@@ -103,9 +104,9 @@ func (w *upstreamWriter) assistant(i int) error {
 		c := &m.Calls[j]
 		w.block(hub.Assistant)
 		w.dst = append(w.dst, `{"type":"tool_use","id":`...)
-		w.dst = wire.AppendQuoted(w.dst, c.ID)
+		w.dst = jsontext.AppendQuoted(w.dst, c.ID)
 		w.dst = append(w.dst, `,"name":`...)
-		w.dst = wire.AppendQuoted(w.dst, c.Name)
+		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
 		w.dst = append(w.dst, `,"input":`...)
 		w.dst = append(append(w.dst, upstreamInput(c.Arguments)...), '}')
 	}
@@ -121,16 +122,16 @@ func (w *upstreamWriter) restore(x *hub.Reasoning) {
 		w.dst = append(w.dst, `{"type":"redacted_thinking","data":`...)
 	} else {
 		w.dst = append(w.dst, `{"type":"thinking","thinking":`...)
-		w.dst = wire.AppendQuoted(w.dst, x.Text)
+		w.dst = jsontext.AppendQuoted(w.dst, x.Text)
 		w.dst = append(w.dst, `,"signature":`...)
 	}
-	w.dst = append(wire.AppendQuoted(w.dst, x.State.Data), '}')
+	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), '}')
 }
 
 // upstreamInput is the input of a call: an object, whatever the model wrote.
 func upstreamInput(arguments string) string {
-	s := wire.NewScanner([]byte(arguments))
-	if s.Kind() != wire.Object || s.Skip() != nil || s.End() != nil {
+	s := jsontext.NewScanner([]byte(arguments))
+	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
 		return "{}"
 	}
 	return arguments
@@ -159,7 +160,7 @@ func (w *upstreamWriter) user(from, to int, open []string) error {
 		if _, ok := answered[id]; !ok {
 			w.block(hub.User)
 			w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
-			w.dst = append(wire.AppendQuoted(w.dst, id), `,"content":"[no result]"}`...)
+			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":"[no result]"}`...)
 		}
 	}
 	for i := from; i < to; i++ {
@@ -216,7 +217,7 @@ func (w *upstreamWriter) result(i int) error {
 	m := &w.r.Messages[i]
 	w.block(hub.User)
 	w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
-	w.dst = wire.AppendQuoted(w.dst, m.CallID)
+	w.dst = jsontext.AppendQuoted(w.dst, m.CallID)
 	cache, n := "", 0
 	from := len(w.dst)
 	w.dst = append(w.dst, `,"content":[`...)
@@ -252,7 +253,7 @@ func (w *upstreamWriter) result(i int) error {
 
 func (w *upstreamWriter) textBlock(text, cache string) {
 	w.dst = append(w.dst, `{"type":"text","text":`...)
-	w.dst = wire.AppendQuoted(w.dst, text)
+	w.dst = jsontext.AppendQuoted(w.dst, text)
 	w.cache(cache)
 	w.dst = append(w.dst, '}')
 }
@@ -268,7 +269,7 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	switch {
 	case !isData && strings.HasPrefix(p.URL, "https://"):
 		w.dst = append(w.dst, `{"type":"url","url":`...)
-		w.dst = wire.AppendQuoted(w.dst, p.URL)
+		w.dst = jsontext.AppendQuoted(w.dst, p.URL)
 	case !isData:
 		return fmt.Errorf("the address of the %s is neither https nor base64 data", kind)
 	case kind == "document" && media == "text/plain":
@@ -277,19 +278,19 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 			return fmt.Errorf("the document is not valid base64")
 		}
 		w.dst = append(w.dst, `{"type":"text","media_type":"text/plain","data":`...)
-		w.dst = wire.AppendQuoted(w.dst, text)
+		w.dst = jsontext.AppendQuoted(w.dst, text)
 	case !upstreamTakes(kind, media):
 		return fmt.Errorf("the messages format takes no %s of the type %q", kind, wire.Mask(media, 100))
 	default:
 		w.dst = append(w.dst, `{"type":"base64","media_type":`...)
-		w.dst = wire.AppendQuoted(w.dst, media)
+		w.dst = jsontext.AppendQuoted(w.dst, media)
 		w.dst = append(w.dst, `,"data":`...)
-		w.dst = wire.AppendQuoted(w.dst, data)
+		w.dst = jsontext.AppendQuoted(w.dst, data)
 	}
 	w.dst = append(w.dst, '}')
 	if kind == "document" && p.Detail != "" {
 		w.dst = append(w.dst, `,"title":`...)
-		w.dst = wire.AppendQuoted(w.dst, p.Detail)
+		w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
 	}
 	w.cache(p.Cache)
 	w.dst = append(w.dst, '}')

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // fault is a 400 for the value at a JSON path; the message begins with the path.
@@ -118,7 +119,7 @@ func each(array gjson.Result, at string, do func(v gjson.Result, at string) erro
 	}
 	var err error
 	i := 0
-	wire.Elements(array, func(v gjson.Result) bool {
+	jsontext.Elements(array, func(v gjson.Result) bool {
 		err = do(v, at+"["+strconv.Itoa(i)+"]")
 		i++
 		return err == nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
@@ -49,9 +50,9 @@ func (w *writer) content(dst []byte, finish hub.Finish) ([]byte, error) {
 			dst = append(append(append(dst, `"text","text":"`...), b.text...), `","citations":null`...)
 		case thinkingBlock:
 			dst = append(append(append(dst, `"thinking","thinking":"`...), b.text...), `","signature":`...)
-			dst = wire.AppendQuoted(dst, w.signature(b))
+			dst = jsontext.AppendQuoted(dst, w.signature(b))
 		case redactedBlock:
-			dst = wire.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
+			dst = jsontext.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
 		case toolBlock:
 			input, ok := b.input(cutOff(finish))
 			if !ok {
@@ -100,7 +101,7 @@ func (s stop) append(dst []byte) []byte {
 	if s.sequence == "" {
 		return append(dst, "null"...)
 	}
-	return wire.AppendQuoted(dst, s.sequence)
+	return jsontext.AppendQuoted(dst, s.sequence)
 }
 
 // details appends the stop_details of a refusal.

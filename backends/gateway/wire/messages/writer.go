@@ -3,8 +3,8 @@ package messages
 import (
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewWriter makes the writer of an answer to a request of Read (specifications 5
@@ -65,9 +65,9 @@ func (w *writer) start(dst []byte) []byte {
 
 // head appends the id and what follows it up to the model.
 func (w *writer) head(dst []byte) []byte {
-	dst = wire.AppendQuoted(dst, w.reply.ID("msg_"))
+	dst = jsontext.AppendQuoted(dst, w.reply.ID("msg_"))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
-	return wire.AppendQuoted(dst, w.request.Model)
+	return jsontext.AppendQuoted(dst, w.request.Model)
 }
 
 // drain writes what can be written: the first block as far as it goes, and those
@@ -128,7 +128,7 @@ func (w *writer) begin(dst []byte, b *answerBlock) []byte {
 	case thinkingBlock:
 		dst = append(dst, `"thinking","thinking":"","signature":""`...)
 	case redactedBlock:
-		dst = wire.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
+		dst = jsontext.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.token)
 	case toolBlock:
 		dst = b.tool(dst)
 		dst = append(dst, "{}"...)
@@ -144,8 +144,8 @@ func (w *writer) begin(dst []byte, b *answerBlock) []byte {
 
 // tool appends a tool_use block from its type up to its input.
 func (b *answerBlock) tool(dst []byte) []byte {
-	dst = wire.AppendQuoted(append(dst, `"tool_use","id":`...), b.id)
-	dst = wire.AppendQuoted(append(dst, `,"name":`...), b.name)
+	dst = jsontext.AppendQuoted(append(dst, `"tool_use","id":`...), b.id)
+	dst = jsontext.AppendQuoted(append(dst, `,"name":`...), b.name)
 	return append(dst, `,"input":`...)
 }
 
@@ -154,7 +154,7 @@ func (w *writer) close(dst []byte) []byte {
 	switch b := &w.blocks[0]; b.kind {
 	case thinkingBlock:
 		dst = w.delta(dst, `"signature_delta","signature":`)
-		dst = wire.AppendQuoted(dst, w.signature(b))
+		dst = jsontext.AppendQuoted(dst, w.signature(b))
 		dst = append(dst, '}')
 		dst = append(dst, frameEnd...)
 	case toolBlock:
@@ -210,9 +210,9 @@ func appendFailure(dst []byte, f *hub.Failure) []byte {
 	if f.Type == "" {
 		f.Type = "api_error"
 	}
-	dst = wire.AppendQuoted(append(dst, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"...), f.Type)
-	dst = wire.AppendQuoted(append(dst, `,"message":`...), f.Message)
-	dst = wire.AppendQuoted(append(dst, `},"request_id":`...), f.RequestID)
+	dst = jsontext.AppendQuoted(append(dst, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"...), f.Type)
+	dst = jsontext.AppendQuoted(append(dst, `,"message":`...), f.Message)
+	dst = jsontext.AppendQuoted(append(dst, `},"request_id":`...), f.RequestID)
 	return append(dst, frameEnd...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 func said(s string) hub.Delta    { return hub.Delta{Kind: hub.DeltaText, Text: []byte(s)} }
@@ -26,7 +27,7 @@ func called(call int, id, name string) hub.Delta {
 
 // given arguments are JSON text; they are escaped as deltas are.
 func argued(call int, arguments string) hub.Delta {
-	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: wire.AppendEscaped(nil, arguments)}
+	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: jsontext.AppendEscaped(nil, arguments)}
 }
 
 func kept(form hub.Form, data string) hub.Delta {
@@ -455,7 +456,7 @@ func FuzzWriter(f *testing.F) {
 		if !m.done {
 			t.Error("the stream is not complete")
 		}
-		unescaped := func(s string) string { return string(wire.AppendUnquoted(nil, []byte(s))) }
+		unescaped := func(s string) string { return string(jsontext.AppendUnquoted(nil, []byte(s))) }
 		gotText, gotReasoning := "", ""
 		inputs := make([]string, 0, len(arguments))
 		for _, b := range m.blocks {

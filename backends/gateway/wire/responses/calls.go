@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // call is a call of a tool by the model, in the item of the tool's kind.
@@ -63,13 +64,13 @@ func (c *call) late() bool { return c.index == none }
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
 	dst = append(dst, `{"id":`...)
-	dst = wire.AppendQuoted(dst, it.id)
+	dst = jsontext.AppendQuoted(dst, it.id)
 	dst = append(dst, `,"type":"`...)
 	dst = append(dst, k.item...)
 	dst = append(dst, `","status":"`...)
 	dst = append(dst, it.status.String()...)
 	dst = append(dst, `","call_id":`...)
-	dst = wire.AppendQuoted(dst, c.id)
+	dst = jsontext.AppendQuoted(dst, c.id)
 	dst = append(dst, ',')
 	if k.object {
 		dst = append(dst, k.extra...)
@@ -81,11 +82,11 @@ func (c *call) append(dst []byte, it *item) []byte {
 	}
 	if c.tool.Namespace != "" {
 		dst = append(dst, `"namespace":`...)
-		dst = wire.AppendQuoted(dst, c.tool.Namespace)
+		dst = jsontext.AppendQuoted(dst, c.tool.Namespace)
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `"name":`...)
-	dst = wire.AppendQuoted(dst, c.tool.Own)
+	dst = jsontext.AppendQuoted(dst, c.tool.Own)
 	dst = append(dst, `,"`...)
 	dst = append(dst, k.member...)
 	dst = append(dst, `":"`...)
@@ -139,7 +140,7 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 		return dst
 	}
 	if !c.arguments.Complete() {
-		w.piece = wire.AppendUnquoted(w.piece[:0], text)
+		w.piece = jsontext.AppendUnquoted(w.piece[:0], text)
 		if c.arguments.Pass(w.piece); c.arguments.Complete() {
 			w.whole = append(w.whole, c)
 		}
@@ -187,13 +188,13 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	}
 	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.sound() {
 		from := len(c.text)
-		c.text = wire.AppendEscaped(c.text, closing)
+		c.text = jsontext.AppendEscaped(c.text, closing)
 		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
 		dst = appendText(dst, "delta", c.text[from:])
 	}
 	dst = w.about(dst, "response.function_call_arguments.done", c.index)
 	dst = append(dst, `,"name":`...)
-	dst = wire.AppendQuoted(dst, c.tool.Own)
+	dst = jsontext.AppendQuoted(dst, c.tool.Own)
 	dst = appendText(dst, "arguments", c.text)
 	return w.done(dst, c.index, s)
 }
@@ -203,7 +204,7 @@ func (c *call) sound() bool {
 	if c.input != nil {
 		return c.input.sound()
 	}
-	return hub.IsObject(wire.AppendUnquoted(nil, c.text))
+	return hub.IsObject(jsontext.AppendUnquoted(nil, c.text))
 }
 
 // mend closes what a whole answer left open in its arguments, and reports whether they
@@ -218,7 +219,7 @@ func (c *call) mend() bool {
 	}
 	object, ok := hub.Object(c.text)
 	if ok {
-		c.text = wire.AppendEscaped(c.text[:0], object)
+		c.text = jsontext.AppendEscaped(c.text[:0], object)
 	}
 	return ok
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Edit writes a request of a Responses client for a Responses upstream: the client's bytes
@@ -30,25 +31,25 @@ type editor struct {
 	t       *hub.Target
 	body    []byte
 	open    func(string) (hub.State, bool)
-	edits   wire.Edits
+	edits   jsontext.Edits
 	dropped []string
 }
 
 func (e *editor) top() error {
-	s := wire.NewScanner(e.body)
-	var items []wire.Item
+	s := jsontext.NewScanner(e.body)
+	var items []jsontext.Item
 	stored := false
 	err := s.Object(func(key []byte) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := wire.Item{From: wire.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIResponses, key) || e.drops(name)}
+		item := jsontext.Item{From: jsontext.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIResponses, key) || e.drops(name)}
 		var err error
 		switch {
-		case name == "input" && kind == wire.Array:
+		case name == "input" && kind == jsontext.Array:
 			err = e.array(&s, e.reasoning)
-		case name == "tools" && kind == wire.Array && !e.t.Provider.NativeTools:
+		case name == "tools" && kind == jsontext.Array && !e.t.Provider.NativeTools:
 			err = e.array(&s, editHosted)
-		case name == "text" && kind == wire.Object && e.drops("verbosity"):
+		case name == "text" && kind == jsontext.Object && e.drops("verbosity"):
 			err = e.leave(&s, name, "verbosity")
 		default:
 			err = s.Skip()
@@ -59,7 +60,7 @@ func (e *editor) top() error {
 		item.To = s.Offset()
 		switch name {
 		case "model":
-			e.edits.Replace(from, item.To, string(wire.AppendQuoted(nil, e.t.Model.ID)))
+			e.edits.Replace(from, item.To, string(jsontext.AppendQuoted(nil, e.t.Model.ID)))
 		case "store":
 			stored = true
 			if string(e.body[from:item.To]) != "false" {
@@ -104,11 +105,11 @@ func (e *editor) drops(name string) bool {
 }
 
 // leave passes an object at a path and leaves one of its members out.
-func (e *editor) leave(s *wire.Scanner, at, refused string) error {
-	var items []wire.Item
+func (e *editor) leave(s *jsontext.Scanner, at, refused string) error {
+	var items []jsontext.Item
 	err := s.Object(func(key []byte) error {
 		_ = s.Kind() // the value begins behind white space
-		item := wire.Item{From: wire.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
+		item := jsontext.Item{From: jsontext.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
 		if item.Drop {
 			e.dropped = append(e.dropped, at+"."+refused)
 		}
@@ -122,19 +123,19 @@ func (e *editor) leave(s *wire.Scanner, at, refused string) error {
 }
 
 // array passes an array of objects and leaves out those for which drop says so.
-func (e *editor) array(s *wire.Scanner, drop func(o *editObject) bool) error {
-	var items []wire.Item
+func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
+	var items []jsontext.Item
 	err := s.Array(func(int) error {
 		kind, from := s.Kind(), s.Offset()
-		if kind != wire.Object {
+		if kind != jsontext.Object {
 			err := s.Skip()
-			items = append(items, wire.Item{From: from, To: s.Offset()})
+			items = append(items, jsontext.Item{From: from, To: s.Offset()})
 			return err
 		}
 		var o editObject
 		err := o.scan(s)
 		o.from, o.to = from, s.Offset()
-		items = append(items, wire.Item{From: from, To: o.to, Drop: err == nil && drop(&o)})
+		items = append(items, jsontext.Item{From: from, To: o.to, Drop: err == nil && drop(&o)})
 		return err
 	})
 	e.edits.Remove(items)
@@ -147,10 +148,10 @@ type editObject struct {
 	from, to        int
 }
 
-func (o *editObject) scan(s *wire.Scanner) error {
+func (o *editObject) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		switch {
-		case s.Kind() != wire.String:
+		case s.Kind() != jsontext.String:
 			return s.Skip()
 		case string(key) == "type":
 			o.kind, err = s.Unquoted()

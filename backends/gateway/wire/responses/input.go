@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // inputDecoder takes the text out of {"input": "…"}, the arguments of a custom
@@ -37,11 +37,11 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	case inputBehind:
 		return dst
 	case inputBefore, inputOther:
-		d.held = wire.AppendUnquoted(d.held, piece)
+		d.held = jsontext.AppendUnquoted(d.held, piece)
 	case inputWithin:
 		d.scratch = append(d.scratch[:0], d.held...)
 		d.held = d.held[:0]
-		d.scratch = wire.AppendUnquoted(d.scratch, piece)
+		d.scratch = jsontext.AppendUnquoted(d.scratch, piece)
 		return d.within(dst, d.scratch)
 	}
 	if d.phase == inputOther {
@@ -100,7 +100,7 @@ func (d *inputDecoder) within(dst, text []byte) []byte {
 			dst = appendEscape(dst, text[i:i+size])
 			i += size
 		case c < ' ': // models write line ends as they are
-			dst = wire.AppendEscaped(dst, text[i:i+1])
+			dst = jsontext.AppendEscaped(dst, text[i:i+1])
 			i++
 		default:
 			from := i
@@ -166,7 +166,7 @@ func appendEscape(dst, escape []byte) []byte {
 		return append(dst, `\\`...)
 	case escape[1] == 'u' && (escape[2] == 'd' || escape[2] == 'D'): // perhaps a surrogate
 		var room [12]byte
-		return wire.AppendEscaped(dst, wire.AppendUnquoted(room[:0], escape))
+		return jsontext.AppendEscaped(dst, jsontext.AppendUnquoted(room[:0], escape))
 	default:
 		return append(dst, escape...)
 	}
@@ -181,14 +181,14 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 		return dst // what was cut off inside an escape is lost
 	}
 	if !hub.IsObject(held) {
-		return wire.AppendEscaped(dst, held)
+		return jsontext.AppendEscaped(dst, held)
 	}
 	object := gjson.ParseBytes(held)
 	switch input := object.Get("input"); {
 	case input.Type == gjson.String:
-		return wire.AppendEscaped(dst, input.Str)
+		return jsontext.AppendEscaped(dst, input.Str)
 	case input.Type != gjson.Null:
-		return wire.AppendEscaped(dst, input.Raw)
+		return jsontext.AppendEscaped(dst, input.Raw)
 	}
 	empty := true
 	object.ForEach(func(_, _ gjson.Result) bool {
@@ -198,7 +198,7 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	if empty {
 		return dst
 	}
-	return wire.AppendEscaped(dst, held)
+	return jsontext.AppendEscaped(dst, held)
 }
 
 // sound reports whether the input has come to its end.
@@ -220,7 +220,7 @@ func (d *inputDecoder) mend() bool {
 	if d.phase == inputWithin {
 		return true
 	}
-	object, ok := hub.Object(wire.AppendEscaped(nil, d.held))
+	object, ok := hub.Object(jsontext.AppendEscaped(nil, d.held))
 	if ok {
 		d.held = object
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // decodeAll decodes arguments that come in pieces.
@@ -16,7 +16,7 @@ func decodeAll(t *testing.T, pieces ...string) string {
 	var out []byte
 	for _, piece := range pieces {
 		from := len(out)
-		out = d.decode(out, wire.AppendEscaped(nil, piece))
+		out = d.decode(out, jsontext.AppendEscaped(nil, piece))
 		inside(t, string(out[from:])) // each delta is good by itself
 	}
 	return inside(t, string(d.finish(out)))

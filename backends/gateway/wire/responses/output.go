@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // item is one of the output. Its texts are the insides of JSON strings, as they came.
@@ -51,7 +52,7 @@ func (it *item) append(dst []byte) []byte {
 		return it.call.append(dst, it)
 	}
 	dst = append(dst, `{"id":`...)
-	dst = wire.AppendQuoted(dst, it.id)
+	dst = jsontext.AppendQuoted(dst, it.id)
 	if it.reasoning != nil {
 		return it.reasoning.append(dst, it.status)
 	}
@@ -79,7 +80,7 @@ func (r *reasoning) append(dst []byte, s status) []byte {
 	dst = append(dst, ']')
 	if r.token != "" {
 		dst = append(dst, `,"encrypted_content":`...)
-		dst = wire.AppendQuoted(dst, r.token)
+		dst = jsontext.AppendQuoted(dst, r.token)
 	}
 	return append(dst, '}')
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewPass passes Responses answers on to a Responses client, byte for byte but for the
 // model, which is the name that the client asked for (specification 1.2, 1.7).
 func NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
-	return &pass{model: string(wire.AppendQuoted(nil, r.Model)), reply: reply}
+	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
 
 type pass struct {
@@ -19,7 +20,7 @@ type pass struct {
 	reply  hub.Reply
 	answer upstreamAnswer
 	bytes  int64
-	edits  wire.Edits
+	edits  jsontext.Edits
 	id     string // of the response, the inside of a JSON string
 	next   int64  // sequence_number of the next event
 	output []byte // the items that are complete, elements of a JSON array
@@ -109,7 +110,7 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	if err := p.answer.readWhole(body); err != nil {
 		return nil, err
 	}
-	s := wire.NewScanner(p.answer.event.response.output)
+	s := jsontext.NewScanner(p.answer.event.response.output)
 	_ = s.Array(func(int) error { // it was read before
 		var item upstreamItem
 		err := item.scan(&s, p.answer.event.response.output)

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Read reads a request of a client (specification 7). Its errors are
@@ -28,7 +29,7 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		calls:   make(map[string]callAt),
 		open:    closed,
 	}
-	wire.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
+	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
 		in.fields.members = append(in.fields.members, member{key, v})
 		return true
 	})
@@ -384,7 +385,7 @@ func (in *reader) metadata() (err error) {
 		return err
 	}
 	pairs := 0
-	wire.Members(v.Result, func(key string, text gjson.Result) bool {
+	jsontext.Members(v.Result, func(key string, text gjson.Result) bool {
 		pairs++
 		switch {
 		case text.Type != gjson.String:

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -475,8 +475,8 @@ func checkRequest(t *testing.T, r *hub.Request) {
 			t.Fatalf("tool name %q", x.Name)
 		}
 		tools[x.Name] = true
-		s := wire.NewScanner([]byte(x.Parameters))
-		if s.Kind() != wire.Object {
+		s := jsontext.NewScanner([]byte(x.Parameters))
+		if s.Kind() != jsontext.Object {
 			t.Fatalf("parameters %q", x.Parameters)
 		}
 	}
@@ -518,7 +518,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 		if strings.ContainsAny(p.Value, "\n\r") {
 			t.Fatalf("echo of several lines: %s", p.Value)
 		}
-		s := wire.NewScanner([]byte(p.Value))
+		s := jsontext.NewScanner([]byte(p.Value))
 		if s.Skip() != nil || s.End() != nil {
 			t.Fatalf("echo %s is %s", p.Name, p.Value)
 		}

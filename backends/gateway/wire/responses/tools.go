@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // toolKey is what a client means by a tool.
@@ -331,7 +332,7 @@ func (in *reader) eachFound(do func(name string)) error {
 			do(in.upstreamName(toolKey{kind: hub.ToolCustom, own: own}))
 		case "namespace":
 			members := in.tool.get("tools")
-			wire.Elements(members.Result, func(m gjson.Result) bool {
+			jsontext.Elements(members.Result, func(m gjson.Result) bool {
 				key := toolKey{namespace: own, own: m.Get("name").Str}
 				if m.Get("type").Str == "custom" {
 					key.kind = hub.ToolCustom

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamAnswer follows an answer in the Responses format, event by event or as a
@@ -133,8 +134,8 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 
 // scan passes one JSON object.
 func (a *upstreamAnswer) scan(data []byte) error {
-	s := wire.NewScanner(data)
-	if s.Kind() != wire.Object {
+	s := jsontext.NewScanner(data)
+	if s.Kind() != jsontext.Object {
 		return wire.ErrBroken
 	}
 	err := s.Object(func(key []byte) error {
@@ -153,7 +154,7 @@ func (a *upstreamAnswer) scan(data []byte) error {
 }
 
 // member passes a member of an event.
-func (a *upstreamAnswer) member(s *wire.Scanner, data, key []byte) (err error) {
+func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err error) {
 	e := &a.event
 	switch string(key) {
 	case "type":
@@ -176,14 +177,14 @@ func (a *upstreamAnswer) member(s *wire.Scanner, data, key []byte) (err error) {
 	case "item":
 		return e.item.scan(s, data)
 	case "response":
-		if s.Kind() != wire.Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		from := s.Offset()
 		err = s.Object(func(key []byte) error { return a.response(s, data, key) })
 		e.response.raw = data[from:s.Offset()]
 	case "error":
-		e.failed = s.Kind() == wire.Object
+		e.failed = s.Kind() == jsontext.Object
 		return s.Skip()
 	default:
 		return s.Skip()
@@ -192,7 +193,7 @@ func (a *upstreamAnswer) member(s *wire.Scanner, data, key []byte) (err error) {
 }
 
 // response passes a member of a response.
-func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error) {
+func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err error) {
 	r := &a.event.response
 	switch string(key) {
 	case "id":
@@ -202,7 +203,7 @@ func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error)
 		a.status = upstreamStatus(raw)
 		return err
 	case "model":
-		if s.Kind() == wire.Invalid {
+		if s.Kind() == jsontext.Invalid {
 			return s.Skip()
 		}
 		from := s.Offset()
@@ -211,10 +212,10 @@ func (a *upstreamAnswer) response(s *wire.Scanner, data, key []byte) (err error)
 	case "output":
 		r.output, err = upstreamArray(s, data)
 	case "error":
-		r.failed = s.Kind() != wire.Null
+		r.failed = s.Kind() != jsontext.Null
 		return s.Skip()
 	case "incomplete_details":
-		if s.Kind() != wire.Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		return s.Object(func(key []byte) error {
@@ -243,8 +244,8 @@ func upstreamStatus(raw []byte) string {
 	return string(raw)
 }
 
-func (i *upstreamItem) scan(s *wire.Scanner, data []byte) error {
-	if s.Kind() != wire.Object {
+func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	*i = upstreamItem{}
@@ -287,9 +288,9 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
 	}
-	s := wire.NewScanner(array)
+	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {
-		if s.Kind() != wire.Object {
+		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		var kind, text, logprobs []byte
@@ -315,18 +316,18 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 }
 
 // upstreamArray passes a value; of an array it returns the JSON text.
-func upstreamArray(s *wire.Scanner, data []byte) ([]byte, error) {
+func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	kind, from := s.Kind(), s.Offset()
 	err := s.Skip()
-	if kind != wire.Array || err != nil {
+	if kind != jsontext.Array || err != nil {
 		return nil, err
 	}
 	return data[from:s.Offset()], nil
 }
 
 // upstreamUsage passes a usage object; one that counts nothing changes nothing.
-func upstreamUsage(s *wire.Scanner, last *wire.Usage) error {
-	if s.Kind() != wire.Object {
+func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
+	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	u := wire.Usage{Known: true}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // instructions writes the system message that stands first and returns the place of
@@ -17,7 +17,7 @@ func (w *upstreamWriter) instructions() (rest int) {
 	text := upstreamJoined(w.r.Messages[0].Parts, "\n\n")
 	if text != "" {
 		w.dst = append(w.dst, `,"instructions":`...)
-		w.dst = wire.AppendQuoted(w.dst, text)
+		w.dst = jsontext.AppendQuoted(w.dst, text)
 	}
 	return 1
 }
@@ -89,7 +89,7 @@ func (w *upstreamWriter) output(id string) {
 	}
 	w.begin(kind)
 	w.dst = append(w.dst, `,"call_id":`...)
-	w.dst = wire.AppendQuoted(w.dst, id)
+	w.dst = jsontext.AppendQuoted(w.dst, id)
 	w.dst = append(w.dst, `,"output":`...)
 }
 
@@ -131,13 +131,13 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 		switch p.Kind {
 		case hub.PartText, hub.PartRefusal:
 			w.dst = append(w.dst, `{"type":"input_text","text":`...)
-			w.dst = append(wire.AppendQuoted(w.dst, p.Text), '}')
+			w.dst = append(jsontext.AppendQuoted(w.dst, p.Text), '}')
 		case hub.PartImage:
 			w.dst = append(w.dst, `{"type":"input_image","image_url":`...)
-			w.dst = wire.AppendQuoted(w.dst, p.URL)
+			w.dst = jsontext.AppendQuoted(w.dst, p.URL)
 			if p.Detail != "" {
 				w.dst = append(w.dst, `,"detail":`...)
-				w.dst = wire.AppendQuoted(w.dst, p.Detail)
+				w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
 			}
 			w.dst = append(w.dst, '}')
 		case hub.PartFile:
@@ -157,7 +157,7 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 func (w *upstreamWriter) file(p *hub.Part) {
 	if !strings.HasPrefix(p.URL, "data:") {
 		w.dst = append(w.dst, `{"type":"input_file","file_url":`...)
-		w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+		w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
 		return
 	}
 	name := p.Detail
@@ -165,9 +165,9 @@ func (w *upstreamWriter) file(p *hub.Part) {
 		name = "file" // one is demanded
 	}
 	w.dst = append(w.dst, `{"type":"input_file","filename":`...)
-	w.dst = wire.AppendQuoted(w.dst, name)
+	w.dst = jsontext.AppendQuoted(w.dst, name)
 	w.dst = append(w.dst, `,"file_data":`...)
-	w.dst = append(wire.AppendQuoted(w.dst, p.URL), '}')
+	w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
 }
 
 // assistant writes message i: reasoning, then text, then calls.
@@ -221,7 +221,7 @@ func (w *upstreamWriter) words(m *hub.Message) {
 		} else {
 			w.dst = append(w.dst, `{"type":"output_text","text":`...)
 		}
-		w.dst = append(wire.AppendQuoted(w.dst, p.Text), '}')
+		w.dst = append(jsontext.AppendQuoted(w.dst, p.Text), '}')
 	}
 	w.dst = append(w.dst, "]}"...)
 }
@@ -236,11 +236,11 @@ func (w *upstreamWriter) call(c *hub.Call) {
 	}
 	w.begin(kind)
 	w.dst = append(w.dst, `,"call_id":`...)
-	w.dst = wire.AppendQuoted(w.dst, c.ID)
+	w.dst = jsontext.AppendQuoted(w.dst, c.ID)
 	w.dst = append(w.dst, `,"name":`...)
-	w.dst = wire.AppendQuoted(w.dst, c.Name)
+	w.dst = jsontext.AppendQuoted(w.dst, c.Name)
 	w.dst = append(append(append(w.dst, `,"`...), member...), `":`...)
-	w.dst = append(wire.AppendQuoted(w.dst, text), '}')
+	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
 }
 
 // result writes the output of a call: text, or a list where there is more than text.
@@ -257,7 +257,7 @@ func (w *upstreamWriter) result(i int) error {
 			return nil
 		}
 	}
-	w.dst = append(wire.AppendQuoted(w.dst, upstreamJoined(m.Parts, "\n")), '}')
+	w.dst = append(jsontext.AppendQuoted(w.dst, upstreamJoined(m.Parts, "\n")), '}')
 	return nil
 }
 
@@ -282,13 +282,13 @@ func upstreamJoined(parts []hub.Part, gap string) string {
 // upstreamInput is the text of a custom tool's call, which stands in {"input": text}.
 // What is no such object is the text itself.
 func upstreamInput(arguments string) string {
-	s := wire.NewScanner([]byte(arguments))
+	s := jsontext.NewScanner([]byte(arguments))
 	input, found := "", false
-	if s.Kind() != wire.Object {
+	if s.Kind() != jsontext.Object {
 		return arguments
 	}
 	err := s.Object(func(key []byte) (err error) {
-		if string(key) == "input" && s.Kind() == wire.String {
+		if string(key) == "input" && s.Kind() == jsontext.String {
 			found = true
 			input, err = s.Unquoted()
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewReader reads the answer of a Responses upstream (specification 10). What an
@@ -112,7 +113,7 @@ func (r *upstreamReader) output(array []byte) error {
 	if len(array) == 0 {
 		return nil
 	}
-	s := wire.NewScanner(array)
+	s := jsontext.NewScanner(array)
 	return s.Array(func(i int) error {
 		var item upstreamItem
 		if err := item.scan(&s, array); err != nil {
@@ -227,7 +228,7 @@ func (r *upstreamReader) call(output int64, item *upstreamItem) (at int, err err
 	at = len(r.calls)
 	r.ids = append(r.ids, id)
 	r.calls = append(r.calls, upstreamCall{output: output, custom: string(item.kind) == "custom_tool_call"})
-	name := string(wire.AppendUnquoted(nil, item.name))
+	name := string(jsontext.AppendUnquoted(nil, item.name))
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: at, ID: id, Name: name})
 	return at, nil
 }
@@ -256,7 +257,7 @@ func (r *upstreamReader) piece(at int, text []byte, last bool) {
 		if !c.given {
 			r.buf = append(r.buf, upstreamInputHead...)
 		}
-		r.buf = wire.AppendEscaped(r.buf, text)
+		r.buf = jsontext.AppendEscaped(r.buf, text)
 		if last {
 			r.buf = append(r.buf, upstreamInputTail...)
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamLeastTokens is the smallest max_output_tokens that is taken.
@@ -24,7 +24,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	w.findCustom()
 	w.dst = append(w.dst, `{"model":`...)
-	w.dst = wire.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
 	rest := w.instructions()
 	w.dst = append(w.dst, `,"input":[`...)
 	if err := w.input(rest); err != nil {
@@ -98,7 +98,7 @@ func (w *upstreamWriter) tools() {
 			kind = "custom"
 		}
 		w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), `","name":`...)
-		w.dst = append(wire.AppendQuoted(w.dst, w.r.Choice.Name), '}')
+		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), '}')
 	}
 	if parallel := w.r.Param("parallel_tool_calls"); (parallel == "true" || parallel == "false") && !w.drops("parallel_tool_calls") {
 		w.dst = append(append(w.dst, `,"parallel_tool_calls":`...), parallel...)
@@ -112,10 +112,10 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		kind = "custom"
 	}
 	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","name":`...)
-	w.dst = wire.AppendQuoted(w.dst, t.Name)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
 	if t.Description != "" {
 		w.dst = append(w.dst, `,"description":`...)
-		w.dst = wire.AppendQuoted(w.dst, t.Description)
+		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
 	}
 	if !custom {
 		w.dst = append(w.dst, `,"parameters":`...)
@@ -168,10 +168,10 @@ func (w *upstreamWriter) format(o *hub.Output) {
 	if name == "" {
 		name = "output"
 	}
-	w.dst = wire.AppendQuoted(w.dst, name)
+	w.dst = jsontext.AppendQuoted(w.dst, name)
 	if o.Description != "" {
 		w.dst = append(w.dst, `,"description":`...)
-		w.dst = wire.AppendQuoted(w.dst, o.Description)
+		w.dst = jsontext.AppendQuoted(w.dst, o.Description)
 	}
 	w.dst = append(append(w.dst, `,"schema":`...), o.Schema...)
 	if (o.Strict == "true" || o.Strict == "false") && !w.drops("strict") {

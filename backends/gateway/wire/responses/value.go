@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // path is where a value stands in the body. It is spelled out only in errors, so
@@ -82,7 +83,7 @@ func (v *value) each(do func(element value) error) (err error) {
 		return err
 	}
 	up, index := &path{v.up, v.key, v.index}, 0
-	wire.Elements(v.Result, func(element gjson.Result) bool {
+	jsontext.Elements(v.Result, func(element gjson.Result) bool {
 		err = do(value{element, path{up: up, index: index}})
 		index++
 		return err == nil
@@ -163,7 +164,7 @@ func (o *object) open(v value) error {
 		return err
 	}
 	o.path, o.members = v.path, o.members[:0]
-	wire.Members(v.Result, func(key string, r gjson.Result) bool {
+	jsontext.Members(v.Result, func(key string, r gjson.Result) bool {
 		o.members = append(o.members, member{key, r})
 		return len(o.members) < maxMembers
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewWriter makes the writer of one answer to a client (specification 8 and 9).
@@ -13,7 +14,7 @@ func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 		r:       r,
 		reply:   reply,
 		id:      reply.ID("resp_"),
-		model:   string(wire.AppendQuoted(nil, r.Model)),
+		model:   string(jsontext.AppendQuoted(nil, r.Model)),
 		current: none,
 	}
 }
@@ -150,14 +151,14 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 // appendError appends what stands behind the number of an error event.
 func appendError(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
-	dst = wire.AppendQuoted(append(dst, `","message":`...), f.Message)
+	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
 	return end(append(dst, `,"param":null`...))
 }
 
 // appendCause appends what was wrong with a response that failed.
 func appendCause(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
-	dst = wire.AppendQuoted(append(dst, `","message":`...), f.Message)
+	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
 	return append(dst, '}')
 }
 
@@ -254,7 +255,7 @@ func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 // object appends the response object (specification 8).
 func (w *writer) object(dst []byte, r result) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = wire.AppendQuoted(dst, w.id)
+	dst = jsontext.AppendQuoted(dst, w.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
 	dst = append(dst, `,"status":"`...)

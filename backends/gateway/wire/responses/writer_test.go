@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // request is one whose answer uses every kind of tool.
@@ -66,7 +67,7 @@ func calls(n int, name string) hub.Delta {
 
 // gives are arguments as the model wrote them.
 func gives(n int, text string) hub.Delta {
-	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: wire.AppendEscaped(nil, text)}
+	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: jsontext.AppendEscaped(nil, text)}
 }
 
 func ends(f hub.Finish) hub.Delta {
@@ -552,13 +553,13 @@ func FuzzWriter(f *testing.F) {
 				deltas = append(deltas, state(hub.FormThought, text))
 			case text == "":
 			case op%8 == 1:
-				d := say(string(wire.AppendEscaped(nil, text)))
+				d := say(string(jsontext.AppendEscaped(nil, text)))
 				d.Logprobs = []byte(`[{"token":"x"}]`)
 				deltas = append(deltas, d)
 			case op%8 == 2:
-				deltas = append(deltas, think(string(wire.AppendEscaped(nil, text))))
+				deltas = append(deltas, think(string(jsontext.AppendEscaped(nil, text))))
 			case op%8 == 3:
-				deltas = append(deltas, refuse(string(wire.AppendEscaped(nil, text))))
+				deltas = append(deltas, refuse(string(jsontext.AppendEscaped(nil, text))))
 			case count > 0:
 				call := int(op>>3) % count
 				given[call] = true

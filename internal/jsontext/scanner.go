@@ -1,7 +1,8 @@
-// Package wire knows the bytes of the model APIs: it reads requests and
-// replies of the chat-completions form and edits them in place, keeping every
-// byte that it does not have to change. It knows no network and no policy.
-package wire
+// Package jsontext is for JSON that is handled as text (RFC 8259): a Scanner validates
+// and walks it in one pass, Members and Elements walk what is known to be valid,
+// AppendQuoted writes strings, and Edits change a text in place, so that every other
+// byte stays as it is. It knows no field of any format.
+package jsontext
 
 import (
 	"bytes"
@@ -10,7 +11,8 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is how deep arrays and objects may nest; deeper input is refused.
+// MaxDepth is how deep arrays and objects may nest unless Limit says otherwise;
+// deeper input is refused.
 const MaxDepth = 128
 
 // Kind is the first byte class of a JSON value.
@@ -43,8 +45,9 @@ func (e *SyntaxError) Error() string {
 }
 
 // Scanner walks a JSON text once, validating what it passes (RFC 8259),
-// without copying. Its callbacks see each member in order and must consume the
-// value by one call of Skip, Text, Object or Array.
+// without copying. The callbacks of Object and Array see each member in order and
+// must consume the value by one call of Skip, Text, Object or Array; Enter, Key and
+// Next walk the same way without callbacks.
 //
 // It exists because one validated pass that also notes offsets is several
 // times cheaper than validate, parse and search one after the other, and
@@ -54,14 +57,30 @@ type Scanner struct {
 	b     []byte
 	i     int
 	depth int
+	limit int    // of depth
 	bits  uint64 // all bytes of strings, or-ed: a high bit tells of non-ASCII
 }
 
 // NewScanner returns a scanner at the start of b.
-func NewScanner(b []byte) Scanner { return Scanner{b: b} }
+func NewScanner(b []byte) Scanner { return Scanner{b: b, limit: MaxDepth} }
+
+// Limit makes the scanner refuse what nests deeper than so many levels.
+func (s *Scanner) Limit(levels int) { s.limit = levels }
+
+// From goes to an offset, at which a value begins.
+func (s *Scanner) From(offset int) { s.i = offset }
 
 // Offset is the position of the next byte to be read.
 func (s *Scanner) Offset() int { return s.i }
+
+// Start skips white space and is the Offset of what comes next.
+func (s *Scanner) Start() int {
+	s.space()
+	return s.i
+}
+
+// Since is the text that was passed from an offset on.
+func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
 
 func (s *Scanner) fail(reason string) error { return &SyntaxError{Offset: s.i, Reason: reason} }
 
@@ -122,10 +141,8 @@ func (s *Scanner) Skip() error {
 	case Number:
 		return s.number()
 	case Bool:
-		if s.b[s.i] == 't' {
-			return s.literal("true")
-		}
-		return s.literal("false")
+		_, err := s.Bool()
+		return err
 	case Null:
 		return s.literal("null")
 	case Invalid:
@@ -140,24 +157,14 @@ func (s *Scanner) Skip() error {
 // until the next call) when the scanner stands before its value, which member
 // must consume; nil skips all.
 func (s *Scanner) Object(member func(key []byte) error) error {
-	if err := s.enter('{'); err != nil {
+	if empty, err := s.Enter('{'); empty || err != nil {
 		return err
 	}
-	s.space()
-	if s.i < len(s.b) && s.b[s.i] == '}' {
-		return s.leave()
-	}
 	for {
-		s.space()
-		raw, escaped, err := s.string()
+		raw, escaped, err := s.Key()
 		if err != nil {
 			return err
 		}
-		s.space()
-		if s.i >= len(s.b) || s.b[s.i] != ':' {
-			return s.fail("expected ':' after an object key")
-		}
-		s.i++
 		if member == nil {
 			err = s.Skip()
 		} else {
@@ -169,7 +176,7 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if done, err := s.next('}'); done || err != nil {
+		if done, err := s.Next('}'); done || err != nil {
 			return err
 		}
 	}
@@ -178,12 +185,8 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 // Array passes an array; element is called before each element, which it must
 // consume; nil skips all.
 func (s *Scanner) Array(element func(i int) error) error {
-	if err := s.enter('['); err != nil {
+	if empty, err := s.Enter('['); empty || err != nil {
 		return err
-	}
-	s.space()
-	if s.i < len(s.b) && s.b[s.i] == ']' {
-		return s.leave()
 	}
 	for n := 0; ; n++ {
 		var err error
@@ -195,7 +198,7 @@ func (s *Scanner) Array(element func(i int) error) error {
 		if err != nil {
 			return err
 		}
-		if done, err := s.next(']'); done || err != nil {
+		if done, err := s.Next(']'); done || err != nil {
 			return err
 		}
 	}
@@ -220,13 +223,22 @@ func (s *Scanner) Unquoted() (string, error) {
 	return string(raw), nil
 }
 
-// word is Unquoted without an allocation in the usual case.
-func (s *Scanner) word() ([]byte, error) {
+// Word is Unquoted without an allocation in the usual case.
+func (s *Scanner) Word() ([]byte, error) {
 	raw, escaped, err := s.Text()
 	if escaped && err == nil {
 		raw = AppendUnquoted(nil, raw)
 	}
 	return raw, err
+}
+
+// Bool passes true or false.
+func (s *Scanner) Bool() (value bool, err error) {
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == 't' {
+		return true, s.literal("true")
+	}
+	return false, s.literal("false")
 }
 
 // Int passes a number and returns it when it is an integer that fits; ok is
@@ -278,29 +290,45 @@ func (s *Scanner) Count(into *int64) error {
 	return err
 }
 
-func (s *Scanner) enter(open byte) error {
+// Enter passes the opening bracket of an object or array, and of an empty one the
+// closing bracket, too.
+func (s *Scanner) Enter(open byte) (empty bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
-		return s.fail("unexpected end of JSON")
+		return false, s.fail("unexpected end of JSON")
 	}
 	if s.b[s.i] != open {
-		return s.fail("expected '" + string(open) + "'")
+		return false, s.fail("expected '" + string(open) + "'")
 	}
-	if s.depth++; s.depth > MaxDepth {
-		return s.fail(fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	if s.depth == s.limit {
+		return false, s.fail(fmt.Sprintf("nested deeper than %d levels", s.limit))
 	}
 	s.i++
-	return nil
+	s.space()
+	if s.i < len(s.b) && s.b[s.i] == open+2 { // as far as ']' is from '[', and '}' from '{'
+		s.i++
+		return true, nil
+	}
+	s.depth++
+	return false, nil
 }
 
-func (s *Scanner) leave() error {
+// Key passes the key of a member and the colon, and returns the key as Text does.
+func (s *Scanner) Key() (raw []byte, escaped bool, err error) {
+	s.space()
+	if raw, escaped, err = s.string(); err != nil {
+		return nil, false, err
+	}
+	s.space()
+	if s.i >= len(s.b) || s.b[s.i] != ':' {
+		return nil, false, s.fail("expected ':' after an object key")
+	}
 	s.i++
-	s.depth--
-	return nil
+	return raw, escaped, nil
 }
 
-// next passes the comma between members, or the closing byte.
-func (s *Scanner) next(closing byte) (done bool, err error) {
+// Next passes the comma behind a member or element, or the closing bracket.
+func (s *Scanner) Next(closing byte) (done bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
 		return false, s.fail("unexpected end of JSON")
@@ -310,7 +338,9 @@ func (s *Scanner) next(closing byte) (done bool, err error) {
 		s.i++
 		return false, nil
 	case closing:
-		return true, s.leave()
+		s.i++
+		s.depth--
+		return true, nil
 	}
 	return false, s.fail("expected ',' or '" + string(closing) + "'")
 }
@@ -422,8 +452,8 @@ func (s *Scanner) plain() {
 	s.i += n
 }
 
-// ascii reports whether all strings passed so far were ASCII.
-func (s *Scanner) ascii() bool { return s.bits&highs == 0 }
+// ASCII reports whether all strings passed so far were ASCII.
+func (s *Scanner) ASCII() bool { return s.bits&highs == 0 }
 
 func (s *Scanner) escape() error {
 	if s.i+1 >= len(s.b) {

@@ -1,10 +1,11 @@
-package wire
+package jsontext
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -36,7 +37,7 @@ func theirElements(v gjson.Result, element func(gjson.Result) bool) {
 	}
 }
 
-// FuzzWalk holds the walk to gjson's on whatever CheckObject passes.
+// FuzzWalk holds the walk to gjson's on whatever objects a Scanner passes.
 func FuzzWalk(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` { "a" : [ 1 , -2.5e3 , true , false , null , "x" , { } , [ ] ] , "b\n" : { "c" : "d\"]}" } } `,
@@ -46,7 +47,8 @@ func FuzzWalk(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if CheckObject(body) != nil {
+		s := NewScanner(body)
+		if s.Kind() != Object || s.Skip() != nil || s.End() != nil || !utf8.Valid(body) {
 			return
 		}
 		v := gjson.ParseBytes(body)

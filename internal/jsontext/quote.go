@@ -1,4 +1,4 @@
-package wire
+package jsontext
 
 import (
 	"math/bits"
@@ -59,6 +59,10 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 			dst = append(dst, '\\', 'r')
 		case '\t':
 			dst = append(dst, '\\', 't')
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}

@@ -1,4 +1,4 @@
-package wire
+package jsontext
 
 import (
 	"math/bits"
@@ -9,7 +9,7 @@ import (
 
 // Members calls member with each member of a JSON object until it says no, and
 // Elements does so with each element of an array; of another value nothing is
-// called. They are gjson's ForEach for text that CheckObject has passed: they look
+// called. They are gjson's ForEach for text that a Scanner has passed: they look
 // at less of it and copy a string with escapes once.
 func Members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if !object.IsObject() {
