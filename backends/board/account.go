@@ -75,8 +75,8 @@ func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, 
 	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
 		return "", err
 	}
-	var hash string
-	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
+	hash, err := s.options.Passwords.Hash(ctx, password)
+	if err != nil {
 		return "", err
 	}
 	err = s.write(ctx, func(c store.Conn) error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -60,7 +62,7 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 		switch name := text.Fold(q.Name); {
 		case strings.Contains(name, "@"): // no name has this character
 			where += " AND u.email_key = ?"
-			args = append(args, mailKey(q.Name))
+			args = append(args, mailaddress.Key(q.Name))
 		case name != "":
 			// Keys are compared by their bytes, so those that begin alike are one range.
 			where += " AND u.username_key >= ? AND u.username_key < ?"
@@ -264,13 +266,13 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 
 // ResetPassword gives a member a password to be told once, and signs the member
 // out everywhere.
-func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (password string, err error) {
+func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (once string, err error) {
 	if err := s.administrator(a); err != nil {
 		return "", err
 	}
-	password = newPassword()
-	var hash string
-	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
+	once = password.Generate()
+	hash, err := s.options.Passwords.Hash(ctx, once)
+	if err != nil {
 		return "", err
 	}
 	err = s.changeMember(ctx, a, id, "member.password", func(c store.Conn, _ *MemberRow) (string, error) {
@@ -282,7 +284,7 @@ func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (passwo
 	if err != nil {
 		return "", err
 	}
-	return password, nil
+	return once, nil
 }
 
 // DeleteMember removes what is known of a member. The posts stay, under the

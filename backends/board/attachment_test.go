@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -59,16 +57,6 @@ func (s *site) upload(as, posts, name, content string) *answer {
 	return s.send(r)
 }
 
-// emptySQLite is a database of its own.
-func emptySQLite(t *testing.T) *store.DB {
-	t.Helper()
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return started(t, db)
-}
-
 // editable lets the authors of the fixture's posts edit them.
 func editable(s *site) *site {
 	s.t.Helper()
@@ -88,7 +76,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
 	})
 	t.Run("sqlite in the database", func(t *testing.T) {
 		t.Parallel()
-		test(t, editable(newSite(t, emptySQLite(t), Options{NoFlood: true})))
+		test(t, editable(newSite(t, databases.SQLite(t), Options{NoFlood: true})))
 	})
 }
 
@@ -278,7 +266,7 @@ func TestAttachmentRights(t *testing.T) {
 // TestAttachmentHeld: who is moderated cannot put a file at a visible post.
 func TestAttachmentHeld(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, emptySQLite(t), Options{NoFlood: true})
+	s := newSite(t, databases.SQLite(t), Options{NoFlood: true})
 	post := data[replied](s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
 	posts := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
 	s.exec("UPDATE board_groups SET restrict_mask = ?", int64(EditNeedsApproval))
@@ -290,7 +278,7 @@ func TestAttachmentHeld(t *testing.T) {
 // TestAttachmentRefused: bad names, types, sizes and counts.
 func TestAttachmentRefused(t *testing.T) {
 	t.Parallel()
-	s := editable(newSite(t, emptySQLite(t), Options{NoFlood: true}))
+	s := editable(newSite(t, databases.SQLite(t), Options{NoFlood: true}))
 	s.exec("INSERT INTO board_settings (name, value) VALUES ('attachment_kib', '10'), ('attachments_max', '7')")
 	posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 	huge := []byte(picture(t, "png", 1, 1))

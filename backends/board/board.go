@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	Attachments string
 	// Mails reports whether somebody sends mails. Default: nobody.
 	Mails func() bool
+	// Passwords hashes those of the members. Default: see password.Hasher.
+	Passwords password.Hasher
 	// Address is the client's address, by which attempts are counted. Default:
 	// that of the connection.
 	Address func(*http.Request) string

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email stri
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
 	}
-	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailKey(email))
+	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailaddress.Key(email))
 }
 
 // AskEmail mails a link to the address that is to be the actor's, and a notice to
@@ -59,14 +60,14 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 	if err != nil {
 		return err
 	}
-	if former.Confirmed && mailKey(email) == mailKey(former.Now) {
+	if former.Confirmed && mailaddress.Key(email) == mailaddress.Key(former.Now) {
 		return invalid("email", "same", "this is your mail address already")
 	}
 	return s.askLink(ctx, a.id(), email, address, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.id(), mailKey(email)); err != nil {
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.id(), mailaddress.Key(email)); err != nil {
 			return err
 		}
 		return s.queueConfirm(c, a.confirmKind(), a.id(), email)
@@ -127,7 +128,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 			return err
 		}
 		done.User, done.Email = user, linked
-		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailKey(linked), user); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailaddress.Key(linked), user); err != nil {
 			return err
 		}
 		n, err := c.Exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)

@@ -278,7 +278,7 @@ func TestMigratePeople(t *testing.T) {
 			db, err := open()
 			must(t, err)
 			s := &site{t: t, clock: newClock()}
-			s.service = New(started(t, db), Options{}, zap.NewNop(), s.clock.now)
+			s.service = New(databases.Start(t, db), Options{}, zap.NewNop(), s.clock.now)
 			t.Cleanup(s.service.Close)
 			must(t, s.service.Ready(t.Context()))
 			for name, want := range map[string]bool{"Reader": true, "Quiet": false, "Mute": false, "Bare": false} {

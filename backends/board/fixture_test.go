@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,48 +19,30 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
+
+var databases = storetest.Fixture{Schemas: []store.Schema{Schema()}}
 
 // onBoth runs the test on an empty database of each engine.
 func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqliteDB(t))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, started(t, db))
-	})
+	databases.OnBoth(t, test)
 }
 
-func sqliteDB(t *testing.T) *store.DB {
+// cheap hashes passwords at no cost.
+var cheap = password.Params{Memory: 8, Passes: 1, Lanes: 1}
+
+// hashed is a password as the board would store it.
+func hashed(t *testing.T, typed string) string {
 	t.Helper()
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
+	stored, err := password.Hasher{Params: cheap}.Hash(t.Context(), typed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return started(t, db)
-}
-
-func started(t *testing.T, db *store.DB) *store.DB {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := db.Register(Schema()); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Open(t, db)
-	return db
+	return stored
 }
 
 // clock is a time that only the test moves.
@@ -91,6 +72,7 @@ type site struct {
 func newSite(t *testing.T, db *store.DB, options Options) *site {
 	t.Helper()
 	s := &site{t: t, clock: newClock()}
+	options.Passwords = password.Hasher{Params: cheap, Gate: make(chan struct{}, 2)}
 	s.service = New(db, options, zap.NewNop(), s.clock.now)
 	t.Cleanup(s.service.Close)
 	file, err := os.Open("testdata/fixture.json")

@@ -74,7 +74,7 @@ func TestTitleHeld(t *testing.T) {
 // same does not.
 func TestTitleFlood(t *testing.T) {
 	t.Parallel()
-	s := editable(newSite(t, emptySQLite(t), Options{}))
+	s := editable(newSite(t, databases.SQLite(t), Options{}))
 	thread := path("/threads/%d", s.threadOf("Public thread"))
 	for i := range 10 {
 		s.do("alice", "PATCH", thread, path(`{"title":"Title %d"}`, i)).want(200)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -78,7 +79,7 @@ func tryLink(c store.Conn, email, address string, now int64) (wait time.Duration
 	if wait, err = linksFrom.try(c, linksFrom.key(formguard.Network(address)), now); err != nil || wait > 0 {
 		return wait, err
 	}
-	return linksTo.try(c, linksTo.key(mailKey(email)), now)
+	return linksTo.try(c, linksTo.key(mailaddress.Key(email)), now)
 }
 
 // queueLink has a link mailed to the member u that the condition finds, at

@@ -19,7 +19,7 @@ func newLinkSite(t *testing.T, db *store.DB) *site {
 	t.Helper()
 	s := newSite(t, db, Options{Mails: func() bool { return true }})
 	for _, name := range []string{"bob", "alice", "awaiting"} {
-		s.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashPassword("correct horse"), name)
+		s.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashed(t, "correct horse"), name)
 	}
 	return s
 }
@@ -158,12 +158,12 @@ func TestLinksEnd(t *testing.T) {
 				must(t, err)
 				_, err = b.SetPassword(ctx, a, "correct horse", "another horse", clientAddress)
 				must(t, err)
-				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashPassword("correct horse"))
+				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashed(t, "correct horse"))
 			},
 			"administrator's password": func() {
 				_, err := b.ResetPassword(ctx, admin, s.user("bob"))
 				must(t, err)
-				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashPassword("correct horse"))
+				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashed(t, "correct horse"))
 			},
 			"ban": func() {
 				must(t, b.Ban(ctx, admin, s.user("bob"), 0, ""))
@@ -386,7 +386,7 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 		ctx := t.Context()
 		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
-		other := hashPassword("battery staple")
+		other := hashed(t, "battery staple")
 		err = s.meanwhile(func() error { return s.service.AskEmail(ctx, bob, "new@example.com", "correct horse", clientAddress) },
 			func() { s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", other) })
 		refused(t, "new password", err, 422, "wrong")
@@ -413,7 +413,7 @@ func TestAddress(t *testing.T) {
 // TestZones: members see times where they are, if that is a place.
 func TestZones(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqliteDB(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	bob := s.actor("bob")
 	for name, good := range map[string]bool{
 		"Europe/Vienna": true, "Asia/Kolkata": true, "US/Eastern": true, "": true, " UTC ": true,

@@ -7,11 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"runtime"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -29,26 +30,10 @@ var (
 	newAccounts     = bound{"register", 10, time.Hour}
 )
 
-// Bounds of passwords, in characters.
-const (
-	passwordLeast, passwordMost = 10, 256
-	nameBytesMost               = 400
-)
+// passwords are the rules of new ones.
+var passwords = password.Rules{Least: 10, Most: 256}
 
-// hashing bounds how many passwords are hashed at once: each takes 19 MiB.
-var hashing = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
-
-// inTurn runs fn when a place is free.
-func inTurn(ctx context.Context, fn func()) error {
-	select {
-	case hashing <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-hashing }()
-	fn()
-	return nil
-}
+const nameBytesMost = 400
 
 func (b bound) key(parts ...string) string {
 	sum := sha256.New()
@@ -111,7 +96,7 @@ func errLogin() error {
 // Login signs a member in by name or mail address, and returns the cookie of the
 // new session. The session of the former cookie ends. address is the client's.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
-	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwordMost {
+	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwords.Most {
 		return "", errLogin()
 	}
 	p, err := s.verify(ctx, name, password, address)
@@ -217,7 +202,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 			}
 		}
 		user, err = scanUser(c.Row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
-			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailKey(name), text.Fold(name)), &stored)
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name), text.Fold(name)), &stored)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
 		}
@@ -229,14 +214,25 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if wait > 0 {
 		return proof{}, errWait(wait, "too many wrong passwords")
 	}
-	var good bool
-	if err := inTurn(ctx, func() { good = checkPassword(stored, password) }); err != nil {
+	good, err := s.options.Passwords.Verify(ctx, stored, password)
+	if err != nil {
 		return proof{}, err
 	}
 	if !good || user == nil || user.State == "deleted" {
 		return proof{}, errLogin()
 	}
-	return proof{user, stored}, s.write(ctx, func(c store.Conn) error {
+	now := stored // what is stored from now on
+	if s.options.Passwords.Stale(stored) {
+		if now, err = s.options.Passwords.Hash(ctx, password); err != nil {
+			return proof{}, err
+		}
+	}
+	return proof{user, now}, s.write(ctx, func(c store.Conn) error {
+		if now != stored { // a password that has changed meanwhile stays: the proof does not hold then
+			if _, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored); err != nil {
+				return err
+			}
+		}
 		if err := loadGroups(c, user); err != nil {
 			return err
 		}

@@ -2,25 +2,22 @@ package board
 
 import (
 	"context"
-	"sync"
 	"testing"
 
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
-
-// places is held by the test that has all places for hashing.
-var places sync.Mutex
 
 // meanwhile runs change after act has read what it compares a password with, and
 // before it has compared it.
 func (s *site) meanwhile(act func() error, change func()) error {
 	s.t.Helper()
 	tries := func() int64 { return s.number("SELECT CAST(COALESCE(sum(tries), 0) AS BIGINT) FROM board_attempts") }
-	before := tries()
-	places.Lock()
-	defer places.Unlock()
-	for range cap(hashing) {
-		hashing <- struct{}{}
+	before, gate := tries(), s.service.options.Passwords.Gate
+	for range cap(gate) {
+		gate <- struct{}{}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- act() }()
@@ -30,8 +27,8 @@ func (s *site) meanwhile(act func() error, change func()) error {
 		}
 	}
 	change()
-	for range cap(hashing) {
-		<-hashing
+	for range cap(gate) {
+		<-gate
 	}
 	return <-ended
 }
@@ -44,7 +41,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 		s := newSite(t, db, Options{NoFlood: true})
 		ctx, b, bob := t.Context(), s.service, s.user("bob")
 		const password, address = "correct horse", "192.0.2.1"
-		hash, other := hashPassword(password), hashPassword("battery staple")
+		hash, other := hashed(t, password), hashed(t, "battery staple")
 		reset := func() {
 			s.exec("UPDATE board_users SET password_hash = ?, state = 'banned', banned_until = 1 WHERE id = ?", hash, bob) // a ban that is over
 		}
@@ -120,5 +117,69 @@ func TestRegisterOffline(t *testing.T) {
 		}
 		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
 		must(t, register())
+	})
+}
+
+// TestOneMailAddress: an address is the same by whatever way it came in.
+func TestOneMailAddress(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		ctx, composed, other := t.Context(), "ädmin@example.com", " A\u0308dmin@Example.com "
+		s := &site{t: t, clock: newClock()}
+		s.service = New(db, Options{Passwords: password.Hasher{Params: cheap}}, zap.NewNop(), s.clock.now)
+		t.Cleanup(s.service.Close)
+		once, err := s.service.Init(ctx, "ada", other)
+		must(t, err)
+		_, err = s.seed(`{"users": [{"name": "gina", "email": "G\u0069\u0301na@Example.com", "password": "correct horse"}]}`)
+		must(t, err)
+		must(t, s.service.Ready(ctx))
+		for name, password := range map[string]string{composed: once, other: once, "gína@example.com": "correct horse"} {
+			if _, err := s.service.Login(ctx, name, password, clientAddress, ""); err != nil {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+		for _, email := range []string{composed, other, "GÍNA@example.com"} {
+			_, err := s.service.Register(ctx, NewMember{Name: "nele", Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			refused(t, email, err, 422, "taken")
+		}
+		_, err = s.service.Init(ctx, "ida", "no address")
+		refused(t, "no address", err, 422, "form")
+		if _, err := s.seed(`{"users": [{"name": "ida", "email": "no address"}]}`); err == nil {
+			t.Error("a member with an address that is none")
+		}
+	})
+}
+
+// TestPasswordIsHashedAgain: a login knows the password, and stores it as new ones are.
+func TestPasswordIsHashedAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{NoFlood: true})
+		ctx, old := t.Context(), password.Hasher{Params: password.Params{Memory: 16, Passes: 1, Lanes: 1}}
+		stored, err := old.Hash(ctx, "correct horse")
+		must(t, err)
+		s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", stored)
+		hash := func() (stored string) {
+			must(t, s.service.read(ctx, func(c store.Conn) error {
+				return c.Row("SELECT password_hash FROM board_users WHERE username = 'bob'").Scan(&stored)
+			}))
+			return stored
+		}
+		_, err = s.service.Login(ctx, "bob", "wrong horse", clientAddress, "")
+		refused(t, "wrong", err, 422, "wrong")
+		if hash() != stored {
+			t.Error("a wrong password changes what is stored")
+		}
+		cookie, err := s.service.Login(ctx, "bob", "correct horse", clientAddress, "")
+		must(t, err)
+		now := hash()
+		if !s.signedIn(cookie) || now == stored || s.service.options.Passwords.Stale(now) {
+			t.Errorf("%s is stored", now)
+		}
+		_, err = s.service.Login(ctx, "bob", "correct horse", clientAddress, "")
+		must(t, err)
+		if hash() != now {
+			t.Error("hashed again, for nothing")
+		}
 	})
 }

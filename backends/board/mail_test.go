@@ -258,7 +258,7 @@ func TestMailQueue(t *testing.T) {
 // TestUnsubscribeToken: a token ends what it is for, and cannot be made up.
 func TestUnsubscribeToken(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, emptySQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	thread, alice := s.threadOf("Public thread"), s.actor("alice")
 	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
 	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -19,7 +20,7 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 		return err
 	}
 	return s.askLink(ctx, 0, email, address, func(c store.Conn) error {
-		return s.queueLink(c, LinkReset, "", "u.email_key = ?", mailKey(email))
+		return s.queueLink(c, LinkReset, "", "u.email_key = ?", mailaddress.Key(email))
 	})
 }
 
@@ -57,8 +58,8 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 	if err := checkNewPassword(password, l.Name, l.Email); err != nil {
 		return err
 	}
-	var hash string
-	if err := inTurn(ctx, func() { hash = hashPassword(password) }); err != nil {
+	hash, err := s.options.Passwords.Hash(ctx, password)
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(c store.Conn) error {
@@ -67,7 +68,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 			return err
 		}
 		// Who opened the link reads the mails of the address.
-		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?", user, mailKey(email)); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?", user, mailaddress.Key(email)); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, user); err != nil {

@@ -2,13 +2,13 @@ package board
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"net/mail"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -53,8 +53,8 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err := s.tryRegister(ctx, &access.settings, m, name, email, mails); err != nil {
 		return done, err
 	}
-	var hash string
-	if err := inTurn(ctx, func() { hash = hashPassword(m.Password) }); err != nil {
+	hash, err := s.options.Passwords.Hash(ctx, m.Password)
+	if err != nil {
 		return done, err
 	}
 	u := newUser{name: name, password: hash, state: "active", groups: []string{access.groups[access.registered].name}}
@@ -154,7 +154,7 @@ func nameFree(c store.Conn, name string) error {
 // queueJoin has the link mailed that lets a new member in, or tells the member who
 // has the address.
 func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
-	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailKey(email)); err != nil {
+	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
 		return err
 	}
 	return s.queueConfirm(c, LinkJoin, user, email)
@@ -166,34 +166,30 @@ func emailTaken(c store.Conn, email string) error {
 		return nil
 	}
 	var mails int
-	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailKey(email)).Scan(&mails)
+	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(email)).Scan(&mails)
 	if err == nil && mails > 0 {
 		err = invalid("email", "taken", "there is an account with this mail address already")
 	}
 	return err
 }
 
-// mailKey is a mail address as it is compared.
-func mailKey(email string) string { return text.Storable(strings.ToLower(text.Normal(email))) }
-
 // checkEmail checks the form of a mail address.
-func checkEmail(address string) (string, error) {
-	address = text.Normal(address)
-	parsed, err := mail.ParseAddress(address)
-	if err != nil || parsed.Address != address || len(address) > 254 || !text.IsLine(address) {
+func checkEmail(typed string) (string, error) {
+	address, err := mailaddress.Parse(typed)
+	if err != nil {
 		return "", invalid("email", "form", "this is not a mail address such as name@example.com")
 	}
 	return address, nil
 }
 
 // checkNewPassword holds a new password to the rules.
-func checkNewPassword(password, name, email string) error {
-	switch n := utf8.RuneCountInString(password); {
-	case n < passwordLeast:
+func checkNewPassword(typed, name, email string) error {
+	switch err := passwords.Check(typed, name, email); {
+	case errors.Is(err, password.ErrShort):
 		return invalid("password", "too_short", "a password has at least 10 characters")
-	case n > passwordMost:
+	case errors.Is(err, password.ErrLong):
 		return invalid("password", "too_long", "a password has at most 256 characters")
-	case text.Fold(password) == text.Fold(name), email != "" && mailKey(password) == mailKey(email):
+	case err != nil:
 		return invalid("password", "guessable", "the password must not be the name or the mail address")
 	}
 	return nil

@@ -62,11 +62,18 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if len(add.groups) == 0 {
 		add.groups = []string{"registered"}
 	}
+	if u.Email != "" {
+		if add.email, err = checkEmail(u.Email); err != nil {
+			return wrap("the mail address of "+u.Name, err)
+		}
+	}
 	if !u.JoinedAt.IsZero() {
 		add.now = u.JoinedAt.UnixMicro()
 	}
 	if u.Password != "" {
-		add.password = hashPassword(u.Password)
+		if add.password, err = sd.service.options.Passwords.Hash(sd.ctx, u.Password); err != nil {
+			return err
+		}
 	}
 	if err := addUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err

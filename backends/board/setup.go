@@ -5,8 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -83,24 +84,30 @@ func addForum(c store.Conn, f forum) (id int64, err error) {
 
 // Init makes the administrator and returns a password to show once. A board
 // that has one stays as it is; the password is empty then.
-func (s *Service) Init(ctx context.Context, name, email string) (password string, err error) {
+func (s *Service) Init(ctx context.Context, name, email string) (once string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
 	}
-	if err := checkName(name); err != nil {
+	address, emailErr := checkEmail(email)
+	if err := first(checkName(name), emailErr); err != nil {
+		return "", err
+	}
+	generated := password.Generate()
+	hash, err := s.options.Passwords.Hash(ctx, generated)
+	if err != nil {
 		return "", err
 	}
 	err = s.write(ctx, func(c store.Conn) error {
-		password = ""
+		once = ""
 		var admins int
 		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
 			return err
 		}
-		password = newPassword()
-		return addUser(c, newUser{name: name, email: email, password: hashPassword(password), groups: []string{"registered", "administrators"}, mayClash: true, now: s.micros()})
+		once = generated
+		return addUser(c, newUser{name: name, email: address, password: hash, groups: []string{"registered", "administrators"}, mayClash: true, now: s.micros()})
 	})
-	return password, err
+	return once, err
 }
 
 // newUser is a member to be added.
@@ -127,7 +134,7 @@ func addMember(c store.Conn, u newUser) (id int64, err error) {
 	}
 	var key any
 	if u.email != "" {
-		key = strings.ToLower(u.email)
+		key = mailaddress.Key(u.email)
 	}
 	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		text.Normal(u.name), text.Fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)

@@ -31,12 +31,45 @@ var databases atomic.Int64
 // the process.
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
+	return postgresLike(tb, "template1")
+}
+
+// PostgresTemplate is a database that others begin as. The zero value is to be
+// filled.
+type PostgresTemplate struct {
+	once sync.Once
+	name string
+	err  error
+}
+
+// Copy returns a fresh database as Postgres does, which begins as fill left an empty
+// one. That runs once for a template, and must have closed its connections.
+func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *PostgresServer {
+	tb.Helper()
+	t.once.Do(func() {
+		var shared *server
+		if shared, t.err = sharedPostgres(); t.err != nil {
+			return
+		}
+		t.name = "template_" + strconv.FormatInt(databases.Add(1), 10)
+		if t.err = postgresAdmin(shared, "CREATE DATABASE "+t.name); t.err == nil {
+			t.err = fill(postgresDSN(shared, t.name))
+		}
+	})
+	if t.err != nil {
+		tb.Fatalf("testenv: the template of databases: %v", t.err)
+	}
+	return postgresLike(tb, t.name)
+}
+
+func postgresLike(tb testing.TB, template string) *PostgresServer {
+	tb.Helper()
 	shared, err := sharedPostgres()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	p := &PostgresServer{tb: tb, server: shared, name: "test_" + strconv.FormatInt(databases.Add(1), 10)}
-	p.admin("CREATE DATABASE " + p.name)
+	p.admin("CREATE DATABASE " + p.name + " TEMPLATE " + template)
 	tb.Cleanup(func() { p.admin("DROP DATABASE " + p.name + " WITH (FORCE)") })
 	return p
 }
@@ -84,16 +117,21 @@ func (p *PostgresServer) Start() {
 // admin runs a statement in the database of the administrator.
 func (p *PostgresServer) admin(statement string) {
 	p.tb.Helper()
+	if err := postgresAdmin(p.server, statement); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+func postgresAdmin(s *server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, postgresDSN(p.server, "postgres"))
+	conn, err := pgx.Connect(ctx, postgresDSN(s, "postgres"))
 	if err != nil {
-		p.tb.Fatal(err)
+		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	if _, err := conn.Exec(ctx, statement); err != nil {
-		p.tb.Fatal(err)
-	}
+	_, err = conn.Exec(ctx, statement)
+	return err
 }
 
 func postgresDSN(s *server, database string) string {

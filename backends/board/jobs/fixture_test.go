@@ -3,7 +3,6 @@ package jobs
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +11,9 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
 // site is a board with the fixture of the package board.
@@ -25,38 +25,16 @@ type site struct {
 	ahead   atomic.Int64 // how far the clock is ahead
 }
 
+var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}}
+
 // onBoth runs the test on a board of each engine.
 func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, newSite(t, db))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, newSite(t, db))
-	})
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(t, newSite(t, db)) })
 }
 
 func newSite(t *testing.T, db *store.DB) *site {
 	t.Helper()
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := db.Register(board.Schema()); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Open(t, db)
 	s := &site{t: t, db: db}
 	s.service = s.node()
 	file, err := os.Open("../testdata/fixture.json")
@@ -85,7 +63,7 @@ func (s *site) node() *board.Service {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	options := board.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }, Mails: func() bool { return true }}
+	options := board.Options{Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}, NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }, Mails: func() bool { return true }}
 	service := board.New(s.db, options, zap.NewNop(), func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
 	s.t.Cleanup(service.Close)
 	return service

@@ -26,7 +26,7 @@ func (s *site) user(name string) int64 {
 // and what is posted to them changes nothing.
 func TestWhoSeesAdministration(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	wildcard := regexp.MustCompile(`\{[^}]+\}`)
 	before := s.number("SELECT version FROM board_permission_version")
 	for _, name := range []string{"", "bob", "mod"} {
@@ -68,7 +68,7 @@ func TestWhoSeesAdministration(t *testing.T) {
 // goes on where one was.
 func TestPasswordAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	b := s.as("ada")
 	p := b.get("/admin/settings").want(200, "Settings")
 	s.clock.advance(31 * time.Minute)

@@ -67,7 +67,7 @@ func TestAttachments(t *testing.T) {
 // mail program.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	bob := s.as("bob")
 	thread := s.thread("Open thread")
 	token := func() string {
@@ -111,7 +111,7 @@ func TestUnsubscribe(t *testing.T) {
 // TestFollowForum: a forum is followed and left by forms.
 func TestFollowForum(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	bob := s.as("bob")
 	public, staff := at("/forums/%d", s.forum("public")), at("/forums/%d", s.forum("staff"))
 	bob.get(public).want(200, ">Follow<").send(public+"/subscription", "mode", "instant").want(200, "You follow this forum", "Stop following")

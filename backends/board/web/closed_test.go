@@ -34,7 +34,7 @@ func TestPublicAnswers(t *testing.T) {
 // asks, and no way back and forth between it and the sign in.
 func TestPublicOfMembersOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{MembersOnly: true})
+	s := newSite(t, databases.SQLite(t), Options{MembersOnly: true})
 	for _, name := range []string{"", "bob"} {
 		b := s.as(name)
 		b.get("/feed.atom").want(404)

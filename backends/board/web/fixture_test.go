@@ -7,7 +7,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -18,45 +17,17 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
+
+var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}}
 
 // onBoth runs the test on an empty database of each engine.
 func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqlite(t))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
-		test(t, started(t, db, err))
-	})
-}
-
-func sqlite(t *testing.T) *store.DB {
-	t.Helper()
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "board.db"), Synchronous: "normal"}, zap.NewNop())
-	return started(t, db, err)
-}
-
-func started(t *testing.T, db *store.DB, err error) *store.DB {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := db.Register(board.Schema()); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Open(t, db)
-	return db
+	databases.OnBoth(t, test)
 }
 
 // clock is a time that only the test moves.
@@ -123,7 +94,8 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	s := &site{t: t, db: db, clock: new(clock)}
 	s.clock.micros.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
 	s.service = board.New(db, board.Options{
-		NoFlood: true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
+		Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}},
+		NoFlood:   true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
 	}, zap.NewNop(), s.clock.now)
 	t.Cleanup(s.service.Close)
 	if _, err := s.service.Seed(t.Context(), strings.NewReader(fixture), func(string, int) {}); err != nil {

@@ -42,7 +42,7 @@ func (b *browser) keep(name, value string) {
 // nothing, whatever is wrong with it.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	bob, eve := s.as("bob"), s.as("eve")
 	page := bob.get("/account").want(200)
 	good := page.token()
@@ -251,7 +251,7 @@ func TestJoining(t *testing.T) {
 // TestRefusals: pages of errors have their status and are HTML.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	guest, bob := s.guest(), s.as("bob")
 	guest.get("/nothing").want(404, "Nothing here")
 	guest.get(at("/forums/%d", s.forum("staff"))).want(404, "Nothing here")
@@ -313,7 +313,7 @@ func TestRefusals(t *testing.T) {
 // TestMembersOnly: guests see how to get in, and nothing else.
 func TestMembersOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{MembersOnly: true})
+	s := newSite(t, databases.SQLite(t), Options{MembersOnly: true})
 	b := s.guest()
 	for _, page := range s.everyPage() {
 		b.get(page).lacks("common", "Open thread", "Public")
@@ -325,7 +325,7 @@ func TestMembersOnly(t *testing.T) {
 // TestCookies: on https cookies are kept from other hosts and from scripts.
 func TestCookies(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	pages := New(s.service, Options{BaseURL: "https://forum.example.com"}, zap.NewNop())
 	w := httptest.NewRecorder()
 	pages.Serve(w, httptest.NewRequest(http.MethodGet, "http://forum.example.com/login", nil))

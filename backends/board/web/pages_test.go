@@ -189,7 +189,7 @@ func (s *site) postsByThread() []string {
 // TestFeeds: what a feed has is what guests see, whoever asks.
 func TestFeeds(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	for _, name := range []string{"", "ada"} {
 		b := s.as(name)
 		p := b.get("/feed.atom").want(200, "Open thread", "common first", "<feed xmlns").lacks("secret")
@@ -205,7 +205,7 @@ func TestFeeds(t *testing.T) {
 // what a browser would run.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	b := s.as("ada")
 	p := b.get("/account")
 	public := s.forum("public")
@@ -266,7 +266,7 @@ func (p *shown) inert() {
 // post by its own.
 func TestPaging(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	bob, err := s.service.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestForgottenPassword(t *testing.T) {
 // TestForgottenTooOften: the page says how long to wait.
 func TestForgottenTooOften(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	b := s.guest()
 	for range 3 {
 		b.get("/forgot").send("/forgot", "email", "bob@example.com").want(200)
@@ -137,7 +137,7 @@ func TestTimeZone(t *testing.T) {
 // TestJoin: who cannot join now is not told to.
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sqlite(t), Options{})
+	s := newSite(t, databases.SQLite(t), Options{})
 	const join = `href="/register"`
 	for _, test := range []struct {
 		sql    string

@@ -1,0 +1,128 @@
+// Package password keeps the passwords of people: argon2id (RFC 9106) in PHC form, a
+// bound on how many are hashed at once, and what a new one must be. The wording of a
+// refusal and the bounds are of the service.
+package password
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// Params are what a hash costs (RFC 9106, section 3.1).
+type Params struct {
+	Memory uint32 // KiB
+	Passes uint32
+	Lanes  uint8
+}
+
+// Default is what a Hasher without Params takes: 19 MiB, two passes, one lane.
+var Default = Params{Memory: 19 << 10, Passes: 2, Lanes: 1}
+
+const (
+	saltSize = 16
+	sumSize  = 32
+	// The most that a stored hash may ask for.
+	maxMemory = 1 << 20
+	maxPasses = 64
+)
+
+// gate is that of the process.
+var gate = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+
+// Hasher hashes and checks passwords. The zero Hasher is good.
+type Hasher struct {
+	// Params of new hashes. Default: Default.
+	Params
+	// Gate has a place for each password that is hashed at the same time; the others
+	// wait. Default: one that all share, with two places and not less than processors.
+	Gate chan struct{}
+}
+
+// Hash returns a password as it is stored: $argon2id$v=19$m=…,t=…,p=…$salt$sum. It
+// fails where ctx ends before there is a place.
+func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
+	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
+	_, _ = rand.Read(s.salt) // never fails
+	if s.sum, err = h.run(ctx, s, password); err != nil {
+		return "", err
+	}
+	return s.String(), nil
+}
+
+// Verify compares a password with its stored form. It takes the same time whether
+// there is one (empty: there is none) or not, and fails where ctx ends before there
+// is a place.
+func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
+	s, ok := parse(stored)
+	if !ok {
+		s = sum{h.params(), make([]byte, saltSize), make([]byte, sumSize)}
+	}
+	made, err := h.run(ctx, s, password)
+	return subtle.ConstantTimeCompare(s.sum, made) == 1 && ok && err == nil, err
+}
+
+// Stale reports whether a stored password was hashed with other parameters than new
+// ones are, and is to be hashed again when it is known, at a login.
+func (h Hasher) Stale(stored string) bool {
+	s, ok := parse(stored)
+	return ok && s.Params != h.params()
+}
+
+// Generate makes a password to be shown once: 20 letters and digits.
+func Generate() string { return rand.Text()[:20] }
+
+func (h Hasher) params() Params {
+	if h.Params == (Params{}) {
+		return Default
+	}
+	return h.Params
+}
+
+// run hashes when there is a place.
+func (h Hasher) run(ctx context.Context, s sum, password string) ([]byte, error) {
+	places := h.Gate
+	if places == nil {
+		places = gate
+	}
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-places }()
+	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, sumSize), nil
+}
+
+// sum is a stored password.
+type sum struct {
+	Params
+	salt, sum []byte
+}
+
+func (s sum) String() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, s.Memory, s.Passes, s.Lanes,
+		base64.RawStdEncoding.EncodeToString(s.salt), base64.RawStdEncoding.EncodeToString(s.sum))
+}
+
+func parse(stored string) (s sum, ok bool) {
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return s, false
+	}
+	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &s.Memory, &s.Passes, &s.Lanes)
+	if err != nil || s.Memory > maxMemory || s.Passes == 0 || s.Passes > maxPasses || s.Lanes == 0 {
+		return s, false
+	}
+	if s.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
+		return s, false
+	}
+	s.sum, err = base64.RawStdEncoding.DecodeString(parts[5])
+	return s, err == nil && len(s.sum) == sumSize
+}

@@ -1,0 +1,111 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+var cheap = Params{Memory: 8, Passes: 1, Lanes: 1}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	h, ctx := Hasher{Params: cheap}, t.Context()
+	stored, err := h.Hash(ctx, "correct horse")
+	if err != nil || !strings.HasPrefix(stored, "$argon2id$v=19$m=8,t=1,p=1$") {
+		t.Fatal(stored, err)
+	}
+	for password, want := range map[string]bool{"correct horse": true, "Correct horse": false, "": false} {
+		if ok, err := h.Verify(ctx, stored, password); ok != want || err != nil {
+			t.Errorf("%q: %v, %v", password, ok, err)
+		}
+	}
+	if again, err := h.Hash(ctx, "correct horse"); again == stored || err != nil {
+		t.Errorf("the same password is stored in the same way twice: %v", err)
+	}
+	for _, broken := range []string{"", "x", "$argon2id$v=19$m=8,t=1,p=1$AA$AA", "$argon2id$v=19$m=99999999,t=1,p=1$AA$AA", strings.Replace(stored, "t=1", "t=0", 1), strings.Replace(stored, "p=1", "p=0", 1), strings.Replace(stored, "id$", "i$", 1)} {
+		if ok, err := h.Verify(ctx, broken, ""); ok || err != nil {
+			t.Errorf("%q lets somebody in: %v", broken, err)
+		}
+	}
+}
+
+// A password that was stored by another version is good, and hashed again when it
+// is known.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	// As the board has stored one since its beginning.
+	const stored = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$k9ohroejZy1PN5E1SbHNPug6vB8eQAahb5SOAp6iGF4"
+	var zero Hasher
+	made, err := zero.Hash(t.Context(), "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zero.Stale(made) || zero.Stale("") || zero.Stale("x") || !(Hasher{Params: cheap}).Stale(made) {
+		t.Error("the wrong ones are to be hashed again")
+	}
+	if ok, err := (Hasher{Params: cheap}).Verify(t.Context(), made, "correct horse"); !ok || err != nil {
+		t.Errorf("a password of other parameters: %v, %v", ok, err)
+	}
+	if ok, err := zero.Verify(t.Context(), stored, "correct horse"); !ok || err != nil {
+		t.Errorf("a password of before: %v, %v", ok, err)
+	}
+}
+
+func TestGate(t *testing.T) {
+	t.Parallel()
+	h := Hasher{Params: cheap, Gate: make(chan struct{}, 1)}
+	h.Gate <- struct{}{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if stored, err := h.Hash(ended, "correct horse"); stored != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("hashed without a place: %q, %v", stored, err)
+	}
+	if ok, err := h.Verify(ended, "", ""); ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("checked without a place: %v, %v", ok, err)
+	}
+	waits := make(chan error, 1)
+	go func() {
+		_, err := h.Hash(t.Context(), "correct horse")
+		waits <- err
+	}()
+	<-h.Gate
+	if err := <-waits; err != nil || len(h.Gate) != 0 {
+		t.Errorf("%v; %d places are taken", err, len(h.Gate))
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	r := Rules{Least: 4, Most: 10}
+	for password, want := range map[string]error{
+		"abc": ErrShort, "äöü": ErrShort, "äöüß": nil, "0123456789": nil, "0123456789a": ErrLong, "": ErrShort,
+		"ALICE": ErrGuessable, "ａｌｉｃｅ": ErrGuessable, " alice ": ErrGuessable, "alice1": nil, "A@b.EXAMP": ErrGuessable,
+	} {
+		if err := r.Check(password, "Alice", "", "a@b.examp"); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%q: %v, want %v", password, err, want)
+		}
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	t.Parallel()
+	if p := Generate(); len(p) != 20 || p == Generate() {
+		t.Errorf("a new password is %q", p)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2id$v=19$m=4294967296,t=1,p=256$$")
+	f.Fuzz(func(t *testing.T, stored string) {
+		s, ok := parse(stored)
+		if !ok {
+			return
+		}
+		if again, ok := parse(s.String()); !ok || again.String() != s.String() {
+			t.Errorf("%q is read as %q", stored, s)
+		}
+	})
+}
