@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -27,20 +27,11 @@ type Attachment struct {
 	ID           int64
 	Thread, Post int64
 	User         int64
-	Name         string
-	MediaType    string
-	Size         int64
-	Hash         string // SHA-256 of the content, hex
-	Width        int64  // of an image; 0: it is none
-	Height       int64
-	CreatedAt    int64
+	blob.File
+	CreatedAt int64
 
 	stripped bool // it holds no metadata
 }
-
-// Inline reports whether it may be shown in a page: images, and nothing that a
-// browser could run.
-func (t *Attachment) Inline() bool { return t.Width > 0 }
 
 // keepsMetadata reports whether it is an image out of which they could not be
 // taken: it was stored before that was done with each, and is broken. All others
@@ -141,7 +132,7 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 	if err := s.reserve(ctx, a, f); err != nil {
 		return nil, err
 	}
-	if err := s.files.keep(ctx, received.content, f.Hash); err != nil {
+	if err := s.files.Keep(ctx, received.content); err != nil {
 		return nil, unavailable(err)
 	}
 	err = s.write(ctx, func(c store.Conn) error {
@@ -290,63 +281,22 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 	if f.keepsMetadata() {
 		return nil, apierror.New(http.StatusNotFound, "not_found", "this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach another")
 	}
-	content, err := s.files.open(ctx, f.Hash, f.Size)
+	content, err := s.files.Open(ctx, &f.File)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer content.Close()
-		h := w.Header()
-		h.Set("Content-Type", f.MediaType)
-		h.Set("Content-Disposition", disposition(f))
-		h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "private, no-cache") // each time the rights are checked
-		h.Set("ETag", `"`+f.Hash+`"`)
-		http.ServeContent(w, r, "", time.UnixMicro(f.CreatedAt), content)
+		w.Header().Set("Cache-Control", "private, no-cache") // each time the rights are checked
+		blob.Serve(w, r, &f.File, time.UnixMicro(f.CreatedAt), content)
 	}), nil
-}
-
-// disposition names the file (RFC 6266), and has it downloaded but for images.
-func disposition(f *Attachment) string {
-	kind := "attachment"
-	if f.Inline() {
-		kind = "inline"
-	}
-	plain := strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || r == '"' || r == '\\' || r == '%' {
-			return '_'
-		}
-		return r
-	}, f.Name)
-	return kind + `; filename="` + plain + `"; filename*=UTF-8''` + extValue(f.Name)
-}
-
-// extValue is a text as RFC 8187 writes it.
-func extValue(text string) string {
-	const hexadecimal = "0123456789ABCDEF"
-	var out strings.Builder
-	for _, b := range []byte(text) {
-		if b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("!#$&+-.^_`|~", b) >= 0 {
-			out.WriteByte(b)
-			continue
-		}
-		out.WriteString(string([]byte{'%', hexadecimal[b>>4], hexadecimal[b&15]}))
-	}
-	return out.String()
 }
 
 // SweepAttachments removes content that no attachment has, and tells how much.
 // Removed attachments count for their members until then.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	before := s.now().Add(-attachmentKeep)
-	n, err := s.files.sweep(ctx, before, func(hash string) (used bool, err error) {
-		err = s.read(ctx, func(c store.Conn) error {
-			return c.Row("SELECT EXISTS (SELECT 1 FROM board_attachments WHERE sha256 = ? AND removed_at IS NULL)", hash).Scan(&used)
-		})
-		return used, err
-	})
+	n, err := s.files.Sweep(ctx, before)
 	if err != nil {
 		return n, unavailable(err)
 	}

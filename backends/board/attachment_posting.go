@@ -67,7 +67,7 @@ func (s *Service) storeAnnounced(ctx context.Context, a *Actor, post int64, f *R
 	if err != nil || there {
 		return err
 	}
-	if err := s.files.keep(ctx, f.content, f.Hash); err != nil {
+	if err := s.files.Keep(ctx, f.content); err != nil {
 		return err
 	}
 	return s.write(ctx, func(c store.Conn) error {

@@ -1,101 +1,47 @@
 package board
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
-	"os"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
+
+// newFiles keeps the content of attachments in a folder; empty: in the database.
+func (s *Service) newFiles(folder string) *blob.Store {
+	return blob.New(s.db, blob.Options{
+		Folder: folder, Table: "board_contents", Now: func() time.Time { return s.now() },
+		Used: "SELECT 1 FROM board_attachments t WHERE t.removed_at IS NULL AND t.sha256 =",
+	})
+}
 
 // Received is a file that was checked, an image without its metadata. It is at no
 // post yet.
 type Received struct {
 	Attachment
-	content *os.File // temporary
+	content *blob.Received
 }
 
 // Close removes what was received; what was kept stays.
-func (f *Received) Close() { discard(f.content) }
-
-func discard(file *os.File) { _, _ = file.Close(), os.Remove(file.Name()) }
+func (f *Received) Close() { f.content.Close() }
 
 // Receive reads a file that the actor sends, and refuses what cannot be attached.
-func (s *Service) Receive(a *Actor, name string, content io.Reader) (_ *Received, err error) {
-	f := &Received{Attachment: Attachment{User: a.id(), stripped: true}}
-	var kind fileType
-	if f.Name, kind, err = checkFileName(name); err != nil {
-		return nil, err
-	}
-	f.MediaType = kind.media
-	if f.content, err = s.files.temporary(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
-	if err := receive(&f.Attachment, f.content, content, a.rights.settings.AttachmentKiB<<10); err != nil {
-		return nil, err
-	}
-	if err := kind.check(&f.Attachment, f.content); err != nil {
-		return nil, err
-	}
-	if !imagemeta.Knows(f.MediaType) {
-		return f, nil
-	}
-	stripped, err := s.files.temporary()
-	if err != nil {
-		return nil, err
-	}
-	if err := stripImage(&f.Attachment, stripped, f.content); err != nil {
-		discard(stripped)
-		if errors.Is(err, imagemeta.ErrBroken) {
-			return nil, invalid("file", "image", "the image is broken")
-		}
-		return nil, err
-	}
-	discard(f.content)
-	f.content = stripped
-	return f, nil
-}
-
-// receive reads content into a file, and fills in its size and hash.
-func receive(f *Attachment, into *os.File, content io.Reader, most int64) error {
-	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(into, hash), io.LimitReader(content, most+1))
-	var large *http.MaxBytesError
-	var path *os.PathError
+func (s *Service) Receive(a *Actor, name string, content io.Reader) (*Received, error) {
+	most := a.rights.settings.AttachmentKiB
+	received, err := s.files.Receive(name, content, most<<10)
+	refused, ok := errors.AsType[*blob.Error](err)
 	switch {
-	case errors.As(err, &large), err == nil && n > most:
-		return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most>>10)
-	case errors.As(err, &path): // ours
-		return err
+	case ok:
+		return nil, invalid(refused.Field, refused.Reason, refused.Message)
+	case errors.Is(err, blob.ErrTooLarge):
+		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most)
+	case errors.Is(err, blob.ErrIncomplete):
+		return nil, badBody("", "incomplete", err.Error())
 	case err != nil:
-		return badBody("", "incomplete", "the file could not be read whole")
-	case n == 0:
-		return invalid("file", "required", "the file is empty")
+		return nil, err
 	}
-	f.Size, f.Hash = n, hex.EncodeToString(hash.Sum(nil))
-	return nil
-}
-
-// stripImage writes an image without its metadata into a file, and fills in its
-// size and hash.
-func stripImage(f *Attachment, into *os.File, content io.ReadSeeker) error {
-	if _, err := content.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	hash := sha256.New()
-	if err := imagemeta.Strip(io.MultiWriter(into, hash), content, f.MediaType); err != nil {
-		return err
-	}
-	n, err := into.Seek(0, io.SeekCurrent)
-	f.Size, f.Hash = n, hex.EncodeToString(hash.Sum(nil))
-	return err
+	return &Received{Attachment: Attachment{User: a.id(), File: received.File, stripped: true}, content: received}, nil
 }

@@ -82,27 +82,21 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	if *f = *now; f.stripped { // by another request
 		return nil
 	}
-	content, err := s.files.open(ctx, f.Hash, f.Size)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	stripped, err := s.files.temporary()
-	if err != nil {
-		return err
-	}
-	defer discard(stripped)
 	as := *f
-	switch err := stripImage(&as, stripped, content); {
+	stripped, err := s.files.Strip(ctx, &f.File)
+	switch {
 	case errors.Is(err, imagemeta.ErrBroken):
-		as = *f
 		as.Width, as.Height = 0, 0
 		s.logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
 	case err != nil:
 		return err
-	case as.Hash != f.Hash:
-		if err := s.files.keep(ctx, stripped, as.Hash); err != nil {
-			return err
+	default:
+		defer stripped.Close()
+		as.File = stripped.File
+		if as.Hash != f.Hash {
+			if err := s.files.Keep(ctx, stripped); err != nil {
+				return err
+			}
 		}
 	}
 	err = s.write(ctx, func(c store.Conn) error {

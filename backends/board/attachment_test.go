@@ -2,8 +2,6 @@ package board
 
 import (
 	"bytes"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"image"
 	"image/gif"
@@ -141,9 +139,9 @@ func TestAttachments(t *testing.T) {
 // sweep runs the job some hours on, and wants it to find something or nothing.
 func (s *site) sweep(hours, found int) {
 	s.t.Helper()
-	if files, ok := s.service.files.(folderFiles); ok { // its times are those of the system
+	if folder := s.service.options.Attachments; folder != "" { // its times are those of the system
 		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
-		list, err := filepath.Glob(filepath.Join(string(files), "*", "*"))
+		list, err := filepath.Glob(filepath.Join(folder, "*", "*"))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -340,66 +338,3 @@ func TestAttachmentRefused(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// FuzzAttachment: no name and no content may break the checks, and nothing that
-// a browser could run passes as what it is not.
-func FuzzAttachment(f *testing.F) {
-	for _, content := range webps(f) {
-		f.Add("a.webp", content)
-	}
-	f.Add("a.png", picture(f, "png", 1, 1))
-	f.Add("a.jpg", picture(f, "jpeg", 1, 1))
-	f.Add("a.gif", picture(f, "gif", 1, 1))
-	f.Add("x/../ü.txt", "<svg onload=x>")
-	f.Add("a.pdf", "%PDF-1.7")
-	f.Fuzz(func(t *testing.T, name, content string) {
-		clean, kind, err := checkFileName(name)
-		if err != nil {
-			return
-		}
-		if strings.ContainsAny(clean, "/\\\r\n\x00") || clean == "" {
-			t.Errorf("%q became %q", name, clean)
-		}
-		a := &Attachment{Name: clean, MediaType: kind.media}
-		if d := disposition(a); strings.ContainsFunc(d, func(r rune) bool { return r < ' ' || r > '~' }) || strings.Count(d, `"`) != 2 {
-			t.Errorf("%q", d)
-		}
-		if content == "" || kind.check(a, strings.NewReader(content)) != nil {
-			return
-		}
-		if a.Inline() && !strings.HasPrefix(kind.media, "image/") || a.Width > imageSideMost || a.Height > imageSideMost {
-			t.Errorf("%+v", a)
-		}
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(content)), "<html") || strings.HasPrefix(content, "<?xml") {
-			t.Errorf("%q passes as %s", base64.StdEncoding.EncodeToString([]byte(content)), kind.media)
-		}
-	})
-}
-
-// TestSweepEnded: content that was aside when a sweep ended goes back to its
-// place while a file has it, and is removed when none has.
-func TestSweepEnded(t *testing.T) {
-	t.Parallel()
-	files := folderFiles(t.TempDir())
-	at := time.Now().Add(-2 * attachmentKeep)
-	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	for _, hash := range []string{kept, gone} {
-		if err := os.MkdirAll(filepath.Dir(files.path(hash)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		aside := filepath.Join(string(files), temporaryPrefix+hash)
-		if err := errors.Join(os.WriteFile(aside, []byte(hash), 0o600), os.Chtimes(aside, at, at)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n, err := files.sweep(t.Context(), time.Now().Add(-attachmentKeep), func(hash string) (bool, error) { return hash == kept, nil })
-	if n != 1 || err != nil {
-		t.Errorf("%d swept, %v", n, err)
-	}
-	if content, err := os.ReadFile(files.path(kept)); err != nil || string(content) != kept {
-		t.Errorf("%q, %v", content, err)
-	}
-	if left, err := filepath.Glob(filepath.Join(string(files), temporaryPrefix+"*")); err != nil || len(left) != 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-}

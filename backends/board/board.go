@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -56,7 +57,7 @@ type Service struct {
 	options  Options
 	access   atomic.Pointer[access] // its settings depend on the options
 	document document
-	files    fileStore // attachments
+	files    *blob.Store // attachments
 }
 
 // shared is what all services on one board have in common, whatever their options.
@@ -91,7 +92,7 @@ func (s *Service) With(options Options) *Service {
 		options.Realm = "board"
 	}
 	with := &Service{shared: s.shared, options: options}
-	with.files = with.newFileStore(options.Attachments)
+	with.files = with.newFiles(options.Attachments)
 	return with
 }
 

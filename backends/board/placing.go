@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -49,8 +50,7 @@ func isFile(u *url.URL) bool {
 	if err != nil || strings.ContainsAny(name, `/\`) {
 		return false
 	}
-	_, _, err = checkFileName(name)
-	return err == nil
+	return blob.CheckName(name) == nil
 }
 
 // withPlaces makes paths of the files in stored HTML. Quotes in texts are escaped, so

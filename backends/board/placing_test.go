@@ -3,6 +3,8 @@ package board
 import (
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
 // TestPlacing: files of the board can be named in texts, and nothing else by the
@@ -53,7 +55,7 @@ func TestPlacing(t *testing.T) {
 	if p := (&post{message: "an attachment", html: "<p>old</p>", renderVersion: 1}); p.outdated() {
 		t.Error("the word alone makes a text anew")
 	}
-	older, newer := Attachment{ID: 1, Post: 7, Name: "a.png", Width: 1}, Attachment{ID: 2, Post: 7, Name: "a.png", Width: 1}
+	older, newer := Attachment{ID: 1, Post: 7, File: blob.File{Name: "a.png", Width: 1}}, Attachment{ID: 2, Post: 7, File: blob.File{Name: "a.png", Width: 1}}
 	if rest := notPlaced([]Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
 		t.Errorf("not placed: %+v", rest)
 	}

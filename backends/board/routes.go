@@ -3,6 +3,7 @@ package board
 import (
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -174,7 +175,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "Remove a file from a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachment), Media: mediaTypes(),
+			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachment), Media: blob.MediaTypes(),
 			Also:    []int{http.StatusPartialContent},
 			Summary: "Download a file", Description: "Ranges and conditional requests are answered as in RFC 9110.",
 		}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
 // attachmentRoutes are the files at posts, and what members are mailed.
@@ -38,7 +39,7 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 		return page, err
 	}
 	set := c.actor.Settings()
-	page.Accept, page.Largest, page.Most = strings.Join(board.FileTypes(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
+	page.Accept, page.Largest, page.Most = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
 	page.List, err = c.service.Attachments(c.ctx(), c.actor, page.Thread.ID, page.Post.ID)
 	return page, err
 }

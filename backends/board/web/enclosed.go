@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
 // maxEnclosed bounds a form with a post and its files, in bytes.
@@ -31,7 +32,7 @@ func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
 		Attach: set.AttachmentsMost > 0 && c.actor.MayIn(forum, board.AttachmentUpload),
-		Accept: strings.Join(board.FileTypes(), ","), Largest: set.AttachmentKiB << 10, Most: set.AttachmentsMost,
+		Accept: strings.Join(blob.Extensions(), ","), Largest: set.AttachmentKiB << 10, Most: set.AttachmentsMost,
 	}
 }
 

@@ -1,4 +1,4 @@
-package board
+package blob
 
 import (
 	"encoding/binary"
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,7 @@ import (
 )
 
 const (
-	fileNameMost = 120
+	nameMost = 120 // characters
 	// Larger images would cost whoever looks at them much memory.
 	imageSideMost   = 16_384
 	imagePixelsMost = 50_000_000
@@ -26,17 +27,17 @@ const (
 	sniffed = 512
 )
 
-// fileType is what a file with an extension must be.
-type fileType struct {
+// kind is what a file with an extension must be.
+type kind struct {
 	media string   // as which it is served
 	sniff []string // what its first bytes must look like
 	size  func(io.Reader) (width, height int, err error)
 }
 
-// fileTypes are the files that can be attached, by extension. Nothing is among
-// them that a browser runs, such as HTML and SVG.
-var fileTypes = func() map[string]fileType {
-	types := map[string]fileType{
+// types are the files that are taken, by extension. Nothing is among them
+// that a browser runs, such as HTML and SVG.
+var types = func() map[string]kind {
+	all := map[string]kind{
 		".png":  {media: "image/png", size: imageSize},
 		".jpg":  {media: "image/jpeg", size: imageSize},
 		".jpeg": {media: "image/jpeg", size: imageSize},
@@ -52,7 +53,7 @@ var fileTypes = func() map[string]fileType {
 		".ogg":  {media: "application/ogg"},
 	}
 	for _, ext := range []string{".txt", ".md", ".log", ".csv", ".json", ".diff", ".patch"} {
-		types[ext] = fileType{media: "text/plain; charset=utf-8"}
+		all[ext] = kind{media: "text/plain; charset=utf-8"}
 	}
 	for ext, media := range map[string]string{
 		".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -60,36 +61,42 @@ var fileTypes = func() map[string]fileType {
 		".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 		".odt":  "application/vnd.oasis.opendocument.text", ".ods": "application/vnd.oasis.opendocument.spreadsheet", ".odp": "application/vnd.oasis.opendocument.presentation",
 	} {
-		types[ext] = fileType{media: media, sniff: []string{"application/zip"}}
+		all[ext] = kind{media: media, sniff: []string{"application/zip"}}
 	}
-	return types
+	return all
 }()
 
-// FileTypes lists the extensions of files that can be attached.
-func FileTypes() []string {
-	list := make([]string, 0, len(fileTypes))
-	for ext := range fileTypes {
+// Extensions lists those that a file can have.
+func Extensions() []string {
+	list := make([]string, 0, len(types))
+	for ext := range types {
 		list = append(list, ext)
 	}
 	slices.Sort(list)
 	return list
 }
 
-// mediaTypes are those that files are served as, between commas.
-func mediaTypes() string {
-	list := make([]string, 0, len(fileTypes))
-	for _, kind := range fileTypes {
-		media, _, _ := strings.Cut(kind.media, ";")
+// MediaTypes are those that files are served as, between commas.
+func MediaTypes() string {
+	list := make([]string, 0, len(types))
+	for _, k := range types {
+		media, _, _ := strings.Cut(k.media, ";")
 		list = append(list, media)
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ",")
 }
 
-// checkFileName is the last part of a name, and what its extension promises.
-func checkFileName(name string) (string, fileType, error) {
+// CheckName tells whether a file can have a name. Its error is an Error.
+func CheckName(name string) error {
+	_, _, err := checkName(name)
+	return err
+}
+
+// checkName is the last part of a name, and what its extension promises.
+func checkName(name string) (string, kind, error) {
 	if !utf8.ValidString(name) {
-		return "", fileType{}, invalid("name", "characters", "the name of the file is not UTF-8")
+		return "", kind{}, &Error{"name", "characters", "the name of the file is not UTF-8"}
 	}
 	if at := strings.LastIndexAny(name, `/\`); at >= 0 { // some clients send the path
 		name = name[at+1:]
@@ -97,22 +104,22 @@ func checkFileName(name string) (string, fileType, error) {
 	name = text.Normal(name)
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
-		return "", fileType{}, invalid("name", "required", "the file needs a name")
-	case n > fileNameMost:
-		return "", fileType{}, invalid("name", "length", "the name of a file has at most "+itoa(fileNameMost)+" characters")
+		return "", kind{}, &Error{"name", "required", "the file needs a name"}
+	case n > nameMost:
+		return "", kind{}, &Error{"name", "length", "the name of a file has at most " + strconv.Itoa(nameMost) + " characters"}
 	case !text.IsLine(name):
-		return "", fileType{}, invalid("name", "control_character", "the name of a file must not have control characters")
+		return "", kind{}, &Error{"name", "control_character", "the name of a file must not have control characters"}
 	}
-	kind, ok := fileTypes[strings.ToLower(filepath.Ext(name))]
+	k, ok := types[strings.ToLower(filepath.Ext(name))]
 	if !ok {
-		return "", kind, invalid("name", "type", "files of this type cannot be attached; those can: "+strings.Join(FileTypes(), " "))
+		return "", k, &Error{"name", "type", "files of this type cannot be attached; those can: " + strings.Join(Extensions(), " ")}
 	}
-	return name, kind, nil
+	return name, k, nil
 }
 
 // check holds the content of a file to its extension, and reads how large an
 // image is. Only its header is read: an image is never unpacked.
-func (k fileType) check(f *Attachment, content io.ReadSeeker) error {
+func (k kind) check(f *File, content io.ReadSeeker) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -126,7 +133,7 @@ func (k fileType) check(f *Attachment, content io.ReadSeeker) error {
 		wants = []string{k.media}
 	}
 	if !slices.Contains(wants, http.DetectContentType(head[:n])) {
-		return invalid("file", "type", "the content of the file is not what its name says")
+		return &Error{"file", "type", "the content of the file is not what its name says"}
 	}
 	if k.size == nil {
 		return nil
@@ -137,9 +144,9 @@ func (k fileType) check(f *Attachment, content io.ReadSeeker) error {
 	width, height, err := k.size(content)
 	switch {
 	case err != nil:
-		return invalid("file", "image", "the image is broken")
+		return &Error{"file", "image", "the image is broken"}
 	case width < 1 || height < 1 || width > imageSideMost || height > imageSideMost || width*height > imagePixelsMost:
-		return invalid("file", "image", "the image has too many pixels")
+		return &Error{"file", "image", "the image has too many pixels"}
 	}
 	f.Width, f.Height = int64(width), int64(height)
 	return nil

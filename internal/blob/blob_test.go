@@ -1,0 +1,216 @@
+package blob
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// shelf is a store with the table of who uses its content.
+type shelf struct {
+	*Store
+	t    *testing.T
+	db   *store.DB
+	root string // of a folder
+	now  time.Time
+}
+
+// onEach runs the test with content in each engine, and in a folder.
+func onEach(t *testing.T, test func(t *testing.T, s *shelf)) {
+	t.Helper()
+	sqlite := func(t *testing.T) (*store.DB, error) {
+		return store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "test.db"), Synchronous: "normal"}, zap.NewNop())
+	}
+	for name, open := range map[string]func(t *testing.T) (*store.DB, error){
+		"sqlite": sqlite, "folder": sqlite,
+		"postgres": func(t *testing.T) (*store.DB, error) {
+			return store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			if err := db.Register(Schema("test")); err != nil {
+				t.Fatal(err)
+			}
+			testenv.Open(t, db)
+			s := &shelf{t: t, db: db, now: time.Now()}
+			if name == "folder" {
+				s.root = filepath.Join(t.TempDir(), "files")
+			}
+			s.exec("CREATE TABLE users_of (hash TEXT)")
+			s.Store = New(db, Options{Folder: s.root, Table: "test_contents", Used: "SELECT 1 FROM users_of u WHERE u.hash =", Now: func() time.Time { return s.now }})
+			test(t, s)
+		})
+	}
+}
+
+func (s *shelf) exec(query string, args ...any) {
+	s.t.Helper()
+	err := s.db.Write(s.t.Context(), func(c store.Conn) error {
+		_, err := c.Exec(query, args...)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// put keeps content under a name.
+func (s *shelf) put(name, content string) File {
+	s.t.Helper()
+	r, err := s.Receive(name, strings.NewReader(content), 1<<20)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Close()
+	if err := s.Keep(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+	return r.File
+}
+
+func (s *shelf) get(f File, byteRange string) (*httptest.ResponseRecorder, error) {
+	s.t.Helper()
+	content, err := s.Open(s.t.Context(), &f)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Range", byteRange)
+	Serve(w, r, &f, s.now, content)
+	_, err = content.Read(make([]byte, 1))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return w, err
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *shelf) {
+		large := strings.Repeat("0123456789abcdef", 50_000) // three parts and more
+		f := s.put(`C:\notes\Ünï.txt`, large)
+		sum := sha256.Sum256([]byte(large))
+		if want := (File{Name: "Ünï.txt", MediaType: "text/plain; charset=utf-8", Size: int64(len(large)), Hash: hex.EncodeToString(sum[:])}); f != want {
+			t.Errorf("%+v, want %+v", f, want)
+		}
+		w, err := s.get(f, "")
+		if err != nil || w.Body.String() != large || w.Header().Get("Content-Disposition") != `attachment; filename="_n_.txt"; filename*=UTF-8''%C3%9Cn%C3%AF.txt` {
+			t.Errorf("%d bytes, %v, %v", w.Body.Len(), w.Header(), err)
+		}
+		if w, err := s.get(f, "bytes=262140-262149"); err != nil || w.Code != http.StatusPartialContent || w.Body.String() != large[262140:262150] {
+			t.Errorf("%d %q %v", w.Code, w.Body, err)
+		}
+		image := s.put("a.png", picture(t, "png", 3, 2))
+		if image.Width != 3 || image.Height != 2 || !image.Inline() || f.Inline() {
+			t.Errorf("%+v", image)
+		}
+		again, err := s.Strip(t.Context(), &image)
+		if err != nil || again.File != image {
+			t.Fatalf("%+v, %v", again, err)
+		}
+		again.Close()
+		if _, err := s.Strip(t.Context(), &f); !errors.Is(err, imagemeta.ErrBroken) {
+			t.Errorf("a text is stripped: %v", err)
+		}
+	})
+}
+
+// TestSweep: what is young, used or kept anew stays.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *shelf) {
+		used, unused, anew := s.put("a.txt", "used"), s.put("a.txt", "unused"), s.put("a.txt", "anew")
+		s.exec("INSERT INTO users_of (hash) VALUES (?)", used.Hash)
+		sweep := func(want int) {
+			t.Helper()
+			if n, err := s.Sweep(t.Context(), s.now.Add(-time.Hour)); n != want || err != nil {
+				t.Errorf("%d swept, want %d: %v", n, want, err)
+			}
+		}
+		sweep(0)
+		if s.root != "" { // its times are those of the system
+			at := s.now.Add(-2 * time.Hour)
+			for _, f := range []File{used, unused, anew} {
+				if err := os.Chtimes(filepath.Join(s.root, f.Hash[:2], f.Hash), at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else {
+			s.now = s.now.Add(2 * time.Hour)
+		}
+		s.put("b.txt", "anew")
+		sweep(1)
+		sweep(0)
+		for _, f := range []File{used, anew} {
+			if w, err := s.get(f, ""); err != nil || int64(w.Body.Len()) != f.Size {
+				t.Errorf("%+v: %v", f, err)
+			}
+		}
+		if _, err := s.get(unused, ""); !errors.Is(err, ErrGone) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestReceive: what is the sender's fault is told as such, and nothing is left of it.
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "files")
+	s := New(nil, Options{Folder: root})
+	refused := func(field, reason string) error { return &Error{Field: field, Reason: reason} }
+	for _, test := range []struct {
+		name    string
+		content io.Reader
+		want    error
+	}{
+		{"", strings.NewReader("x"), refused("name", "required")},
+		{"a.html", strings.NewReader("x"), refused("name", "type")},
+		{"a.txt", strings.NewReader(""), refused("file", "required")},
+		{"a.txt", strings.NewReader("<html>"), refused("file", "type")},
+		{"a.png", strings.NewReader(picture(t, "png", 1, 1)[:20]), refused("file", "image")},
+		{"a.jpg", strings.NewReader(picture(t, "jpeg", 8, 8)[:300]), refused("file", "image")},
+		{"a.txt", strings.NewReader(strings.Repeat("x", 1001)), ErrTooLarge},
+		{"a.txt", http.MaxBytesReader(nil, io.NopCloser(strings.NewReader("twelve bytes")), 5), ErrTooLarge},
+		{"a.txt", io.MultiReader(strings.NewReader("abc"), brokenReader{}), ErrIncomplete},
+	} {
+		_, err := s.Receive(test.name, test.content, 1000)
+		want, isError := errors.AsType[*Error](test.want)
+		got, _ := errors.AsType[*Error](err)
+		if isError && (got == nil || got.Field != want.Field || got.Reason != want.Reason) || !isError && !errors.Is(err, test.want) {
+			t.Errorf("%q: %v, want %v", test.name, err, test.want)
+		}
+	}
+	r, err := s.Receive("a.txt", strings.NewReader("abc"), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if left, err := os.ReadDir(root); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

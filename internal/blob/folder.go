@@ -1,0 +1,120 @@
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// folder has files named by their hash, in folders of their first two digits.
+type folder struct {
+	root string
+	used func(ctx context.Context, hash string) (bool, error)
+}
+
+const temporaryPrefix = "receiving-"
+
+// inPlace is where content lies in the folder.
+func inPlace(hash string) string { return path.Join(hash[:2], hash) }
+
+func (f folder) path(hash string) string {
+	return filepath.Join(f.root, filepath.FromSlash(inPlace(hash)))
+}
+
+func (f folder) temporary() (*os.File, error) {
+	if err := os.MkdirAll(f.root, 0o700); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(f.root, temporaryPrefix+"*")
+}
+
+func (f folder) keep(_ context.Context, received *os.File, hash string) error {
+	if err := errors.Join(received.Sync(), received.Close()); err != nil {
+		return err
+	}
+	to := f.path(hash)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	// Also over the same content: it is new again, and is not swept.
+	if err := os.Rename(received.Name(), to); err != nil {
+		return err
+	}
+	now := time.Now()
+	return errors.Join(os.Chtimes(to, now, now), syncFolder(filepath.Dir(to)), syncFolder(f.root))
+}
+
+// syncFolder makes a new name in a folder survive the loss of power.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func (f folder) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser, error) {
+	file, err := os.Open(f.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrGone
+	}
+	return file, err
+}
+
+func (f folder) sweep(ctx context.Context, before time.Time) (n int, err error) {
+	root, err := os.OpenRoot(f.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // nothing was ever stored
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }()
+	old := func(name string) bool {
+		info, err := root.Stat(name)
+		return err == nil && !info.IsDir() && info.ModTime().Before(before)
+	}
+	err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil || !old(name):
+			return nil //nolint:nilerr // it is gone already
+		}
+		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
+		if len(hash) == 2*sha256.Size {
+			if used, err := f.used(ctx, hash); used || err != nil {
+				return errors.Join(err, back(root, name, hash))
+			}
+		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
+			return nil // not ours
+		}
+		// The same content may be stored again at any moment: what is out of its
+		// place can be looked at once more, and nobody stores anything there.
+		aside := temporaryPrefix + hash
+		if err := root.Rename(name, aside); err != nil {
+			return err
+		}
+		if !old(aside) {
+			return root.Rename(aside, name)
+		}
+		n++
+		return root.Remove(aside)
+	})
+	return n, err
+}
+
+// back puts content into its place, should it have been aside when a sweep ended.
+func back(root *os.Root, name, hash string) error {
+	if name == inPlace(hash) {
+		return nil
+	}
+	return root.Rename(name, inPlace(hash))
+}

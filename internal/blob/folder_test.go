@@ -1,0 +1,39 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSweepEnded: content that was aside when a sweep ended goes back to its
+// place while a file has it, and is removed when none has.
+func TestSweepEnded(t *testing.T) {
+	t.Parallel()
+	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	files := folder{t.TempDir(), func(_ context.Context, hash string) (bool, error) { return hash == kept, nil }}
+	at := time.Now().Add(-2 * time.Hour)
+	for _, hash := range []string{kept, gone} {
+		if err := os.MkdirAll(filepath.Dir(files.path(hash)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		aside := filepath.Join(files.root, temporaryPrefix+hash)
+		if err := errors.Join(os.WriteFile(aside, []byte(hash), 0o600), os.Chtimes(aside, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := files.sweep(t.Context(), time.Now().Add(-time.Hour))
+	if n != 1 || err != nil {
+		t.Errorf("%d swept, %v", n, err)
+	}
+	if content, err := os.ReadFile(files.path(kept)); err != nil || string(content) != kept {
+		t.Errorf("%q, %v", content, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(files.root, temporaryPrefix+"*")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

@@ -1,0 +1,130 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// table has rows, in parts: nodes that share the database share them.
+type table struct {
+	db *store.DB
+	Options
+}
+
+const (
+	partSize   = 256 << 10
+	sweepBatch = 20 // contents in one transaction: others wait for it
+)
+
+func (table) temporary() (*os.File, error) {
+	file, err := os.CreateTemp("", "tollgate-"+temporaryPrefix+"*")
+	if err == nil {
+		_ = os.Remove(file.Name()) // where the system lets it, nothing is left of it after a crash
+	}
+	return file, err
+}
+
+func (t table) keep(ctx context.Context, received *os.File, hash string) error {
+	if _, err := received.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	data := make([]byte, partSize)
+	for part := 0; ; part++ {
+		n, err := io.ReadFull(received, data)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		err = t.db.Write(ctx, func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO "+t.Table+" (sha256, part, data, stored_at) VALUES (?, ?, ?, ?)"+
+				" ON CONFLICT (sha256, part) DO UPDATE SET data = excluded.data, stored_at = excluded.stored_at", hash, part, data[:n], t.Now().UnixMicro())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error) {
+	return &partsReader{ctx: ctx, table: t, hash: hash, size: size, part: -1}, nil
+}
+
+func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
+	for {
+		var batch int64
+		err := t.db.Write(ctx, func(c store.Conn) (err error) {
+			batch, err = c.Exec("DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
+				" AND NOT EXISTS ("+t.Used+" c.sha256) LIMIT ?)", before.UnixMicro(), sweepBatch)
+			return err
+		})
+		n += int(batch)
+		if err != nil || batch == 0 {
+			return n, err
+		}
+	}
+}
+
+// isUsed asks for one content, wherever it is.
+func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
+	err = t.db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT EXISTS ("+t.Used+" ?)", hash).Scan(&used)
+	})
+	return used, err
+}
+
+// partsReader reads content part by part.
+type partsReader struct {
+	ctx  context.Context //nolint:containedctx // io.Reader has no other place for it
+	hash string
+	size int64
+	at   int64
+	part int64 // that data is; -1: none
+	data []byte
+	table
+}
+
+func (r *partsReader) Read(into []byte) (int, error) {
+	if r.at >= r.size {
+		return 0, io.EOF
+	}
+	if part := r.at / partSize; part != r.part {
+		err := r.db.Read(r.ctx, func(c store.Conn) error {
+			return c.Row("SELECT data FROM "+r.Table+" WHERE sha256 = ? AND part = ?", r.hash, part).Scan(&r.data)
+		})
+		if err != nil {
+			return 0, errors.Join(ErrGone, err)
+		}
+		r.part = part
+	}
+	from := r.at % partSize
+	if from >= int64(len(r.data)) {
+		return 0, ErrGone
+	}
+	n := copy(into, r.data[from:])
+	r.at += int64(n)
+	return n, nil
+}
+
+func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the begin")
+	}
+	r.at = offset
+	return offset, nil
+}
+
+func (*partsReader) Close() error { return nil }
