@@ -102,10 +102,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 			}
 		}
 		sortBy(list, func(e LogEntry) int64 { return -e.ID })
-		if len(list) > q.Limit {
-			list = list[:q.Limit]
-			next = list[q.Limit-1].ID
-		}
+		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })
 		return nil
 	})
 	return list, next, err

@@ -77,10 +77,7 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 			list = append(list, m)
 			return err
 		})
-		if len(list) > q.Limit {
-			list = list[:q.Limit]
-			next = list[q.Limit-1].key
-		}
+		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string { return m.key })
 		return err
 	})
 	return list, next, err
@@ -354,10 +351,7 @@ func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limi
 			list = append(list, t)
 			return err
 		})
-		if len(list) > limit {
-			list = list[:limit]
-			next = list[limit-1].ID
-		}
+		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
 		return err
 	})
 	return list, next, err

@@ -60,11 +60,7 @@ func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit 
 			}
 		}
 		sortBy(entries, func(e ReportEntry) int64 { return e.ID })
-		next = 0
-		if len(entries) > limit {
-			entries = entries[:limit]
-			next = entries[limit-1].ID
-		}
+		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })
 		list, err = s.byPost(c, access, a, entries)
 		return err
 	})

@@ -158,40 +158,32 @@ var ofMember = []string{
 // purgeUnconfirmed removes members who never opened the link of the registration:
 // their names are free again. It tells how many.
 func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
-	for {
-		var ids []any
-		err := s.write(ctx, func(c store.Conn) error {
-			ids = nil
-			now := s.now()
-			err := c.All("SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
-				" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.Lock(),
-				[]any{now.Add(-keepUnconfirmed).UnixMicro(), now.UnixMicro(), unconfirmedBatch}, func(r store.Row) error {
-					var id int64
-					err := r.Scan(&id)
-					ids = append(ids, id)
-					return err
-				})
-			if err != nil || len(ids) == 0 {
-				return err
-			}
-			for _, id := range ids {
-				if err := freeNames(c, id.(int64)); err != nil {
-					return err
-				}
-			}
-			for _, table := range ofMember {
-				if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
-					return err
-				}
-			}
-			_, err = c.Exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
-			return err
-		})
-		n += int64(len(ids))
-		if err != nil || len(ids) < unconfirmedBatch {
-			return n, err
+	n, err = s.db.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
+		now := s.now()
+		ids, err := store.List(c, func(r store.Row) (any, error) {
+			var id int64
+			err := r.Scan(&id)
+			return id, err
+		}, "SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
+			" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.Lock(),
+			now.Add(-keepUnconfirmed).UnixMicro(), now.UnixMicro(), unconfirmedBatch)
+		if err != nil || len(ids) == 0 {
+			return 0, false, err
 		}
-	}
+		for _, id := range ids {
+			if err := freeNames(c, id.(int64)); err != nil {
+				return 0, false, err
+			}
+		}
+		for _, table := range ofMember {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
+				return 0, false, err
+			}
+		}
+		n, err = c.Exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
+		return n, len(ids) == unconfirmedBatch, err
+	})
+	return n, unavailable(err)
 }
 
 const unconfirmedBatch = 100

@@ -148,10 +148,8 @@ func (s *Service) threads(c store.Conn, a *Actor, forum int64, after position, l
 	if err != nil {
 		return nil, false, err
 	}
-	if len(page) > limit {
-		return page[:limit], true, nil
-	}
-	return page, false, nil
+	page, more = store.Cut(page, limit)
+	return page, more, nil
 }
 
 // posts reads a page of a thread, likewise.
@@ -187,10 +185,8 @@ func (s *Service) posts(c store.Conn, a *Actor, t *thread, after int64, limit in
 		slices.SortFunc(page, func(x, y *post) int { return cmp.Compare(x.id, y.id) })
 		page = slices.CompactFunc(page, func(x, y *post) bool { return x.id == y.id })
 	}
-	if len(page) > limit {
-		return page[:limit], true, nil
-	}
-	return page, false, nil
+	page, more = store.Cut(page, limit)
+	return page, more, nil
 }
 
 // marks are what a member noted of threads.

@@ -277,10 +277,7 @@ func queue(c store.Conn, a *Actor, forums []int64, after int64, limit int) (list
 		}
 	}
 	sortBy(entries, func(e entry) int64 { return e.id })
-	if len(entries) > limit {
-		entries = entries[:limit]
-		next = entries[limit-1].id
-	}
+	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
 	for _, e := range entries {
 		t, p, err := postByID(c, a, e.id, "")
 		if notFoundErr(err) {

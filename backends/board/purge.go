@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // How long the board keeps what nobody asks for any more.
@@ -40,19 +39,10 @@ var purges = []struct {
 // notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 	for _, p := range purges {
-		for {
-			var batch int64
-			err := s.write(ctx, func(c store.Conn) (err error) {
-				batch, err = c.Exec(p.sql, s.now().Add(-p.keep).UnixMicro(), purgeBatch)
-				return err
-			})
-			n += batch
-			if err != nil {
-				return n, err
-			}
-			if batch < purgeBatch {
-				break
-			}
+		ended, err := s.db.Purge(ctx, purgeBatch, p.sql, s.now().Add(-p.keep).UnixMicro())
+		n += ended
+		if err != nil {
+			return n, unavailable(err)
 		}
 	}
 	gone, err := s.purgeUnconfirmed(ctx)

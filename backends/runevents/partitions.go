@@ -169,7 +169,7 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 	// The list is to show what others committed while this one waited for the lock,
 	// which the snapshot of a stricter level would hide.
 	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+		if err := c.Enter(partitionLock); err != nil {
 			return err
 		}
 		list, err := listPartitions(c, s.table)

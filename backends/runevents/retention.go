@@ -117,21 +117,12 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 // delete runs a statement until it deletes less than purgeRows. Its last
 // parameter is the bound.
 func (s *Service) delete(ctx context.Context, total *int64, statement string, args ...any) error {
-	args = append(args, purgeRows)
-	for {
-		var n int64
-		err := s.db.Write(ctx, func(c store.Conn) (err error) {
-			n, err = c.Exec(statement, args...)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("deleting in batches: %w", err)
-		}
-		*total += n
-		if n < purgeRows {
-			return nil
-		}
+	n, err := s.db.Purge(ctx, purgeRows, statement, args...)
+	*total += n
+	if err != nil {
+		return fmt.Errorf("deleting in batches: %w", err)
 	}
+	return nil
 }
 
 // expire marks the nodes that were silent for too long.
@@ -200,19 +191,13 @@ func (s *Service) purgeEvents(ctx context.Context, before int64, p *Purged) (fro
 	if s.db.Dialect() == store.Postgres {
 		return s.dropPartitions(ctx, "run_events", dayOf(before), &p.Partitions)
 	}
-	for {
-		var n int64
-		err := s.db.Write(ctx, func(c store.Conn) (err error) {
-			n, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
-			return err
-		})
-		if err != nil {
-			return 0, fmt.Errorf("deleting events: %w", err)
-		}
-		p.Events += n
-		if n < purgeRows {
-			break
-		}
+	events, err := s.db.InBatches(ctx, 0, func(c store.Conn) (int64, bool, error) {
+		n, err := deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE at < ? ORDER BY at LIMIT ?)`, before, purgeRows)
+		return n, n == purgeRows, err
+	})
+	p.Events += events
+	if err != nil {
+		return 0, fmt.Errorf("deleting events: %w", err)
 	}
 	var counts int64 // old events may have come in since then; the next purge takes them first
 	const old = ` WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`
@@ -244,11 +229,7 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64
 	err := s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		lock := `SELECT id FROM run_environments WHERE ` + unused + ` ORDER BY id LIMIT ?`
-		if c.Dialect() == store.Postgres {
-			lock += ` FOR UPDATE`
-		}
-		ids, err := numbers(c, lock, purgeRows)
+		ids, err := numbers(c, `SELECT id FROM run_environments WHERE `+unused+` ORDER BY id LIMIT ?`+c.LockKeys(), purgeRows)
 		n = 0
 		for _, id := range ids {
 			gone, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
@@ -327,7 +308,7 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	c = c.On(tx)
-	if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
+	if err := c.Enter(partitionLock); err != nil {
 		return fmt.Errorf("deleting counts: %w", err)
 	}
 	list, err := listPartitions(c, "run_events")
@@ -371,7 +352,7 @@ func (p partition) dropDetached(c store.Conn, conn *sql.Conn) error {
 	}
 	defer func() { _ = tx.Rollback() }() // nothing behind a commit
 	c = c.On(tx)
-	if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", partitionLock); err != nil {
+	if err := c.Enter(partitionLock); err != nil {
 		return err
 	}
 	var attached bool

@@ -216,11 +216,7 @@ func (b *batch) internWords(reports []*report) error {
 func (b *batch) intern(w word) error {
 	var row interned
 	if w.dictionary == environments {
-		statement := `SELECT id FROM run_environments WHERE name = ?`
-		if b.Dialect() == store.Postgres {
-			statement += ` FOR KEY SHARE`
-		}
-		err := b.Row(statement, w.text).Scan(&row.id)
+		err := b.Row(`SELECT id FROM run_environments WHERE name = ?`+b.Keep(), w.text).Scan(&row.id)
 		if err == nil {
 			b.words.known[w] = row
 		}

@@ -96,11 +96,3 @@ func (c Conn) Pool() *sql.DB {
 // function that c is of.
 func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q} }
 
-// Lock, at the end of a SELECT, has it hold rows that are about to change: others
-// who change or lock them wait. SQLite has one writer and needs nothing.
-func (c Conn) Lock() string {
-	if c.db.dialect == Postgres {
-		return " FOR NO KEY UPDATE" // rows that refer to it may still be added
-	}
-	return ""
-}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Purge runs a DELETE or an UPDATE, each time in a transaction of its own, until it
+// changes less than most rows, so that others get in between. Its last parameter is
+// the bound:
+//
+//	DELETE FROM t WHERE id IN (SELECT id FROM t WHERE at <= ? LIMIT ?)
+//
+// n is how many rows were changed, also where an error has ended it.
+func (db *DB) Purge(ctx context.Context, most int, statement string, args ...any) (n int64, err error) {
+	args = append(args[:len(args):len(args)], most)
+	return db.InBatches(ctx, 0, func(c Conn) (int64, bool, error) {
+		n, err := c.Exec(statement, args...)
+		return n, n >= int64(most), err
+	})
+}
+
+// InBatches calls fn in one Write after another while it says that there is more,
+// with a pause between them that leaves the database to others. total adds up n of
+// those that were committed, also where an error has ended it.
+func (db *DB) InBatches(ctx context.Context, pause time.Duration, fn func(c Conn) (n int64, more bool, err error)) (total int64, err error) {
+	for {
+		var n int64
+		var more bool
+		err := db.Write(ctx, func(c Conn) (err error) {
+			n, more, err = fn(c)
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		if total += n; !more {
+			return total, nil
+		}
+		if pause <= 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return total, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
