@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -146,17 +147,8 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 	})
 }
 
-// FormToken is what a form must send back, for the cookie of the browser that it
-// was made for.
-func (s *Service) FormToken(cookie string) string {
-	return s.signer("form").Sign(nil, cookie)
-}
-
-// CheckFormToken reports whether a form was made for the browser that sends it.
-func (s *Service) CheckFormToken(cookie, token string) bool {
-	payload, ok := s.signer("form").Open(token, cookie)
-	return ok && len(payload) == 0 && cookie != ""
-}
+// Forms signs the tokens of forms, for the cookie of the browser that they are made for.
+func (s *Service) Forms() signed.Signer { return s.signer("form") }
 
 // Now is the board's time.
 func (s *Service) Now() time.Time { return s.now() }

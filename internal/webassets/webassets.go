@@ -31,15 +31,15 @@ var types = map[string]string{
 }
 
 // Files are files by name, each with its type and ETag. Clients ask again on
-// every use, and are told in a line that nothing has changed.
+// every use, and are told in a line that nothing has changed (see Version).
 type Files struct {
 	policy string
 	by     map[string]file
 }
 
 type file struct {
-	kind, tag string // Content-Type and ETag
-	text      []byte
+	kind, version string // Content-Type, and what the ETag quotes
+	text          []byte
 }
 
 // New returns no files, to be served under a Content-Security-Policy.
@@ -70,7 +70,7 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 // Add adds a file, in the place of one with the same name.
 func (f *Files) Add(name string, text []byte) {
 	sum := sha256.Sum256(text)
-	f.by[name] = file{types[path.Ext(name)], `"` + hex.EncodeToString(sum[:12]) + `"`, text}
+	f.by[name] = file{types[path.Ext(name)], hex.EncodeToString(sum[:12]), text}
 }
 
 // Has reports whether there is a file.
@@ -79,6 +79,10 @@ func (f *Files) Has(name string) bool {
 	return ok
 }
 
+// Version changes with the text of a file. Asked for with ?v= and it, a file is kept
+// by browsers without asking again.
+func (f *Files) Version(name string) string { return f.by[name].version }
+
 // Serve answers a GET or HEAD with a file that there is.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
 	a := f.by[name]
@@ -86,8 +90,11 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
 	header.Set("Content-Security-Policy", f.policy)
 	header.Set("Content-Type", a.kind)
 	header.Set("Cache-Control", "no-cache")
+	if r.URL.RawQuery == "v="+a.version {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("ETag", a.tag)
+	header.Set("ETag", `"`+a.version+`"`)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.text))

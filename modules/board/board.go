@@ -72,7 +72,7 @@ type Handler struct {
 	app     *tollgate.App
 	service *board.Service
 	api     *board.API
-	site    *web.Site // nil: no pages
+	site    http.Handler // nil: no pages
 }
 
 // nodes are the boards by their databases. Handlers and token providers share
@@ -168,7 +168,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	if page {
-		h.site.Serve(w, r)
+		h.site.ServeHTTP(w, r)
 		return nil
 	}
 	actor, err := h.actor(r)

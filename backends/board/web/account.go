@@ -7,26 +7,26 @@ import (
 )
 
 func (c *call) account() error {
-	return c.page("account", "Profile", board.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
+	return c.Show("account", "Profile", board.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
 }
 
 func (c *call) saveProfile() error {
-	form := board.Profile{Title: c.text("title"), Bio: c.text("bio"), TimeZone: c.text("timeZone")}
-	if err := c.service.SetProfile(c.ctx(), c.actor, form); err != nil {
-		return c.form(err, "account", "Profile", form)
+	form := board.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
+	if err := c.service.SetProfile(c.Context(), c.actor, form); err != nil {
+		return c.ShowForm(err, "account", "Profile", form)
 	}
-	return c.redirect("/account", "Saved.")
+	return c.Redirect("/account", "Saved.")
 }
 
-func (c *call) askPassword() error { return c.page("password", "Password", nil) }
+func (c *call) askPassword() error { return c.Show("password", "Password", nil) }
 
 func (c *call) savePassword() error {
-	cookie, err := c.service.SetPassword(c.ctx(), c.actor, c.text("current"), c.text("password"), c.address())
+	cookie, err := c.service.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"), c.address())
 	if err != nil {
-		return c.form(err, "password", "Password", nil)
+		return c.ShowForm(err, "password", "Password", nil)
 	}
-	c.signIn(cookie)
-	return c.redirect("/account/password", "The password is changed. All other browsers are signed out.")
+	c.SignIn(cookie, board.SessionIdle)
+	return c.Redirect("/account/password", "The password is changed. All other browsers are signed out.")
 }
 
 // tokensPage are the tokens of a member, and one to be made.
@@ -44,7 +44,7 @@ type tokensPage struct {
 func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 func (c *call) tokensPage() (tokensPage, error) {
-	list, err := c.service.OwnTokens(c.ctx(), c.actor)
+	list, err := c.service.OwnTokens(c.Context(), c.actor)
 	return tokensPage{Tokens: list, May: c.actor.May(board.TokenIssue), All: board.Scopes, Scopes: board.Scopes, Days: c.actor.Settings().TokenDays}, err
 }
 
@@ -53,37 +53,30 @@ func (c *call) tokens() error {
 	if err != nil {
 		return err
 	}
-	return c.page("tokens", "Tokens", page)
+	return c.Show("tokens", "Tokens", page)
 }
 
 func (c *call) issueToken() error {
-	days, err := c.number("days")
-	if err != nil {
+	days := c.Form.Number("days")
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := board.TokenRequest{Name: c.text("name"), Scopes: c.values("scope"), Days: int(min(days, 1<<20))}
-	made, refusal := c.service.IssueOwnToken(c.ctx(), c.actor, request, c.text("password"), c.address())
+	request := board.TokenRequest{Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
+	made, refusal := c.service.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
 	page, err := c.tokensPage()
 	if err != nil {
 		return err
 	}
 	if refusal != nil {
 		page.Name, page.Scopes, page.Days = request.Name, request.Scopes, days
-		return c.form(refusal, "tokens", "Tokens", page)
+		return c.ShowForm(refusal, "tokens", "Tokens", page)
 	}
 	page.Made = made // on this answer only: it is stored nowhere
-	return c.page("tokens", "Tokens", page)
+	return c.Show("tokens", "Tokens", page)
 }
 
 func (c *call) revokeToken() error {
-	id, err := c.id("tokenId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.RevokeOwnToken(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/account/tokens", "The token is revoked.")
+	return c.Then(c.service.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens", "The token is revoked.")
 }
 
 // subscriptionsPage are the threads that a member follows.
@@ -95,21 +88,21 @@ type subscriptionsPage struct {
 }
 
 func (c *call) subscriptions() error {
-	list, err := c.service.Subscriptions(c.ctx(), c.actor)
+	list, err := c.service.Subscriptions(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
 	page := subscriptionsPage{Modes: board.Modes}
-	if page.Mail, err = c.service.MailAddress(c.ctx(), c.actor); err != nil {
+	if page.Mail, err = c.service.MailAddress(c.Context(), c.actor); err != nil {
 		return err
 	}
-	if page.Forums, err = c.service.FollowedForums(c.ctx(), c.actor); err != nil {
+	if page.Forums, err = c.service.FollowedForums(c.Context(), c.actor); err != nil {
 		return err
 	}
 	for _, s := range list {
 		page.List = append(page.List, s.Info())
 	}
-	return c.page("subscriptions", "Followed threads", page)
+	return c.Show("subscriptions", "Followed threads", page)
 }
 
 // notificationsPage is what a member was told.
@@ -120,11 +113,11 @@ type notificationsPage struct {
 }
 
 func (c *call) notifications() error {
-	after, err := c.queryNumber("after")
-	if err != nil {
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	list, next, err := c.service.Notifications(c.ctx(), c.actor, after, postsPerPage)
+	list, next, err := c.service.Notifications(c.Context(), c.actor, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -135,16 +128,14 @@ func (c *call) notifications() error {
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
 	}
-	return c.page("notifications", "Notifications", page)
+	return c.Show("notifications", "Notifications", page)
 }
 
 func (c *call) readNotifications() error {
-	upTo, err := c.number("upTo")
-	if err != nil {
+	upTo := c.Form.Number("upTo")
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if _, err := c.service.ReadNotifications(c.ctx(), c.actor, upTo); err != nil {
-		return err
-	}
-	return c.redirect("/account/notifications", "All are marked as read.")
+	_, err := c.service.ReadNotifications(c.Context(), c.actor, upTo)
+	return c.Then(err, "/account/notifications", "All are marked as read.")
 }

@@ -5,63 +5,64 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // adminRoutes are the pages of administrators; each asks for the password again
 // when that was given long ago.
-var adminRoutes = administrative([]route{
-	{method: get, path: "/admin", serve: (*call).admin},
-	{method: get, path: "/admin/settings", serve: (*call).settings},
-	{method: post, path: "/admin/settings", serve: (*call).saveSettings},
+var adminRoutes = administrative([]page{
+	{Method: get, Path: "/admin", Serve: (*call).admin},
+	{Method: get, Path: "/admin/settings", Serve: (*call).settings},
+	{Method: post, Path: "/admin/settings", Serve: (*call).saveSettings},
 
-	{method: get, path: "/admin/forums", serve: (*call).adminForums},
-	{method: get, path: "/admin/forums/new", serve: (*call).newForum},
-	{method: post, path: "/admin/forums/new", serve: (*call).createForum},
-	{method: get, path: "/admin/forums/{forumId}", serve: (*call).editForum},
-	{method: post, path: "/admin/forums/{forumId}", serve: (*call).saveForum},
-	{method: post, path: "/admin/forums/{forumId}/shift", serve: (*call).shiftForum},
-	{method: post, path: "/admin/forums/{forumId}/delete", serve: (*call).deleteForum},
-	{method: get, path: "/admin/forums/{forumId}/rights", serve: (*call).matrix},
-	{method: post, path: "/admin/forums/{forumId}/rights", serve: (*call).saveMatrix},
+	{Method: get, Path: "/admin/forums", Serve: (*call).adminForums},
+	{Method: get, Path: "/admin/forums/new", Serve: (*call).newForum},
+	{Method: post, Path: "/admin/forums/new", Serve: (*call).createForum},
+	{Method: get, Path: "/admin/forums/{forumId}", Serve: (*call).editForum},
+	{Method: post, Path: "/admin/forums/{forumId}", Serve: (*call).saveForum},
+	{Method: post, Path: "/admin/forums/{forumId}/shift", Serve: (*call).shiftForum},
+	{Method: post, Path: "/admin/forums/{forumId}/delete", Serve: (*call).deleteForum},
+	{Method: get, Path: "/admin/forums/{forumId}/rights", Serve: (*call).matrix},
+	{Method: post, Path: "/admin/forums/{forumId}/rights", Serve: (*call).saveMatrix},
 
-	{method: get, path: "/admin/groups", serve: (*call).groups},
-	{method: get, path: "/admin/groups/new", serve: (*call).newGroup},
-	{method: post, path: "/admin/groups/new", serve: (*call).createGroup},
-	{method: get, path: "/admin/groups/{groupId}", serve: (*call).editGroup},
-	{method: post, path: "/admin/groups/{groupId}", serve: (*call).saveGroup},
-	{method: post, path: "/admin/groups/{groupId}/delete", serve: (*call).deleteGroup},
+	{Method: get, Path: "/admin/groups", Serve: (*call).groups},
+	{Method: get, Path: "/admin/groups/new", Serve: (*call).newGroup},
+	{Method: post, Path: "/admin/groups/new", Serve: (*call).createGroup},
+	{Method: get, Path: "/admin/groups/{groupId}", Serve: (*call).editGroup},
+	{Method: post, Path: "/admin/groups/{groupId}", Serve: (*call).saveGroup},
+	{Method: post, Path: "/admin/groups/{groupId}/delete", Serve: (*call).deleteGroup},
 
-	{method: get, path: "/admin/moderators", serve: (*call).moderators},
-	{method: post, path: "/admin/moderators", serve: (*call).setModerator},
-	{method: post, path: "/admin/moderators/{moderatorId}/remove", serve: (*call).removeModerator},
+	{Method: get, Path: "/admin/moderators", Serve: (*call).moderators},
+	{Method: post, Path: "/admin/moderators", Serve: (*call).setModerator},
+	{Method: post, Path: "/admin/moderators/{moderatorId}/remove", Serve: (*call).removeModerator},
 
-	{method: get, path: "/admin/members", serve: (*call).findMembers},
-	{method: get, path: "/admin/members/{userId}", serve: (*call).adminMember},
-	{method: post, path: "/admin/members/{userId}", serve: (*call).changeMember},
+	{Method: get, Path: "/admin/members", Serve: (*call).findMembers},
+	{Method: get, Path: "/admin/members/{userId}", Serve: (*call).adminMember},
+	{Method: post, Path: "/admin/members/{userId}", Serve: (*call).changeMember},
 
-	{method: get, path: "/admin/names", serve: (*call).names},
+	{Method: get, Path: "/admin/names", Serve: (*call).names},
 
-	{method: get, path: "/admin/prefixes", serve: (*call).prefixes},
-	{method: post, path: "/admin/prefixes", serve: (*call).setPrefix},
-	{method: post, path: "/admin/prefixes/{prefixId}/delete", serve: (*call).deletePrefix},
+	{Method: get, Path: "/admin/prefixes", Serve: (*call).prefixes},
+	{Method: post, Path: "/admin/prefixes", Serve: (*call).setPrefix},
+	{Method: post, Path: "/admin/prefixes/{prefixId}/delete", Serve: (*call).deletePrefix},
 
-	{method: get, path: "/admin/words", serve: (*call).words},
-	{method: post, path: "/admin/words", serve: (*call).addWord},
-	{method: post, path: "/admin/words/{wordId}/delete", serve: (*call).deleteWord},
+	{Method: get, Path: "/admin/words", Serve: (*call).words},
+	{Method: post, Path: "/admin/words", Serve: (*call).addWord},
+	{Method: post, Path: "/admin/words/{wordId}/delete", Serve: (*call).deleteWord},
 
-	{method: get, path: "/admin/tokens", serve: (*call).adminTokens},
-	{method: post, path: "/admin/tokens", serve: (*call).issueTokenFor},
-	{method: post, path: "/admin/tokens/{tokenId}/revoke", serve: (*call).revokeTokenFor},
+	{Method: get, Path: "/admin/tokens", Serve: (*call).adminTokens},
+	{Method: post, Path: "/admin/tokens", Serve: (*call).issueTokenFor},
+	{Method: post, Path: "/admin/tokens/{tokenId}/revoke", Serve: (*call).revokeTokenFor},
 
-	{method: get, path: "/admin/webhooks", serve: (*call).webhooks},
-	{method: post, path: "/admin/webhooks", serve: (*call).addWebhook},
-	{method: get, path: "/admin/webhooks/{webhookId}", serve: (*call).webhook},
-	{method: post, path: "/admin/webhooks/{webhookId}", serve: (*call).changeWebhook},
+	{Method: get, Path: "/admin/webhooks", Serve: (*call).webhooks},
+	{Method: post, Path: "/admin/webhooks", Serve: (*call).addWebhook},
+	{Method: get, Path: "/admin/webhooks/{webhookId}", Serve: (*call).webhook},
+	{Method: post, Path: "/admin/webhooks/{webhookId}", Serve: (*call).changeWebhook},
 })
 
-func administrative(list []route) []route {
+func administrative(list []page) []page {
 	for i := range list {
-		list[i].who, list[i].fresh = administrators, true
+		list[i].Admit = administrators
 	}
 	return list
 }
@@ -73,16 +74,16 @@ type adminPage struct {
 }
 
 func (c *call) admin() error {
-	list, next, err := c.service.FindMembers(c.ctx(), c.actor, board.MemberQuery{State: "awaiting", Limit: 5})
+	list, next, err := c.service.FindMembers(c.Context(), c.actor, board.MemberQuery{State: "awaiting", Limit: 5})
 	if err != nil {
 		return err
 	}
-	return c.page("admin", "Administration", adminPage{list, next != ""})
+	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
 // settingsPage are the settings in their sections.
 type settingsPage struct {
-	version
+	pages.Edit
 	Sections []settingSection
 }
 
@@ -94,11 +95,11 @@ type settingSection struct {
 type settingField struct {
 	board.Setting
 	Text    string
-	Options []option
+	Options pages.Select
 }
 
 func (c *call) settings() error {
-	set, err := c.service.Settings(c.ctx())
+	set, err := c.service.Settings(c.Context())
 	if err != nil {
 		return err
 	}
@@ -108,8 +109,9 @@ func (c *call) settings() error {
 // showSettings shows values, over those that are set.
 func (c *call) showSettings(refusal error, set *board.Settings, value func(*board.Setting) string) error {
 	var page settingsPage
-	refusal, is := changed(refusal)
-	if page.Version = c.text("version"); is || page.Version == "" {
+	var differing []board.Difference
+	refusal, is := pages.Changed(refusal)
+	if page.Version = c.Form.Text("version"); is || page.Version == "" {
 		page.Version = set.Tag()
 	}
 	for _, setting := range board.AllSettings() {
@@ -120,14 +122,15 @@ func (c *call) showSettings(refusal error, set *board.Settings, value func(*boar
 		}
 		field := settingField{Setting: setting, Text: value(&setting)}
 		if there := setting.Value(set); is && strings.ReplaceAll(field.Text, "\r\n", "\n") != there {
-			page.Differing = append(page.Differing, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, field.Text)})
+			differing = append(differing, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, field.Text)})
 		}
 		for _, choice := range setting.Choices {
-			field.Options = append(field.Options, option{choice, sentenceCase(choice), choice == field.Text})
+			field.Options.Add(choice, pages.Capital(choice), choice == field.Text)
 		}
 		page.Sections[last].Settings = append(page.Sections[last].Settings, field)
 	}
-	return c.form(refusal, "admin_settings", "Settings", page)
+	page.Differing = differing
+	return c.ShowForm(refusal, "admin_settings", "Settings", page)
 }
 
 // shownValue is a value for people.
@@ -141,25 +144,22 @@ func shownValue(s *board.Setting, text string) string {
 	return text
 }
 
-// sentenceCase begins a word with a capital.
-func sentenceCase(word string) string { return initial(word) + word[min(1, len(word)):] }
-
 func (c *call) saveSettings() error {
 	values := make(map[string]string)
 	for _, setting := range board.AllSettings() {
 		// A box that is not ticked is not sent.
-		if setting.Kind == board.KindFlag || c.r.PostForm.Has(setting.Name) {
-			values[setting.Name] = c.text(setting.Name)
+		if setting.Kind == board.KindFlag || c.Form.Has(setting.Name) {
+			values[setting.Name] = c.Form.Text(setting.Name)
 		}
 	}
-	if err := c.service.ChangeSettings(c.ctx(), c.actor, values, c.match()); err != nil {
-		set, now := c.service.Settings(c.ctx())
+	if err := c.service.ChangeSettings(c.Context(), c.actor, values, c.Match()); err != nil {
+		set, now := c.service.Settings(c.Context())
 		if now != nil {
 			return now
 		}
 		return c.showSettings(err, &set, func(s *board.Setting) string { return values[s.Name] })
 	}
-	return c.redirect("/admin/settings", "Saved. The settings count from now on.")
+	return c.Redirect("/admin/settings", "Saved. The settings count from now on.")
 }
 
 // rightSection are rights as a form shows them.
@@ -191,7 +191,7 @@ func sections(mask board.Mask, inForums bool) (list []rightSection) {
 
 // mask is what boxes with the names of rights come to.
 func (c *call) mask(field string, rights []board.Right) (mask board.Mask) {
-	ticked := c.values(field)
+	ticked := c.Form.Values(field)
 	for _, right := range rights {
 		if slices.Contains(ticked, right.Name) {
 			mask |= right.Mask()

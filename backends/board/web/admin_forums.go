@@ -4,26 +4,27 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 func (c *call) adminForums() error { return c.showForums(nil) }
 
 func (c *call) showForums(refusal error) error {
-	list, err := c.service.ForumTree(c.ctx(), c.actor)
+	list, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.form(refusal, "admin_forums", "Forums", list)
+	return c.ShowForm(refusal, "admin_forums", "Forums", list)
 }
 
 // forumForm is a forum to be made or changed.
 type forumForm struct {
 	ID int64 // 0: a new one
-	version
+	pages.Edit
 	board.ForumSpec
 	Flood           string // empty: the board's
-	Parents         []option
-	Types           []option
+	Parents         pages.Select
+	Types           pages.Select
 	Threads, Below  bool
 	FromTheBoard    int64 // seconds of the flood control
 	WordsOfTheBoard int64
@@ -31,12 +32,13 @@ type forumForm struct {
 
 // forumForm adds to what is set what can be chosen.
 func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
-	tree, err := c.service.ForumTree(c.ctx(), c.actor)
+	tree, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return nil, err
 	}
 	set := c.actor.Settings()
-	form := &forumForm{ID: id, ForumSpec: spec, FromTheBoard: set.FloodSeconds, WordsOfTheBoard: set.WordsMost, Parents: []option{{"0", "None: at the top", spec.Parent == 0}}}
+	form := &forumForm{ID: id, ForumSpec: spec, FromTheBoard: set.FloodSeconds, WordsOfTheBoard: set.WordsMost}
+	form.Parents.Add("0", "None: at the top", spec.Parent == 0)
 	inside := int64(-1) // the depth of the forum, while what is below it is passed over
 	for _, f := range tree {
 		if inside >= 0 && f.Depth > inside {
@@ -49,12 +51,11 @@ func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
 			continue
 		}
 		if f.Type != "link" {
-			form.Parents = append(form.Parents, option{itoa(f.ID), indented(f.Title, f.Depth), f.ID == spec.Parent})
+			form.Parents.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == spec.Parent)
 		}
 	}
-	for _, kind := range []option{{"forum", "Forum: holds threads", false}, {"category", "Category: holds forums", false}, {"link", "Link: leads elsewhere", false}} {
-		kind.Selected = kind.Value == spec.Type
-		form.Types = append(form.Types, kind)
+	for _, kind := range []struct{ value, label string }{{"forum", "Forum: holds threads"}, {"category", "Category: holds forums"}, {"link", "Link: leads elsewhere"}} {
+		form.Types.Add(kind.value, kind.label, kind.value == spec.Type)
 	}
 	if spec.FloodSeconds != nil {
 		form.Flood = itoa(*spec.FloodSeconds)
@@ -64,8 +65,8 @@ func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
 
 func (c *call) newForum() error {
 	spec := board.NewForumSpec()
-	var err error
-	if spec.Parent, err = c.queryNumber("parent"); err != nil {
+	spec.Parent = c.Query.Number("parent")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	return c.showForum(nil, 0, spec)
@@ -78,10 +79,10 @@ func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
 	}
 	title := "New forum"
 	if id != 0 {
-		title, form.Version = "Forum", c.text("version")
-		refusal, is := changed(refusal)
+		title, form.Version = "Forum", c.Form.Text("version")
+		refusal, is := pages.Changed(refusal)
 		if is || form.Version == "" {
-			f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+			f, err := c.service.ForumByID(c.Context(), c.actor, id)
 			if err != nil {
 				return err
 			}
@@ -89,31 +90,27 @@ func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
 				form.Differing = f.Differences(&spec)
 			}
 		}
-		return c.form(refusal, "admin_forum", title, form)
+		return c.ShowForm(refusal, "admin_forum", title, form)
 	}
-	return c.form(refusal, "admin_forum", title, form)
+	return c.ShowForm(refusal, "admin_forum", title, form)
 }
 
 // forumSpec reads the form.
-func (c *call) forumSpec() (spec board.ForumSpec, err error) {
-	spec = board.ForumSpec{
-		Type: c.text("type"), Title: c.text("title"), Description: c.text("description"), LinkURL: c.text("link_url"), Open: c.flag("open"),
-		AllowThreads: c.flag("allow_threads"), AllowReplies: c.flag("allow_replies"), ModerateThreads: c.flag("moderate_threads"),
-		ModeratePosts: c.flag("moderate_posts"), RequiresPrefix: c.flag("requires_prefix"),
+func (c *call) forumSpec() (board.ForumSpec, error) {
+	spec := board.ForumSpec{
+		Type: c.Form.Text("type"), Title: c.Form.Text("title"), Description: c.Form.Text("description"), LinkURL: c.Form.Text("link_url"), Open: c.Form.Flag("open"),
+		AllowThreads: c.Form.Flag("allow_threads"), AllowReplies: c.Form.Flag("allow_replies"), ModerateThreads: c.Form.Flag("moderate_threads"),
+		ModeratePosts: c.Form.Flag("moderate_posts"), RequiresPrefix: c.Form.Flag("requires_prefix"),
+		Parent: c.Form.Number("parent"), MinWords: c.Form.Number("min_words"), MaxWords: c.Form.Number("max_words"),
 	}
-	if text := c.text("flood_seconds"); text != "" {
+	if text := c.Form.Text("flood_seconds"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			n = -1 // refused with its field
 		}
 		spec.FloodSeconds = &n
 	}
-	for name, into := range map[string]*int64{"parent": &spec.Parent, "min_words": &spec.MinWords, "max_words": &spec.MaxWords} {
-		if *into, err = c.number(name); err != nil {
-			return spec, err
-		}
-	}
-	return spec, nil
+	return spec, c.Form.Err()
 }
 
 func (c *call) createForum() error {
@@ -121,19 +118,16 @@ func (c *call) createForum() error {
 	if err != nil {
 		return err
 	}
-	id, err := c.service.CreateForum(c.ctx(), c.actor, spec)
+	id, err := c.service.CreateForum(c.Context(), c.actor, spec)
 	if err != nil {
 		return c.showForum(err, 0, spec)
 	}
-	return c.redirect("/admin/forums#forum-"+itoa(id), "The forum is made. It has the rights of what it is in; change them under Rights.")
+	return c.Redirect("/admin/forums#forum-"+itoa(id), "The forum is made. It has the rights of what it is in; change them under Rights.")
 }
 
 func (c *call) editForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+	id := c.ID("forumId")
+	f, err := c.service.ForumByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
@@ -141,52 +135,39 @@ func (c *call) editForum() error {
 }
 
 func (c *call) saveForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
+	id := c.ID("forumId")
 	spec, err := c.forumSpec()
 	if err != nil {
 		return err
 	}
-	if err := c.service.EditForum(c.ctx(), c.actor, id, spec, c.match()); err != nil {
+	if err := c.service.EditForum(c.Context(), c.actor, id, spec, c.Match()); err != nil {
 		return c.showForum(err, id, spec)
 	}
-	return c.redirect("/admin/forums#forum-"+itoa(id), "Saved.")
+	return c.Redirect("/admin/forums#forum-"+itoa(id), "Saved.")
 }
 
 func (c *call) shiftForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
+	id := c.ID("forumId")
 	by := 1
-	if c.text("to") == "up" {
+	if c.Form.Text("to") == "up" {
 		by = -1
 	}
-	if err := c.service.ShiftForum(c.ctx(), c.actor, id, by); err != nil {
-		return err
-	}
-	return c.redirect("/admin/forums#forum-"+itoa(id), "")
+	return c.Then(c.service.ShiftForum(c.Context(), c.actor, id, by), "/admin/forums#forum-"+itoa(id), "")
 }
 
 func (c *call) deleteForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.DeleteForum(c.ctx(), c.actor, id); err != nil {
+	if err := c.service.DeleteForum(c.Context(), c.actor, c.ID("forumId")); err != nil {
 		return c.showForums(err)
 	}
-	return c.redirect("/admin/forums", "The forum is deleted.")
+	return c.Redirect("/admin/forums", "The forum is deleted.")
 }
 
 // matrixPage are the rights of all groups in a forum.
 type matrixPage struct {
-	version
+	pages.Edit
 	Forum    board.ForumRow
-	Groups   []option // to show only one
-	Only     int64    // 0: all
+	Groups   pages.Select // to show only one
+	Only     int64        // 0: all
 	Columns  []board.MatrixColumn
 	Sections []matrixSection
 }
@@ -211,12 +192,9 @@ type matrixCell struct {
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	only, err := c.queryNumber("group")
-	if err != nil {
+	id := c.ID("forumId")
+	only := c.Query.Number("group")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	return c.showMatrix(nil, id, only, nil)
@@ -225,33 +203,35 @@ func (c *call) matrix() error {
 // showMatrix shows the rights of one group, or (0) of all; of groups in sent as a
 // form said.
 func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Override) error {
-	f, err := c.service.ForumByID(c.ctx(), c.actor, id)
+	f, err := c.service.ForumByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	columns, err := c.service.Matrix(c.ctx(), c.actor, id)
+	columns, err := c.service.Matrix(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	page := matrixPage{Forum: f, Only: only, Groups: []option{{"0", "All groups", only == 0}}}
+	page := matrixPage{Forum: f, Only: only}
+	page.Groups.Add("0", "All groups", only == 0)
 	there := make(map[int64]board.Override)
+	var differing []board.Difference
 	for _, column := range columns {
-		page.Groups = append(page.Groups, option{itoa(column.Group.ID), column.Group.Name, column.Group.ID == only})
+		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
 			continue
 		}
 		there[column.Group.ID] = column.Override
 		if o, ok := sent[column.Group.ID]; ok {
-			page.Differing = append(page.Differing, overrideDifferences(column, o)...)
+			differing = append(differing, overrideDifferences(column, o)...)
 			column.Override = o
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	refusal, is := changed(refusal)
-	if !is {
-		page.Differing = nil
+	refusal, is := pages.Changed(refusal)
+	if is {
+		page.Differing = differing
 	}
-	if page.Version = c.text("version"); is || page.Version == "" {
+	if page.Version = c.Form.Text("version"); is || page.Version == "" {
 		page.Version = board.OverridesTag(there)
 	}
 	for _, right := range board.Rights() {
@@ -276,7 +256,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Ov
 		}
 		page.Sections[last].Rows = append(page.Sections[last].Rows, row)
 	}
-	return c.form(refusal, "admin_rights", "Rights in "+f.Title, page)
+	return c.ShowForm(refusal, "admin_rights", "Rights in "+f.Title, page)
 }
 
 // overrideDifferences lists what a form says of a group that is not so.
@@ -290,11 +270,8 @@ func overrideDifferences(column board.MatrixColumn, sent board.Override) (list [
 }
 
 func (c *call) saveMatrix() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	groups, err := c.service.Groups(c.ctx(), c.actor)
+	id := c.ID("forumId")
+	groups, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -304,8 +281,8 @@ func (c *call) saveMatrix() error {
 		shown := false // a group that came meanwhile is not on the page
 		for _, right := range board.Rights() {
 			field := matrixField(g.ID, right.Bit)
-			shown = shown || c.r.PostForm.Has(field)
-			switch c.text(field) {
+			shown = shown || c.Form.Has(field)
+			switch c.Form.Text(field) {
 			case "allow":
 				o.Allow |= right.Mask()
 			case "deny":
@@ -316,16 +293,16 @@ func (c *call) saveMatrix() error {
 			by[g.ID] = o
 		}
 	}
-	only, err := c.number("group")
-	if err != nil {
+	only := c.Form.Number("group")
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.service.SetOverrides(c.ctx(), c.actor, id, by, c.match()); err != nil {
+	if err := c.service.SetOverrides(c.Context(), c.actor, id, by, c.Match()); err != nil {
 		return c.showMatrix(err, id, only, by)
 	}
 	to := "/admin/forums/" + itoa(id) + "/rights"
 	if only != 0 {
 		to += "?group=" + itoa(only)
 	}
-	return c.redirect(to, "Saved. The rights count from now on.")
+	return c.Redirect(to, "Saved. The rights count from now on.")
 }

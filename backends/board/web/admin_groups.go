@@ -1,22 +1,25 @@
 package web
 
-import "github.com/tollgate-gateway/tollgate/backends/board"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
 
 func (c *call) groups() error { return c.showGroups(nil) }
 
 func (c *call) showGroups(refusal error) error {
-	list, err := c.service.Groups(c.ctx(), c.actor)
+	list, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.form(refusal, "admin_groups", "Groups", list)
+	return c.ShowForm(refusal, "admin_groups", "Groups", list)
 }
 
 // groupForm is a group to be made or changed.
 type groupForm struct {
 	ID   int64 // 0: a new one
 	Kind string
-	version
+	pages.Edit
 	board.GroupSpec
 	Sections     []rightSection
 	Restrictions []rightBox
@@ -33,7 +36,7 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 		form.Restrictions = append(form.Restrictions, rightBox{right, spec.Restrict.Has(right.Mask())})
 	}
 	if id != 0 && kind != "guest" && kind != "registered" {
-		list, err := c.service.GroupMembers(c.ctx(), c.actor, id, membersShown+1)
+		list, err := c.service.GroupMembers(c.Context(), c.actor, id, membersShown+1)
 		if err != nil {
 			return err
 		}
@@ -42,9 +45,9 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 	}
 	title := "New group"
 	if id != 0 {
-		title, form.Version = "Group", c.text("version")
+		title, form.Version = "Group", c.Form.Text("version")
 	}
-	refusal, is := changed(refusal)
+	refusal, is := pages.Changed(refusal)
 	if id != 0 && (is || form.Version == "") {
 		g, err := c.group()
 		if err != nil {
@@ -54,19 +57,18 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 			form.Differing = g.Differences(&spec)
 		}
 	}
-	return c.form(refusal, "admin_group", title, form)
+	return c.ShowForm(refusal, "admin_group", title, form)
 }
 
 func (c *call) newGroup() error {
 	return c.showGroup(nil, 0, "custom", board.GroupSpec{EditWindow: 1440})
 }
 
-func (c *call) groupSpec() (spec board.GroupSpec, err error) {
-	spec = board.GroupSpec{Name: c.text("name"), Allow: c.mask("allow", board.Rights()), Restrict: c.mask("restrict", board.Restrictions())}
-	if spec.EditWindow, err = c.number("edit_window"); err == nil {
-		spec.PostsPerDay, err = c.number("posts_per_day")
-	}
-	return spec, err
+func (c *call) groupSpec() (board.GroupSpec, error) {
+	return board.GroupSpec{
+		Name: c.Form.Text("name"), Allow: c.mask("allow", board.Rights()), Restrict: c.mask("restrict", board.Restrictions()),
+		EditWindow: c.Form.Number("edit_window"), PostsPerDay: c.Form.Number("posts_per_day"),
+	}, c.Form.Err()
 }
 
 func (c *call) createGroup() error {
@@ -74,19 +76,16 @@ func (c *call) createGroup() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.CreateGroup(c.ctx(), c.actor, spec); err != nil {
+	if _, err := c.service.CreateGroup(c.Context(), c.actor, spec); err != nil {
 		return c.showGroup(err, 0, "custom", spec)
 	}
-	return c.redirect("/admin/groups", "The group is made. Members come into it on their own pages.")
+	return c.Redirect("/admin/groups", "The group is made. Members come into it on their own pages.")
 }
 
 // group reads the group of the path.
 func (c *call) group() (g board.GroupRow, err error) {
-	id, err := c.id("groupId")
-	if err != nil {
-		return g, err
-	}
-	list, err := c.service.Groups(c.ctx(), c.actor)
+	id := c.ID("groupId")
+	list, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
 		return g, err
 	}
@@ -95,7 +94,7 @@ func (c *call) group() (g board.GroupRow, err error) {
 			return g, nil
 		}
 	}
-	return g, notFound()
+	return g, pages.NotFound()
 }
 
 func (c *call) editGroup() error {
@@ -118,46 +117,39 @@ func (c *call) saveGroup() error {
 	if g.Kind != "custom" {
 		spec.Name = g.Name
 	}
-	if err := c.service.EditGroup(c.ctx(), c.actor, g.ID, spec, c.match()); err != nil {
+	if err := c.service.EditGroup(c.Context(), c.actor, g.ID, spec, c.Match()); err != nil {
 		return c.showGroup(err, g.ID, g.Kind, spec)
 	}
-	return c.redirect("/admin/groups", "Saved. The rights count from now on.")
+	return c.Redirect("/admin/groups", "Saved. The rights count from now on.")
 }
 
 func (c *call) deleteGroup() error {
-	id, err := c.id("groupId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.DeleteGroup(c.ctx(), c.actor, id); err != nil {
+	if err := c.service.DeleteGroup(c.Context(), c.actor, c.ID("groupId")); err != nil {
 		return c.showGroups(err)
 	}
-	return c.redirect("/admin/groups", "The group is deleted.")
+	return c.Redirect("/admin/groups", "The group is deleted.")
 }
 
 // moderatorsPage are the moderators, and one to be made or changed.
 type moderatorsPage struct {
 	List     []board.Moderator
-	Forums   []option
-	Groups   []option
+	Forums   pages.Select
+	Groups   pages.Select
 	Sections []rightSection
 	board.Moderator
 }
 
 func (c *call) moderators() error {
-	m := board.Moderator{Rights: board.ModeratorMask, Cascades: true}
-	edit, err := c.queryNumber("edit")
-	if err != nil {
-		return err
-	}
-	if m.Forum, err = c.queryNumber("forum"); err != nil {
+	m := board.Moderator{Forum: c.Query.Number("forum"), Rights: board.ModeratorMask, Cascades: true}
+	edit := c.Query.Number("edit")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	return c.showModerators(nil, m, edit)
 }
 
 func (c *call) showModerators(refusal error, m board.Moderator, edit int64) error {
-	list, err := c.service.Moderators(c.ctx(), c.actor)
+	list, err := c.service.Moderators(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -166,50 +158,43 @@ func (c *call) showModerators(refusal error, m board.Moderator, edit int64) erro
 			m = found
 		}
 	}
-	tree, err := c.service.ForumTree(c.ctx(), c.actor)
+	tree, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	groups, err := c.service.Groups(c.ctx(), c.actor)
+	groups, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	page := moderatorsPage{List: list, Moderator: m, Sections: sections(m.Rights, true), Groups: []option{{"0", "None: the member", m.Group == 0}}}
+	page := moderatorsPage{List: list, Moderator: m, Sections: sections(m.Rights, true)}
+	page.Groups.Add("0", "None: the member", m.Group == 0)
 	for _, f := range tree {
 		if f.Type != "link" {
-			page.Forums = append(page.Forums, option{itoa(f.ID), indented(f.Title, f.Depth), f.ID == m.Forum})
+			page.Forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == m.Forum)
 		}
 	}
 	for _, g := range groups {
 		if g.Kind != "guest" {
-			page.Groups = append(page.Groups, option{itoa(g.ID), g.Name, g.ID == m.Group})
+			page.Groups.Add(itoa(g.ID), g.Name, g.ID == m.Group)
 		}
 	}
-	return c.form(refusal, "admin_moderators", "Moderators", page)
+	return c.ShowForm(refusal, "admin_moderators", "Moderators", page)
 }
 
 func (c *call) setModerator() error {
-	m := board.Moderator{UserName: c.text("user"), Rights: c.mask("rights", board.Rights()), Cascades: c.flag("cascades")}
-	var err error
-	if m.Forum, err = c.number("forum"); err != nil {
+	m := board.Moderator{
+		UserName: c.Form.Text("user"), Forum: c.Form.Number("forum"), Group: c.Form.Number("group"),
+		Rights: c.mask("rights", board.Rights()), Cascades: c.Form.Flag("cascades"),
+	}
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if m.Group, err = c.number("group"); err != nil {
-		return err
-	}
-	if err := c.service.SetModerator(c.ctx(), c.actor, m); err != nil {
+	if err := c.service.SetModerator(c.Context(), c.actor, m); err != nil {
 		return c.showModerators(err, m, 0)
 	}
-	return c.redirect("/admin/moderators", "Saved.")
+	return c.Redirect("/admin/moderators", "Saved.")
 }
 
 func (c *call) removeModerator() error {
-	id, err := c.id("moderatorId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.RemoveModerator(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/admin/moderators", "The moderator's rights are gone.")
+	return c.Then(c.service.RemoveModerator(c.Context(), c.actor, c.ID("moderatorId")), "/admin/moderators", "The moderator's rights are gone.")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 const membersPerPage = 50
@@ -16,33 +17,34 @@ const membersPerPage = 50
 type membersPage struct {
 	List   []board.MemberRow
 	Name   string
-	States []option
+	States pages.Select
 	Next   string // address; empty: the last page
 }
 
 func (c *call) findMembers() error {
-	q := board.MemberQuery{Name: c.query("name"), State: c.query("state"), After: c.query("after"), Limit: membersPerPage}
-	list, next, err := c.service.FindMembers(c.ctx(), c.actor, q)
+	q := board.MemberQuery{Name: c.Query.Text("name"), State: c.Query.Text("state"), After: c.Query.Text("after"), Limit: membersPerPage}
+	list, next, err := c.service.FindMembers(c.Context(), c.actor, q)
 	if err != nil {
 		return err
 	}
-	page := membersPage{List: list, Name: q.Name, States: []option{{"", "All", q.State == ""}}}
+	page := membersPage{List: list, Name: q.Name}
+	page.States.Add("", "All", q.State == "")
 	for _, state := range board.States {
-		page.States = append(page.States, option{state, sentenceCase(state), state == q.State})
+		page.States.Add(state, pages.Capital(state), state == q.State)
 	}
 	if next != "" {
 		page.Next = "/admin/members?" + url.Values{"name": {q.Name}, "state": {q.State}, "after": {next}}.Encode()
 	}
-	return c.page("admin_members", "Members", page)
+	return c.Show("admin_members", "Members", page)
 }
 
 // names are those that look alike.
 func (c *call) names() error {
-	list, err := c.service.NameClashes(c.ctx(), c.actor)
+	list, err := c.service.NameClashes(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.page("admin_names", "Names that look alike", list)
+	return c.Show("admin_names", "Names that look alike", list)
 }
 
 // memberPage is a member with all that may be changed.
@@ -62,27 +64,23 @@ type groupBox struct {
 }
 
 func (c *call) adminMember() error {
-	id, err := c.id("userId")
-	if err != nil {
-		return err
-	}
-	return c.showMember(nil, id, "")
+	return c.showMember(nil, c.ID("userId"), "")
 }
 
 func (c *call) showMember(refusal error, id int64, password string) error {
-	m, err := c.service.MemberByID(c.ctx(), c.actor, id)
+	m, err := c.service.MemberByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	groups, err := c.service.Groups(c.ctx(), c.actor)
+	groups, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	tokens, err := c.service.MemberTokens(c.ctx(), c.actor, id)
+	tokens, err := c.service.MemberTokens(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	now := c.now()
+	now := c.service.Now()
 	page := memberPage{
 		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now.UnixMicro(), Self: m.ID == c.actor.User.ID, Password: password,
 		Today: now.In(c.actor.User.Zone()).Format(time.DateOnly),
@@ -92,33 +90,30 @@ func (c *call) showMember(refusal error, id int64, password string) error {
 			page.Groups = append(page.Groups, groupBox{g, slices.Contains(m.Groups, g.ID)})
 		}
 	}
-	return c.form(refusal, "admin_member", m.Name, page)
+	return c.ShowForm(refusal, "admin_member", m.Name, page)
 }
 
 // until is the end that a form gives: a date, or a number of days; 0: never.
 func (c *call) until() (int64, error) {
-	if text := c.text("date"); text != "" {
+	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
 		if err != nil {
 			return 0, apierror.New(http.StatusUnprocessableEntity, "validation_failed", "The date must look like 2027-01-31.")
 		}
 		return day.AddDate(0, 0, 1).UnixMicro(), nil
 	}
-	days, err := c.number("days")
-	if err != nil || days == 0 {
-		return 0, err
+	days := c.Form.Number("days")
+	if days == 0 {
+		return 0, c.Form.Err()
 	}
-	return c.now().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour).UnixMicro(), nil
+	return c.service.Now().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour).UnixMicro(), nil
 }
 
 func (c *call) changeMember() error {
-	id, err := c.id("userId")
-	if err != nil {
-		return err
-	}
-	notice := "Saved."
-	ctx, s := c.ctx(), c.service
-	switch c.text("do") {
+	id := c.ID("userId")
+	ctx, s, notice := c.Context(), c.service, "Saved."
+	var err error
+	switch c.Form.Text("do") {
 	case "approve":
 		notice = "The member is let in."
 		err = s.ApproveMember(ctx, c.actor, id)
@@ -126,7 +121,7 @@ func (c *call) changeMember() error {
 		notice = "The member is banned and signed out."
 		var until int64
 		if until, err = c.until(); err == nil {
-			err = s.Ban(ctx, c.actor, id, until, c.text("reason"))
+			err = s.Ban(ctx, c.actor, id, until, c.Form.Text("reason"))
 		}
 	case "unban":
 		notice = "The ban is over."
@@ -138,16 +133,16 @@ func (c *call) changeMember() error {
 			err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
 		}
 		if err == nil {
-			err = s.Suspend(ctx, c.actor, id, until, c.text("reason"))
+			err = s.Suspend(ctx, c.actor, id, until, c.Form.Text("reason"))
 		}
 	case "unsuspend":
 		notice = "The member can write again."
 		err = s.Suspend(ctx, c.actor, id, 0, "")
 	case "moderate":
-		err = s.SetModerated(ctx, c.actor, id, c.flag("moderated"))
+		err = s.SetModerated(ctx, c.actor, id, c.Form.Flag("moderated"))
 	case "groups":
-		var groups []int64
-		if groups, err = c.numbers("group"); err == nil {
+		groups := c.Form.Numbers("group")
+		if err = c.Form.Err(); err == nil {
 			err = s.SetGroups(ctx, c.actor, id, groups)
 		}
 	case "password":
@@ -165,10 +160,10 @@ func (c *call) changeMember() error {
 		return c.showMember(err, id, "")
 	}
 	to := "/admin/members/" + itoa(id)
-	if c.text("back") == "admin" {
+	if c.Form.Text("back") == "admin" {
 		to = "/admin"
 	}
-	return c.redirect(to, notice)
+	return c.Redirect(to, notice)
 }
 
 // adminTokensPage are tokens of members, and one to be made.
@@ -188,32 +183,32 @@ type adminTokensPage struct {
 func (p adminTokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 func (c *call) adminTokens() error {
-	return c.showTokens(nil, adminTokensPage{User: c.query("user"), Scopes: board.Scopes, Days: c.actor.Settings().TokenDays})
+	return c.showTokens(nil, adminTokensPage{User: c.Query.Text("user"), Scopes: board.Scopes, Days: c.actor.Settings().TokenDays})
 }
 
 func (c *call) showTokens(refusal error, page adminTokensPage) error {
-	before, err := c.queryNumber("before")
+	before := c.Query.Number("before")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	list, next, err := c.service.Tokens(c.Context(), c.actor, 0, before, membersPerPage)
 	if err != nil {
 		return err
 	}
-	list, next, err := c.service.Tokens(c.ctx(), c.actor, 0, before, membersPerPage)
-	if err != nil {
-		return err
-	}
-	page.List, page.All, page.Now = list, board.Scopes, c.now().UnixMicro()
+	page.List, page.All, page.Now = list, board.Scopes, c.service.Now().UnixMicro()
 	if next != 0 {
 		page.Next = "/admin/tokens?before=" + itoa(next)
 	}
-	return c.form(refusal, "admin_tokens", "Tokens", page)
+	return c.ShowForm(refusal, "admin_tokens", "Tokens", page)
 }
 
 func (c *call) issueTokenFor() error {
-	days, err := c.number("days")
-	if err != nil {
+	days := c.Form.Number("days")
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := board.TokenRequest{User: c.text("user"), Name: c.text("name"), Scopes: c.values("scope"), Days: int(min(days, 1<<20))}
-	made, refusal := c.service.IssueTokenFor(c.ctx(), c.actor, request)
+	request := board.TokenRequest{User: c.Form.Text("user"), Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
+	made, refusal := c.service.IssueTokenFor(c.Context(), c.actor, request)
 	if refusal != nil {
 		return c.showTokens(refusal, adminTokensPage{User: request.User, Name: request.Name, Scopes: request.Scopes, Days: days})
 	}
@@ -221,16 +216,9 @@ func (c *call) issueTokenFor() error {
 }
 
 func (c *call) revokeTokenFor() error {
-	id, err := c.id("tokenId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.RevokeTokenFor(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
 	to := "/admin/tokens"
-	if user, err := c.number("user"); err == nil && user != 0 {
+	if user := c.Form.Number("user"); user != 0 {
 		to = "/admin/members/" + itoa(user)
 	}
-	return c.redirect(to, "The token is revoked.")
+	return c.Then(c.service.RevokeTokenFor(c.Context(), c.actor, c.ID("tokenId")), to, "The token is revoked.")
 }

@@ -36,8 +36,8 @@ func TestWhoSeesAdministration(t *testing.T) {
 			home = b.get("/account")
 		}
 		for _, rt := range adminRoutes {
-			path := wildcard.ReplaceAllString(rt.path, "1")
-			if rt.method == get {
+			path := wildcard.ReplaceAllString(rt.Path, "1")
+			if rt.Method == get {
 				switch p := b.get(path); {
 				case name == "" && !strings.HasPrefix(p.path, "/login?next="):
 					t.Errorf("a guest at %s gets %d", path, p.status)

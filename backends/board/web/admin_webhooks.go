@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 const deliveriesShown = 50
@@ -24,16 +25,16 @@ func (p webhooksPage) Has(topic string) bool { return slices.Contains(p.Topics, 
 func (c *call) webhooks() error { return c.showWebhooks(nil, "", board.Topics) }
 
 func (c *call) showWebhooks(refusal error, address string, topics []string) error {
-	list, err := c.service.Webhooks(c.ctx(), c.actor)
+	list, err := c.service.Webhooks(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.form(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, board.Topics, address, topics})
+	return c.ShowForm(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, board.Topics, address, topics})
 }
 
 func (c *call) addWebhook() error {
-	address, topics := c.text("url"), c.values("topics")
-	id, secret, err := c.service.AddWebhook(c.ctx(), c.actor, address, topics)
+	address, topics := c.Form.Text("url"), c.Form.Values("topics")
+	id, secret, err := c.service.AddWebhook(c.Context(), c.actor, address, topics)
 	if err != nil {
 		return c.showWebhooks(err, address, topics)
 	}
@@ -48,55 +49,46 @@ type webhookPage struct {
 }
 
 func (c *call) webhook() error {
-	id, err := c.id("webhookId")
-	if err != nil {
-		return err
-	}
-	return c.showWebhook(id, "")
+	return c.showWebhook(c.ID("webhookId"), "")
 }
 
 func (c *call) showWebhook(id int64, secret string) error {
-	list, err := c.service.Webhooks(c.ctx(), c.actor)
+	list, err := c.service.Webhooks(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(list, func(w board.Webhook) bool { return w.ID == id })
 	if i < 0 {
-		return notFound()
+		return pages.NotFound()
 	}
-	deliveries, err := c.service.Deliveries(c.ctx(), c.actor, id, deliveriesShown)
+	deliveries, err := c.service.Deliveries(c.Context(), c.actor, id, deliveriesShown)
 	if err != nil {
 		return err
 	}
-	return c.page("admin_webhook", "Webhook", webhookPage{list[i], deliveries, secret})
+	return c.Show("admin_webhook", "Webhook", webhookPage{list[i], deliveries, secret})
 }
 
 func (c *call) changeWebhook() error {
-	id, err := c.id("webhookId")
-	if err != nil {
-		return err
-	}
+	id := c.ID("webhookId")
 	to, notice := "/admin/webhooks/"+itoa(id), ""
-	switch c.text("do") {
+	var err error
+	switch c.Form.Text("do") {
 	case "test":
 		notice = "A test is on its way. Load this page again in a moment to see the answer."
-		err = c.service.TestWebhook(c.ctx(), c.actor, id)
+		err = c.service.TestWebhook(c.Context(), c.actor, id)
 	case "on", "off":
-		notice = "Switched " + c.text("do") + "."
-		err = c.service.SetWebhook(c.ctx(), c.actor, id, c.text("do") == "on")
+		notice = "Switched " + c.Form.Text("do") + "."
+		err = c.service.SetWebhook(c.Context(), c.actor, id, c.Form.Text("do") == "on")
 	case "rotate":
 		var secret string
-		if secret, err = c.service.RotateWebhook(c.ctx(), c.actor, id); err == nil {
+		if secret, err = c.service.RotateWebhook(c.Context(), c.actor, id); err == nil {
 			return c.showWebhook(id, secret) // on this answer only
 		}
 	case "delete":
 		to, notice = "/admin/webhooks", "The webhook is deleted."
-		err = c.service.DeleteWebhook(c.ctx(), c.actor, id)
+		err = c.service.DeleteWebhook(c.Context(), c.actor, id)
 	default:
 		err = apierror.New(http.StatusBadRequest, "bad_request", "There is no such change of a webhook.")
 	}
-	if err != nil {
-		return err
-	}
-	return c.redirect(to, notice)
+	return c.Then(err, to, notice)
 }

@@ -4,25 +4,26 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // prefixesPage are the prefixes, and one to be made or changed.
 type prefixesPage struct {
 	List   []board.PrefixRow
-	Forums []option
+	Forums pages.Select
 	board.PrefixRow
 }
 
 func (c *call) prefixes() error {
-	edit, err := c.queryNumber("edit")
-	if err != nil {
+	edit := c.Query.Number("edit")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	return c.showPrefixes(nil, board.PrefixRow{}, edit)
 }
 
 func (c *call) showPrefixes(refusal error, p board.PrefixRow, edit int64) error {
-	list, err := c.service.Prefixes(c.ctx(), c.actor)
+	list, err := c.service.Prefixes(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -31,45 +32,32 @@ func (c *call) showPrefixes(refusal error, p board.PrefixRow, edit int64) error 
 			p = found
 		}
 	}
-	tree, err := c.service.ForumTree(c.ctx(), c.actor)
+	tree, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
 	page := prefixesPage{List: list, PrefixRow: p}
 	for _, f := range tree {
 		if f.Type == "forum" {
-			page.Forums = append(page.Forums, option{itoa(f.ID), f.Title, slices.Contains(p.Forums, f.ID)})
+			page.Forums.Add(itoa(f.ID), f.Title, slices.Contains(p.Forums, f.ID))
 		}
 	}
-	return c.form(refusal, "admin_prefixes", "Prefixes", page)
+	return c.ShowForm(refusal, "admin_prefixes", "Prefixes", page)
 }
 
 func (c *call) setPrefix() error {
-	p := board.PrefixRow{Label: c.text("label")}
-	var err error
-	for name, into := range map[string]*int64{"id": &p.ID, "position": &p.Position} {
-		if *into, err = c.number(name); err != nil {
-			return err
-		}
-	}
-	if p.Forums, err = c.numbers("forum"); err != nil {
+	p := board.PrefixRow{ID: c.Form.Number("id"), Label: c.Form.Text("label"), Position: c.Form.Number("position"), Forums: c.Form.Numbers("forum")}
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.service.SetPrefix(c.ctx(), c.actor, p); err != nil {
+	if err := c.service.SetPrefix(c.Context(), c.actor, p); err != nil {
 		return c.showPrefixes(err, p, 0)
 	}
-	return c.redirect("/admin/prefixes", "Saved.")
+	return c.Redirect("/admin/prefixes", "Saved.")
 }
 
 func (c *call) deletePrefix() error {
-	id, err := c.id("prefixId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.DeletePrefix(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/admin/prefixes", "The prefix is deleted.")
+	return c.Then(c.service.DeletePrefix(c.Context(), c.actor, c.ID("prefixId")), "/admin/prefixes", "The prefix is deleted.")
 }
 
 // wordsPage is the word filter, and a word to be added.
@@ -81,28 +69,21 @@ type wordsPage struct {
 func (c *call) words() error { return c.showWords(nil, board.WordFilter{}) }
 
 func (c *call) showWords(refusal error, f board.WordFilter) error {
-	list, err := c.service.WordFilters(c.ctx(), c.actor)
+	list, err := c.service.WordFilters(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.form(refusal, "admin_words", "Word filter", wordsPage{list, f})
+	return c.ShowForm(refusal, "admin_words", "Word filter", wordsPage{list, f})
 }
 
 func (c *call) addWord() error {
-	f := board.WordFilter{Pattern: c.text("pattern"), Replacement: c.text("replacement"), Hold: c.text("action") == "hold"}
-	if err := c.service.AddWordFilter(c.ctx(), c.actor, f); err != nil {
+	f := board.WordFilter{Pattern: c.Form.Text("pattern"), Replacement: c.Form.Text("replacement"), Hold: c.Form.Text("action") == "hold"}
+	if err := c.service.AddWordFilter(c.Context(), c.actor, f); err != nil {
 		return c.showWords(err, f)
 	}
-	return c.redirect("/admin/words", "Saved. The word counts for what is written from now on.")
+	return c.Redirect("/admin/words", "Saved. The word counts for what is written from now on.")
 }
 
 func (c *call) deleteWord() error {
-	id, err := c.id("wordId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.DeleteWordFilter(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/admin/words", "The word is not filtered any more.")
+	return c.Then(c.service.DeleteWordFilter(c.Context(), c.actor, c.ID("wordId")), "/admin/words", "The word is not filtered any more.")
 }

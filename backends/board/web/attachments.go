@@ -3,7 +3,6 @@ package web
 import (
 	"mime/multipart"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
@@ -12,16 +11,16 @@ import (
 )
 
 // attachmentRoutes are the files at posts, and what members are mailed.
-var attachmentRoutes = []route{
-	{method: get, path: "/attachments/{attachmentId}", serve: (*call).download},
-	{method: get, path: "/posts/{postId}/files/{name}", serve: (*call).placed},
-	{method: get, path: "/threads/{threadId}/posts/{postId}/attachments", who: members, serve: (*call).attachments},
-	{method: post, path: "/threads/{threadId}/posts/{postId}/attachments", who: members, serve: (*call).attach, upload: board.LargestAttachment + maxForm},
-	{method: post, path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}/delete", who: members, serve: (*call).detach},
+var attachmentRoutes = []page{
+	{Method: get, Path: "/attachments/{attachmentId}", Admit: guests, Serve: (*call).download},
+	{Method: get, Path: "/posts/{postId}/files/{name}", Admit: guests, Serve: (*call).placed},
+	{Method: get, Path: "/threads/{threadId}/posts/{postId}/attachments", Serve: (*call).attachments},
+	{Method: post, Path: "/threads/{threadId}/posts/{postId}/attachments", Serve: (*call).attach, Upload: maxEnclosed},
+	{Method: post, Path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}/delete", Serve: (*call).detach},
 
-	{method: post, path: "/forums/{forumId}/subscription", who: members, serve: (*call).followForum},
-	{method: get, path: "/unsubscribe", always: true, serve: (*call).askUnsubscribe},
-	{method: post, path: "/unsubscribe", always: true, signed: true, serve: (*call).unsubscribe},
+	{Method: post, Path: "/forums/{forumId}/subscription", Serve: (*call).followForum},
+	{Method: get, Path: "/unsubscribe", Admit: everybody, Serve: (*call).askUnsubscribe},
+	{Method: post, Path: "/unsubscribe", Signed: true, Admit: everybody, Serve: (*call).unsubscribe},
 }
 
 // attachmentsPage are the files at a post, and one to be added.
@@ -40,7 +39,7 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 	}
 	set := c.actor.Settings()
 	page.Accept, page.Largest, page.Most = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
-	page.List, err = c.service.Attachments(c.ctx(), c.actor, page.Thread.ID, page.Post.ID)
+	page.List, err = c.service.Attachments(c.Context(), c.actor, page.Thread.ID, page.Post.ID)
 	return page, err
 }
 
@@ -49,7 +48,7 @@ func (c *call) attachments() error {
 	if err != nil {
 		return err
 	}
-	return c.page("attachments", "Files", page)
+	return c.Show("attachments", "Files", page)
 }
 
 func (c *call) attach() error {
@@ -61,15 +60,15 @@ func (c *call) attach() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Attach(c.ctx(), c.actor, page.Thread.ID, page.Post.ID, file.FileName(), file); err != nil {
-		return c.form(err, "attachments", "Files", page)
+	if _, err := c.service.Attach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, file.FileName(), file); err != nil {
+		return c.ShowForm(err, "attachments", "Files", page)
 	}
-	return c.redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
+	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
 }
 
 // file is the field of a form that holds the file.
 func (c *call) file() (*multipart.Part, error) {
-	reader, err := c.parts()
+	reader, err := c.Parts()
 	if err != nil {
 		return nil, err
 	}
@@ -85,14 +84,10 @@ func (c *call) detach() error {
 	if err != nil {
 		return err
 	}
-	id, err := c.id("attachmentId")
-	if err != nil {
-		return err
+	if err := c.service.Detach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, c.ID("attachmentId")); err != nil {
+		return c.ShowForm(err, "attachments", "Files", page)
 	}
-	if err := c.service.Detach(c.ctx(), c.actor, page.Thread.ID, page.Post.ID, id); err != nil {
-		return c.form(err, "attachments", "Files", page)
-	}
-	return c.redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is removed.")
+	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is removed.")
 }
 
 func attachmentsPath(thread, post int64) string {
@@ -100,11 +95,7 @@ func attachmentsPath(thread, post int64) string {
 }
 
 func (c *call) download() error {
-	id, err := c.id("attachmentId")
-	if err != nil {
-		return err
-	}
-	f, err := c.service.Attachment(c.ctx(), c.actor, id)
+	f, err := c.service.Attachment(c.Context(), c.actor, c.ID("attachmentId"))
 	if err != nil {
 		return err
 	}
@@ -112,21 +103,10 @@ func (c *call) download() error {
 }
 
 func (c *call) serveFile(f *board.Attachment) error {
-	content, err := c.service.Download(c.ctx(), f)
+	content, err := c.service.Download(c.Context(), f)
 	if err != nil {
 		return err
 	}
-	content.ServeHTTP(c.w, c.r)
+	content.ServeHTTP(c.W, c.R)
 	return nil
-}
-
-// byteCount is a size for people.
-func byteCount(n int64) string {
-	switch {
-	case n < 1<<10:
-		return plural(n, "byte", "bytes")
-	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + "\u00a0KiB"
-	}
-	return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + "\u00a0MiB"
 }

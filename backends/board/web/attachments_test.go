@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -121,13 +120,4 @@ func TestFollowForum(t *testing.T) {
 	p.send(staff+"/subscription", "mode", "daily").want(404)
 	p.send(public+"/subscription", "mode", "off").want(200, ">Follow<")
 	s.guest().get(public).want(200).lacks(">Follow<")
-}
-
-func TestByteCount(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{1: "1 byte", 1023: "1\u202f023 bytes", 1536: "1.5\u00a0KiB", board.LargestAttachment: "100.0\u00a0MiB"} {
-		if got := byteCount(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
 }

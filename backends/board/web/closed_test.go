@@ -18,7 +18,7 @@ func TestPublicAnswers(t *testing.T) {
 		forum := at("/forums/%d", s.forum("public"))
 		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404} {
 			s.clock.advance(13 * 24 * time.Hour / 6) // no page of the session between
-			b.keep(cookieNotice, notice)
+			b.keep("board_notice", notice)
 			p := b.get(path).want(status)
 			if set := p.header.Values("Set-Cookie"); len(set) != 0 {
 				t.Errorf("%s sets %v", path, set)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -9,10 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // maxEnclosed bounds a form with a post and its files, in bytes.
-const maxEnclosed = board.LargestAttachment + maxForm
+const maxEnclosed = board.LargestAttachment + pages.MaxForm
 
 // enclosed are the files of a post that is being written. A browser does not keep
 // them with a form that is shown once more, so the form tells which they were.
@@ -36,44 +36,23 @@ func (c *call) enclosed(forum int64) enclosed {
 	}
 }
 
-// readEnclosed reads a form that may have files, as PostForm is read; one without
-// was read before. Of a member who may not post (refusal) it takes no more than a
-// text, which is shown once more with the reason.
-func (c *call) readEnclosed(e *enclosed, refusal error) error {
-	if c.r.PostForm != nil {
+// readEnclosed reads a form that may have files; one without was read before. Of a
+// member who may not post (refusal) it takes no more than a text, which is shown once
+// more with the reason.
+func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
+	if !c.Uploads() {
 		return nil
 	}
 	e.Attach = e.Attach && refusal == nil
-	most := int64(maxForm)
+	most := int64(pages.MaxForm)
 	if e.Attach {
 		most = min(most+e.Most*e.Largest, maxEnclosed)
 	}
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, most)
-	reader, err := c.parts()
-	if err != nil {
+	if e.form, err = c.ReadFiles(most, refusal); err != nil {
 		return err
 	}
-	if e.form, err = reader.ReadForm(maxForm); err != nil {
-		if refusal != nil {
-			return refusal
-		}
-		if errors.Is(err, multipart.ErrMessageTooLarge) {
-			return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than the board takes.")
-		}
-		return badForm(err)
-	}
-	size := 0
-	for _, values := range e.form.Value {
-		for _, value := range values {
-			size += len(value)
-		}
-	}
-	if size > maxForm {
-		return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than the board takes.")
-	}
-	c.r.PostForm = e.form.Value
 	for _, file := range e.form.File["file"] {
-		e.Chosen = append(e.Chosen, valid(file.Filename))
+		e.Chosen = append(e.Chosen, pages.Valid(file.Filename))
 	}
 	return nil
 }
@@ -84,7 +63,7 @@ func (c *call) receive(e *enclosed) error {
 		return nil
 	}
 	if n := int64(len(e.form.File["file"])); n > e.Most {
-		return fileProblem("", "A post has at most "+plural(e.Most, "file", "files")+".")
+		return fileProblem("", "A post has at most "+pages.Plural(e.Most, "file", "files")+".")
 	}
 	for _, header := range e.form.File["file"] {
 		file, err := header.Open()
@@ -94,7 +73,7 @@ func (c *call) receive(e *enclosed) error {
 		received, err := c.service.Receive(c.actor, header.Filename, file)
 		_ = file.Close() // it was only read
 		if refusal, ok := apierror.From(err); ok && refusal.Status < http.StatusInternalServerError {
-			return fileProblem("The file "+valid(header.Filename)+": ", refusal.Message)
+			return fileProblem("The file "+pages.Valid(header.Filename)+": ", refusal.Message)
 		}
 		if err != nil {
 			return err
@@ -123,11 +102,7 @@ func (e *enclosed) close() {
 
 // placed serves a file at a post by its name, as texts have it.
 func (c *call) placed() error {
-	post, err := c.id("postId")
-	if err != nil {
-		return err
-	}
-	f, err := c.service.PlacedFile(c.ctx(), c.actor, post, c.r.PathValue("name"))
+	f, err := c.service.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -118,7 +119,7 @@ func TestFilesOfTheRefused(t *testing.T) {
 		s := newSite(t, db, Options{})
 		bob := s.as("bob")
 		p := bob.get(at("/forums/%d/new", s.forum("members"))).want(200)
-		large := [][2]string{{"large.txt", strings.Repeat("x", maxForm)}}
+		large := [][2]string{{"large.txt", strings.Repeat("x", pages.MaxForm)}}
 		refused := func(path string) {
 			t.Helper()
 			p.sendAll(path, large, "title", "A title", "message", "the text").want(403).lacks("large.txt")

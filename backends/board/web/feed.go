@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // feedEntries is how many threads a feed has.
@@ -51,31 +52,28 @@ func (c *call) boardFeed() error {
 }
 
 func (c *call) forumFeed() error {
-	id, err := c.id("forumId")
+	id := c.ID("forumId")
+	f, _, _, err := c.service.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	f, _, _, err := c.service.Forum(c.ctx(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", slugged("/forums/", id, f.Slug), f.Title+" – "+c.actor.Settings().Name)
+	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", id, f.Slug), f.Title+" – "+c.actor.Settings().Name)
 }
 
 // feed writes the threads that guests see, whoever asks: readers of feeds keep
 // and pass on what they got. Its routes are public, so the actor is the guest.
 func (c *call) feed(in int64, self, page, title string) error {
 	if c.options.MembersOnly {
-		return notFound()
+		return pages.NotFound()
 	}
-	threads, first, err := c.service.Recent(c.ctx(), c.actor, in, feedEntries)
+	threads, first, err := c.service.Recent(c.Context(), c.actor, in, feedEntries)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
-		return notFound()
+		return pages.NotFound()
 	}
 	if err != nil {
 		return err
 	}
-	base := c.base()
+	base := c.Base()
 	f := feed{
 		ID: base + self, Title: title, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Author: title,
 		Links: []feedLink{{"self", "application/atom+xml", base + self}, {"alternate", "text/html", base + page}},
@@ -89,32 +87,21 @@ func (c *call) feed(in int64, self, page, title string) error {
 	if err := xml.NewEncoder(&out).Encode(f); err != nil {
 		return err
 	}
-	c.w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
-	c.w.Header().Set("Cache-Control", "public, max-age=300")
-	c.w.Header().Del("Vary")
-	_, _ = c.w.Write(out.Bytes()) // the client may be gone
+	c.W.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
+	c.W.Header().Set("Cache-Control", "public, max-age=300")
+	c.W.Header().Del("Vary")
+	_, _ = c.W.Write(out.Bytes()) // the client may be gone
 	return nil
 }
 
 func entryOf(base string, t board.ThreadInfo, first board.PostInfo) feedEntry {
 	return feedEntry{
 		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
-		Link: feedLink{"alternate", "text/html", base + slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},
+		Link: feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},
 	}
 }
 
 // absolute makes whole addresses of paths: readers of feeds are elsewhere.
 func absolute(base, html string) string {
 	return strings.NewReplacer(` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
-}
-
-// base is the address of the board.
-func (c *call) base() string {
-	switch {
-	case c.options.BaseURL != "":
-		return c.options.BaseURL
-	case c.https():
-		return "https://" + c.r.Host
-	}
-	return "http://" + c.r.Host
 }

@@ -102,7 +102,7 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 		t.Fatal(err)
 	}
 	pages := New(s.service, options, zaptest.NewLogger(t))
-	s.server = httptest.NewServer(http.HandlerFunc(pages.Serve))
+	s.server = httptest.NewServer(pages)
 	t.Cleanup(s.server.Close)
 	return s
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
+const sessionCookie = "board_session"
+
 // cookie is a cookie that the browser holds; empty: none.
 func (b *browser) cookie(name string) string {
 	b.t.Helper()
@@ -81,7 +83,7 @@ func TestForms(t *testing.T) {
 	other := s.guest()
 	other.get("/login")
 	other.do(http.MethodPost, "/login", url.Values{"token": {token}, "name": {"bob"}, "password": {"correct horse"}}.Encode()).want(403)
-	if other.cookie(cookieSession) != "" {
+	if other.cookie(sessionCookie) != "" {
 		t.Error("a form of another browser has signed in")
 	}
 	// What changes something is never a GET.
@@ -100,9 +102,9 @@ func TestSessions(t *testing.T) {
 		// Fixation: what another put there before is not what counts after.
 		b := s.guest()
 		planted := strings.Repeat("A", 43)
-		b.keep(cookieSession, planted)
+		b.keep(sessionCookie, planted)
 		b.get("/login").send("/login", "name", "bob", "password", "correct horse", "next", "/account").want(200, "Your account")
-		first := b.cookie(cookieSession)
+		first := b.cookie(sessionCookie)
 		if first == planted || len(first) != 43 {
 			t.Fatalf("the cookie is %q", first)
 		}
@@ -112,7 +114,7 @@ func TestSessions(t *testing.T) {
 
 		// A copy of the cookie is good until the sign out.
 		thief := s.guest()
-		thief.keep(cookieSession, first)
+		thief.keep(sessionCookie, first)
 		thief.get("/account").want(200, "Your account")
 		b.get("/").send("/logout").want(200)
 		thief.get("/account").want(200, "<h1>Sign in</h1>")
@@ -232,7 +234,7 @@ func TestJoining(t *testing.T) {
 		p.get("/register").want(200, "An administrator lets new members in").
 			join("username", "carol", "email", "carol@example.com", "password", "a long password").want(200, "when an administrator has let you in")
 		p.get("/login").send("/login", "name", "carol", "password", "a long password").want(403, "not let you in yet")
-		if b.cookie(cookieSession) != "" {
+		if b.cookie(sessionCookie) != "" {
 			t.Error("who awaits approval is signed in")
 		}
 		s.exec("UPDATE board_users SET state = 'active' WHERE username = 'carol'")
@@ -328,7 +330,7 @@ func TestCookies(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{})
 	pages := New(s.service, Options{BaseURL: "https://forum.example.com"}, zap.NewNop())
 	w := httptest.NewRecorder()
-	pages.Serve(w, httptest.NewRequest(http.MethodGet, "http://forum.example.com/login", nil))
+	pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://forum.example.com/login", nil))
 	cookies := w.Result().Cookies()
 	if len(cookies) != 1 {
 		t.Fatalf("cookies %v", cookies)

@@ -8,47 +8,33 @@ type unsubscribePage struct {
 }
 
 func (c *call) askUnsubscribe() error {
-	token := c.query("token")
+	token := c.Query.Text("token")
 	u, err := c.service.ReadUnsubscription(token)
 	if err != nil {
 		return err
 	}
-	return c.page("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Token: token})
+	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Token: token})
 }
 
 // unsubscribe ends mails, for a reader of the page and for a mail program (RFC 8058).
 func (c *call) unsubscribe() error {
-	u, err := c.service.ReadUnsubscription(c.query("token"))
+	u, err := c.service.ReadUnsubscription(c.Query.Text("token"))
 	if err != nil {
 		return err
 	}
-	if err := c.service.EndUnsubscription(c.ctx(), u); err != nil {
+	if err := c.service.EndUnsubscription(c.Context(), u); err != nil {
 		return err
 	}
-	return c.page("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Done: true})
+	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Done: true})
 }
 
 // followForum follows a forum, or ends it.
 func (c *call) followForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	mode := c.text("mode")
-	if mode == "off" {
-		err = c.service.UnsubscribeForum(c.ctx(), c.actor, id)
-	} else {
-		err = c.service.SubscribeForum(c.ctx(), c.actor, id, mode)
-	}
-	if err != nil {
-		return err
-	}
-	notice := "You follow this forum: you are told of new threads in it."
-	if mode == "off" || mode == "none" {
-		notice = "You do not follow this forum any more."
-	}
-	if c.flag("list") {
-		return c.redirect("/account/subscriptions", "Saved.")
-	}
-	return c.redirect("/forums/"+itoa(id), notice)
+	id := c.ID("forumId")
+	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.", "You do not follow this forum any more.", func(mode string) error {
+		if mode == "off" {
+			return c.service.UnsubscribeForum(c.Context(), c.actor, id)
+		}
+		return c.service.SubscribeForum(c.Context(), c.actor, id, mode)
+	})
 }

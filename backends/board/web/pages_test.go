@@ -132,11 +132,11 @@ func (s *site) everyPage() (list []string) {
 	pairs := s.postsByThread()
 	wildcard := regexp.MustCompile(`\{[^}]+\}`)
 	for _, rt := range routes {
-		if rt.method != get || rt.path == "/feed.atom" {
+		if rt.Method != get || rt.Path == "/feed.atom" {
 			continue
 		}
-		pages := []string{rt.path}
-		if before, after, both := strings.Cut(rt.path, "/threads/{threadId}/posts/{postId}"); both {
+		pages := []string{rt.Path}
+		if before, after, both := strings.Cut(rt.Path, "/threads/{threadId}/posts/{postId}"); both {
 			pages = make([]string, 0, len(pairs))
 			for _, pair := range pairs {
 				pages = append(pages, before+pair+after)

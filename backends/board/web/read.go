@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 const (
@@ -20,11 +21,11 @@ type indexPage struct{ Forums []board.ForumEntry }
 func (indexPage) feed() string { return "/feed.atom" }
 
 func (c *call) index() error {
-	tree, err := c.service.Tree(c.ctx(), c.actor)
+	tree, err := c.service.Tree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.page("index", "", indexPage{tree})
+	return c.Show("index", "", indexPage{tree})
 }
 
 // forumPage is a forum with its threads.
@@ -42,57 +43,46 @@ type forumPage struct {
 }
 
 func (p forumPage) feed() string  { return "/forums/" + itoa(p.ID) + "/feed.atom" }
-func (p forumPage) place() string { return slugged("/forums/", p.ID, p.Slug) }
+func (p forumPage) place() string { return pages.Slugged("/forums/", p.ID, p.Slug) }
 
 func (c *call) forum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	page := forumPage{}
-	if page.ForumEntry, page.Above, page.Below, err = c.service.Forum(c.ctx(), c.actor, id); err != nil {
+	id := c.ID("forumId")
+	var page forumPage
+	var err error
+	if page.ForumEntry, page.Above, page.Below, err = c.service.Forum(c.Context(), c.actor, id); err != nil {
 		return err
 	}
 	if page.Type == "link" && page.LinkURL != nil {
-		c.w.Header().Set("Referrer-Policy", "no-referrer")
-		http.Redirect(c.w, c.r, *page.LinkURL, http.StatusFound)
+		c.W.Header().Set("Referrer-Policy", "no-referrer")
+		http.Redirect(c.W, c.R, *page.LinkURL, http.StatusFound)
 		return nil
 	}
-	after := c.query("after")
+	after := c.Query.Text("after")
 	page.First = after == ""
 	if page.Type == "forum" {
-		if page.Threads, page.Older, err = c.service.Threads(c.ctx(), c.actor, id, after, threadsPerPage); err != nil {
+		if page.Threads, page.Older, err = c.service.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
 			return err
 		}
 		if page.First {
-			if page.Sticky, err = c.service.Sticky(c.ctx(), c.actor, id); err != nil {
+			if page.Sticky, err = c.service.Sticky(c.Context(), c.actor, id); err != nil {
 				return err
 			}
 		}
 		page.Threads = slices.DeleteFunc(page.Threads, func(t board.ThreadInfo) bool { return t.IsSticky })
-		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.ctx(), c.actor, id); err != nil {
+		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
 	}
-	return c.page("forum", page.Title, page)
+	return c.Show("forum", page.Title, page)
 }
 
 func (c *call) readForum() error {
-	id, err := c.id("forumId")
-	if err != nil {
-		return err
-	}
-	if err := c.service.MarkForumRead(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/forums/"+itoa(id), "All threads here are marked as read.")
+	id := c.ID("forumId")
+	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
 }
 
 func (c *call) readAll() error {
-	if err := c.service.MarkForumRead(c.ctx(), c.actor, 0); err != nil {
-		return err
-	}
-	return c.redirect("/", "All forums are marked as read.")
+	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
 }
 
 // threadPage is a page of a thread.
@@ -102,7 +92,7 @@ type threadPage struct {
 }
 
 func (p threadPage) place() string {
-	path := slugged("/threads/", p.Thread.ID, p.Thread.Slug)
+	path := pages.Slugged("/threads/", p.Thread.ID, p.Thread.Slug)
 	if p.from > 0 {
 		path += "?after=" + itoa(p.from)
 	}
@@ -110,33 +100,27 @@ func (p threadPage) place() string {
 }
 
 func (c *call) thread() error {
-	id, err := c.id("threadId")
-	if err != nil {
+	id := c.ID("threadId")
+	post, after := c.Query.Number("post"), c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	if post, err := c.queryNumber("post"); err != nil || post != 0 {
-		if err != nil {
-			return err
-		}
+	if post != 0 {
 		return c.toPost(post)
 	}
-	after, err := c.queryNumber("after")
-	if err != nil {
-		return err
-	}
-	reading, err := c.service.ReadThread(c.ctx(), c.actor, id, after, postsPerPage)
+	reading, err := c.service.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
 	if err != nil {
 		return err
 	}
 	if len(reading.Posts) == 0 && after > 0 {
-		return c.redirect("/threads/"+itoa(id)+"/last", "")
+		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && last > reading.LastRead {
-		if err := c.service.MarkRead(c.ctx(), c.actor, id, last); err != nil {
+		if err := c.service.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
 	}
-	return c.page("thread", reading.Thread.Title, threadPage{reading, after})
+	return c.Show("thread", reading.Thread.Title, threadPage{reading, after})
 }
 
 func lastOf(posts []board.PostView) int64 {
@@ -151,51 +135,33 @@ func (c *call) toPlace(p board.Place, err error) error {
 	if err != nil {
 		return err
 	}
-	path := slugged("/threads/", p.Thread.ID, p.Thread.Slug)
+	path := pages.Slugged("/threads/", p.Thread.ID, p.Thread.Slug)
 	if p.After > 0 {
 		path += "?after=" + itoa(p.After)
 	}
-	return c.redirect(path+"#post-"+itoa(p.Number), "")
+	return c.Redirect(path+"#post-"+itoa(p.Number), "")
 }
 
 func (c *call) toPost(id int64) error {
-	return c.toPlace(c.service.PlaceOf(c.ctx(), c.actor, id, postsPerPage))
+	return c.toPlace(c.service.PlaceOf(c.Context(), c.actor, id, postsPerPage))
 }
 
-func (c *call) permalink() error {
-	id, err := c.id("postId")
-	if err != nil {
-		return err
-	}
-	return c.toPost(id)
-}
+func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
-	id, err := c.id("threadId")
-	if err != nil {
-		return err
-	}
-	return c.toPlace(c.service.FirstUnread(c.ctx(), c.actor, id, postsPerPage))
+	return c.toPlace(c.service.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) lastPage() error {
-	id, err := c.id("threadId")
-	if err != nil {
-		return err
-	}
-	return c.toPlace(c.service.LastPlace(c.ctx(), c.actor, id, postsPerPage))
+	return c.toPlace(c.service.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) member() error {
-	id, err := c.id("userId")
+	user, err := c.service.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
 		return err
 	}
-	user, err := c.service.Profile(c.ctx(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	return c.page("member", user.Name, user.Info())
+	return c.Show("member", user.Name, user.Info())
 }
 
 // searchPage is what was looked for, and what was found.
@@ -209,30 +175,27 @@ type searchPage struct {
 }
 
 func (c *call) search() error {
-	forums, err := c.service.Forums(c.ctx(), c.actor)
+	forums, err := c.service.Forums(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	page := searchPage{Query: c.query("q"), Author: c.query("author"), Forums: forums}
+	page := searchPage{Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"), Forums: forums}
 	page.Asked = page.Query != ""
-	if page.Forum, err = c.queryNumber("forum"); err != nil {
-		return err
-	}
-	after, err := c.queryNumber("after")
-	if err != nil {
+	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	if !page.Asked {
-		return c.page("search", "Search", page)
+		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.service.Search(c.ctx(), c.actor, board.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.service.Search(c.Context(), c.actor, board.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, f.Info())
 	}
 	if next != 0 {
 		page.Older = "/search?" + url.Values{"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "after": {itoa(next)}}.Encode()
 	}
-	return c.form(err, "search", "Search", page)
+	return c.ShowForm(err, "search", "Search", page)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

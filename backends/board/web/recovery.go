@@ -8,13 +8,13 @@ type resetPage struct {
 	Asked bool
 }
 
-func (c *call) askReset() error { return c.page("forgot", "Forgot your password?", resetPage{}) }
+func (c *call) askReset() error { return c.Show("forgot", "Forgot your password?", resetPage{}) }
 
 func (c *call) mailReset() error {
-	page := resetPage{Email: c.text("email")}
-	err := c.service.AskReset(c.ctx(), page.Email, c.address())
+	page := resetPage{Email: c.Form.Text("email")}
+	err := c.service.AskReset(c.Context(), page.Email, c.address())
 	page.Asked = err == nil
-	return c.form(err, "forgot", "Forgot your password?", page)
+	return c.ShowForm(err, "forgot", "Forgot your password?", page)
 }
 
 // linkPage is what a link opens. It is used by its form: programs that look at
@@ -26,28 +26,28 @@ type linkPage struct {
 
 // link looks at the link of the request.
 func (c *call) link(secret string, kinds ...string) (linkPage, error) {
-	l, err := c.service.ReadLink(c.ctx(), secret, kinds...)
+	l, err := c.service.ReadLink(c.Context(), secret, kinds...)
 	return linkPage{l, secret}, err
 }
 
 func (c *call) openReset() error {
-	page, err := c.link(c.query("token"), board.LinkReset)
+	page, err := c.link(c.Query.Text("token"), board.LinkReset)
 	if err != nil {
 		return err
 	}
-	return c.page("reset", "New password", page)
+	return c.Show("reset", "New password", page)
 }
 
 func (c *call) reset() error {
-	page, err := c.link(c.text("secret"), board.LinkReset)
+	page, err := c.link(c.Form.Text("secret"), board.LinkReset)
 	if err != nil {
 		return err
 	}
-	if err := c.service.Reset(c.ctx(), page.Secret, c.text("password"), c.address()); err != nil {
-		return c.form(err, "reset", "New password", page)
+	if err := c.service.Reset(c.Context(), page.Secret, c.Form.Text("password"), c.address()); err != nil {
+		return c.ShowForm(err, "reset", "New password", page)
 	}
-	c.setCookie(cookieSession, "", 0)
-	return c.redirect("/login", "The password is changed, and all browsers are signed out. Sign in with it.")
+	c.SignOut()
+	return c.Redirect("/login", "The password is changed, and all browsers are signed out. Sign in with it.")
 }
 
 // emailPage tells the mail address, and asks for another.
@@ -57,7 +57,7 @@ type emailPage struct {
 }
 
 func (c *call) emailPage() (page emailPage, err error) {
-	page.MailAddress, err = c.service.MailAddress(c.ctx(), c.actor)
+	page.MailAddress, err = c.service.MailAddress(c.Context(), c.actor)
 	return page, err
 }
 
@@ -69,48 +69,48 @@ func (c *call) showEmail(refusal error) error {
 		return err
 	}
 	if refusal != nil {
-		page.Email = c.text("email")
+		page.Email = c.Form.Text("email")
 	}
-	return c.form(refusal, "email", "Mail address", page)
+	return c.ShowForm(refusal, "email", "Mail address", page)
 }
 
 func (c *call) mailEmail() error {
-	if err := c.service.AskEmail(c.ctx(), c.actor, c.text("email"), c.text("password"), c.address()); err != nil {
+	if err := c.service.AskEmail(c.Context(), c.actor, c.Form.Text("email"), c.Form.Text("password"), c.address()); err != nil {
 		return c.showEmail(err)
 	}
-	return c.redirect("/account/email", "")
+	return c.Redirect("/account/email", "")
 }
 
 func (c *call) mailEmailAgain() error {
-	if err := c.service.AskEmailAgain(c.ctx(), c.actor, c.address()); err != nil {
+	if err := c.service.AskEmailAgain(c.Context(), c.actor, c.address()); err != nil {
 		return c.showEmail(err)
 	}
-	return c.redirect("/account/email", "Another mail is on its way.")
+	return c.Redirect("/account/email", "Another mail is on its way.")
 }
 
 func (c *call) openEmail() error {
-	page, err := c.link(c.query("token"), board.LinkEmail, board.LinkJoin)
+	page, err := c.link(c.Query.Text("token"), board.LinkEmail, board.LinkJoin)
 	if err != nil {
 		return err
 	}
-	return c.page("email_confirm", "Mail address", page)
+	return c.Show("email_confirm", "Mail address", page)
 }
 
 func (c *call) confirmEmail() error {
-	done, err := c.service.ConfirmEmail(c.ctx(), c.text("secret"))
+	done, err := c.service.ConfirmEmail(c.Context(), c.Form.Text("secret"))
 	if err != nil {
 		return err
 	}
 	switch notice := done.Email + " is confirmed. "; {
 	case done.Awaits:
 		if c.session != nil && c.session.User == done.User {
-			c.setCookie(cookieSession, "", 0)
+			c.SignOut()
 		}
-		return c.redirect("/login", notice+"You can sign in when an administrator has let you in.")
+		return c.Redirect("/login", notice+"You can sign in when an administrator has let you in.")
 	case done.Joined && (c.session == nil || c.session.User != done.User):
-		return c.redirect("/login", notice+"Welcome! Sign in with your name and password.")
+		return c.Redirect("/login", notice+"Welcome! Sign in with your name and password.")
 	case done.Joined:
-		return c.redirect("/", notice+"Welcome!")
+		return c.Redirect("/", notice+"Welcome!")
 	}
-	return c.redirect("/", "Your mail address is "+done.Email+" now.")
+	return c.Redirect("/", "Your mail address is "+done.Email+" now.")
 }

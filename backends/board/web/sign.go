@@ -5,35 +5,36 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // loginForm asks who it is.
 type loginForm struct{ Name, Next string }
 
 func (c *call) askLogin() error {
-	form := loginForm{Next: local(c.query("next"))}
+	form := loginForm{Next: pages.Local(c.Query.Text("next"))}
 	if c.actor.User != nil {
-		return c.redirect(form.Next, "")
+		return c.Redirect(form.Next, "")
 	}
-	return c.page("login", "Sign in", form)
+	return c.Show("login", "Sign in", form)
 }
 
 func (c *call) login() error {
-	form := loginForm{Name: c.text("name"), Next: local(c.text("next"))}
-	cookie, err := c.service.Login(c.ctx(), form.Name, c.text("password"), c.address(), c.cookie(cookieSession))
+	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next"))}
+	cookie, err := c.service.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
 	if err != nil {
-		return c.form(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", "Sign in", form)
 	}
-	c.signIn(cookie)
-	return c.redirect(form.Next, "")
+	c.SignIn(cookie, board.SessionIdle)
+	return c.Redirect(form.Next, "")
 }
 
 func (c *call) logout() error {
-	if err := c.service.Logout(c.ctx(), c.cookie(cookieSession)); err != nil {
+	if err := c.service.Logout(c.Context(), c.Session()); err != nil {
 		return err
 	}
-	c.setCookie(cookieSession, "", 0)
-	return c.redirect("/", "You are signed out.")
+	c.SignOut()
+	return c.Redirect("/", "You are signed out.")
 }
 
 // registerForm asks for what makes a member.
@@ -54,23 +55,22 @@ func (c *call) registerForm() (*registerForm, error) {
 	if mode == board.RegistrationClosed {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
-	c.token() // binds the form to the browser, and its stamp with it
 	return &registerForm{
-		Stamp: c.service.JoinStamp(c.bound, c.text("stamp")), Question: c.actor.Settings().Question, Answer: c.text("answer"),
-		Name: c.text("username"), Email: c.text("email"),
+		Stamp: c.service.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question, Answer: c.Form.Text("answer"),
+		Name: c.Form.Text("username"), Email: c.Form.Text("email"),
 		Approval: mode == board.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
 	}, nil
 }
 
 func (c *call) askRegister() error {
 	if c.actor.User != nil {
-		return c.redirect("/account", "")
+		return c.Redirect("/account", "")
 	}
 	form, err := c.registerForm()
 	if err != nil {
 		return err
 	}
-	return c.page("register", "Join", form)
+	return c.Show("register", "Join", form)
 }
 
 func (c *call) register() error {
@@ -78,33 +78,33 @@ func (c *call) register() error {
 	if err != nil {
 		return err
 	}
-	done, err := c.service.Register(c.ctx(), board.NewMember{Name: form.Name, Email: form.Email, Password: c.text("password"), Address: c.address(), Form: board.JoinForm{
-		Browser: c.bound, Stamp: c.text("stamp"), Trap: c.text("homepage"), Answer: form.Answer,
+	done, err := c.service.Register(c.Context(), board.NewMember{Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(), Form: board.JoinForm{
+		Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
 	}})
 	if err != nil {
-		return c.form(err, "register", "Join", form)
+		return c.ShowForm(err, "register", "Join", form)
 	}
 	if done.Cookie == "" {
-		return c.redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
+		return c.Redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
 	}
-	c.signIn(done.Cookie)
+	c.SignIn(done.Cookie, board.SessionIdle)
 	switch {
 	case done.Closed:
-		return c.redirect("/account/email", "")
+		return c.Redirect("/account/email", "")
 	case done.Asked:
-		return c.redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its way to you.")
+		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its way to you.")
 	}
-	return c.redirect("/", "Welcome! You are signed in.")
+	return c.Redirect("/", "Welcome! You are signed in.")
 }
 
 func (c *call) askConfirm() error {
-	return c.page("confirm", "Your password", loginForm{Next: local(c.query("next"))})
+	return c.Show("confirm", "Your password", loginForm{Next: pages.Local(c.Query.Text("next"))})
 }
 
 func (c *call) confirm() error {
-	form := loginForm{Next: local(c.text("next"))}
-	if err := c.service.Confirm(c.ctx(), c.actor, c.session, c.text("password"), c.address()); err != nil {
-		return c.form(err, "confirm", "Your password", form)
+	form := loginForm{Next: pages.Local(c.Form.Text("next"))}
+	if err := c.service.Confirm(c.Context(), c.actor, c.session, c.Form.Text("password"), c.address()); err != nil {
+		return c.ShowForm(err, "confirm", "Your password", form)
 	}
-	return c.redirect(form.Next, "")
+	return c.Redirect(form.Next, "")
 }

@@ -1,70 +1,51 @@
-// Package web is the board as pages for people. They work without script; every
-// rule is the service's, and pages and API call the same methods of it.
-//
-// A page is a row in routes.go, a method of call, and a template:
-//
-//	{method: get, path: "/members/{userId}", serve: (*call).member}
-//
-//	func (c *call) member() error {
-//		id, err := c.id("userId")
-//		if err != nil {
-//			return err // becomes an error page
-//		}
-//		user, err := c.service.Profile(c.ctx(), c.actor, id)
-//		if err != nil {
-//			return err
-//		}
-//		return c.page("member", user.Name, user)
-//	}
-//
-// templates/member.html defines "main" and sees a view: what page was given is
-// .Data; .User is who looks (nil: a guest), .Settings the board's. Every form that
-// posts holds {{template "token" .}}, which is checked before the handler runs.
-// Methods of call for handlers of forms:
-//
-//	c.text("title")  c.flag("locked")  c.number("forum")  c.values("scope")
-//	c.redirect("/threads/7", "Saved.")    303, with a notice on the next page
-//	c.form(err, "thread_new", "New thread", data)
-//
-// form shows a form once more after a refusal, with the problems of its fields
-// and the status of err; data holds what was typed. In its template
-// {{template "problems" .}} lists them and {{.Invalid "title"}} in a field's tag
-// marks it. Without an error form is page. A route that is fresh asks for the
-// password first when that was given long ago. One with upload takes a multipart
-// form, whose first field must be the token: c.parts reads it.
-//
-// {{$.When .CreatedAt}} shows a time in the time zone of who looks. A template
-// that pages share gets the view by {{template "threads" ($.With .Data.Threads)}}.
-// Funcs of templates are in render.go: html, plural, forumPath, threadPath…
+// Package web is the board as pages for people. Every rule is the service's, and
+// pages and API call the same methods of it. How a page is added is told by package
+// pages: a row in routes.go, a method of call, and a template.
 package web
 
 import (
-	"bytes"
-	"cmp"
 	"embed"
-	"errors"
 	"html/template"
-	"maps"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/webassets"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-//go:embed static
-var static embed.FS
+//go:embed templates static
+var files embed.FS
+
+// look is parsed once.
+var look = sync.OnceValue(func() *pages.Look {
+	return pages.NewLook("board", files, template.FuncMap{
+		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by board.Render
+		"zones":      text.Zones,
+		"initial":    func(name string) string { return pages.Capital(string([]rune(name)[:min(1, len([]rune(name)))])) },
+		"tint":       tint,
+		"forumPath":  func(f board.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
+		"threadPath": func(t board.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
+	})
+})
+
+// tint is the class of the colour behind what stands for a picture of a member.
+func tint(name string) string {
+	sum := 0
+	for _, r := range name {
+		sum = (sum*31 + int(r)) % 8
+	}
+	return "tint" + strconv.Itoa(sum)
+}
 
 // Options are the settings of the pages.
 type Options struct {
-	// BaseURL is the address of the board. With https cookies are marked so even
-	// behind a proxy that ends TLS. Default: none.
+	// BaseURL is the address of the board. Default: none.
 	BaseURL string
 	// MembersOnly shows guests how to sign in and nothing else.
 	MembersOnly bool
@@ -73,199 +54,164 @@ type Options struct {
 	Conceal func(*http.Request)
 }
 
-// Site is the pages of a board.
-type Site struct {
-	service *board.Service
-	options Options
-	logger  *zap.Logger
-	mux     *http.ServeMux
-	origin  *http.CrossOriginProtection
-	files   *webassets.Files
-	pages   pages
-	now     func() time.Time
-}
-
 // New returns the pages of a board.
-func New(service *board.Service, options Options, logger *zap.Logger) *Site {
-	s := &Site{
-		service: service, options: options, logger: logger, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
-		files: webassets.New("default-src 'none'").Load(static, "static"), pages: templates(), now: service.Now,
-	}
-	for _, rt := range routes {
-		s.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.run(w, r, rt) })
-	}
-	return s
+func New(service *board.Service, options Options, logger *zap.Logger) http.Handler {
+	return pages.New(pages.Options[*call]{
+		Look: look(), Table: routes, Admit: members, Signer: service.Forms, Called: "the board",
+		Begin:   func(p *pages.Call) (*call, error) { return begin(p, service, &options) },
+		BaseURL: options.BaseURL, Conceal: options.Conceal, Logger: logger,
+	})
 }
 
 // Owns reports whether a path is a page; all are but those of the API.
-func (*Site) Owns(path string) bool {
+func Owns(path string) bool {
 	return path != board.Mount && !strings.HasPrefix(path, board.Mount+"/")
 }
 
-// Serve answers a request for a path that it owns.
-func (s *Site) Serve(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// ErrorPage is the page of what is refused before the board.
+func ErrorPage(e *apierror.Error) (http.Header, []byte) { return look().ErrorPage("", e) }
 
-// run answers a request by its route.
-func (s *Site) run(w http.ResponseWriter, r *http.Request, rt route) {
-	c := &call{Site: s, w: w, r: r, route: rt}
-	h := w.Header()
-	h.Set("Content-Security-Policy", policy("'self'"))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "private, no-store")
-	h.Add("Vary", "Cookie")
-	if rt.secret {
-		h.Set("Referrer-Policy", "strict-origin") // requests for the files of the page are logged, too
-		if s.options.Conceal != nil {
-			s.options.Conceal(r)
+// call is a request for a page.
+type call struct {
+	*pages.Call
+	service *board.Service
+	options *Options
+	actor   *board.Actor
+	session *board.Session // nil: a guest
+}
+
+// begin finds who asks. What is the same for everybody is kept by caches, so it goes
+// to nobody in particular: it has no cookie.
+func begin(p *pages.Call, service *board.Service, options *Options) (*call, error) {
+	c := &call{Call: p, service: service, options: options}
+	err := service.Ready(c.Context())
+	if err != nil {
+		return nil, err
+	}
+	if c.actor, c.session, err = service.Resume(c.Context(), c.Session()); err != nil {
+		return nil, err
+	}
+	if c.session != nil {
+		c.SignedIn()
+		if c.session.Prolonged {
+			c.SignIn(c.Session(), board.SessionIdle)
 		}
 	}
-	if err := c.answer(); err != nil {
-		c.fail(err)
+	set := c.actor.Settings()
+	c.Name, c.Zone, c.Site = set.Name, c.actor.User.Zone(), &looker{c}
+	if set.Images {
+		c.AllowImages("https:")
 	}
+	return c, nil
 }
 
-// policy lets pages show what is theirs, and images of these sources.
-func policy(images string) string {
-	return "default-src 'none'; style-src 'self'; img-src " + images + "; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+// The rules of who may open a page. What they may do there is the service's to say.
+
+// everybody is all, also the banned, and while the board is offline.
+func everybody(*call) error { return nil }
+
+// readers are programs that read feeds, as a guest does.
+func readers(c *call) error { return c.service.Admit(c.actor) }
+
+func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
+
+func members(c *call) error { return c.admit(true, false) }
+
+// joining are members, also those who have not confirmed their mail address.
+func joining(c *call) error {
+	if c.actor.Unconfirmed() {
+		return nil
+	}
+	return members(c)
 }
 
-// answer makes the checks that come before every page, and serves it.
-func (c *call) answer() error {
-	if err := c.service.Ready(c.ctx()); err != nil {
+// administrators are asked for the password, if that was long ago. For others their
+// pages are not there.
+func administrators(c *call) error { return c.admit(true, true) }
+
+func (c *call) admit(signedIn, administers bool) error {
+	if c.actor.Unconfirmed() {
+		return c.Redirect("/account/email", "")
+	}
+	if err := c.service.Admit(c.actor); err != nil {
 		return err
 	}
-	if err := c.identify(); err != nil {
-		return err
+	switch {
+	case signedIn && c.actor.User == nil:
+		return c.ToLogin("/login")
+	case administers && !c.actor.MayAdminister():
+		return pages.NotFound()
+	case c.session != nil && c.session.Once && c.R.URL.Path != "/account/password":
+		return c.Redirect("/account/password", "Your password was shown to an administrator. Choose one of your own first.")
+	case administers && !c.session.Fresh(c.service.Now()):
+		return c.ToConfirm("/confirm")
 	}
-	if c.actor.Settings().Images {
-		c.w.Header().Set("Content-Security-Policy", policy("'self' https:"))
-	}
-	if c.session == nil {
-		c.w.Header().Set("Cache-Control", "no-cache")
-	}
-	if c.route.method == post && !c.route.signed {
-		if err := c.guard(); err != nil {
-			return err
-		}
-	}
-	joining := c.actor.Unconfirmed()
-	if joining && !c.route.always && !c.route.joining {
-		return c.redirect("/account/email", "")
-	}
-	if !c.route.always && !joining {
-		if err := c.service.Admit(c.actor); err != nil {
-			return err
-		}
-		if c.actor.User == nil && !c.route.public && (c.route.who > guests || c.options.MembersOnly) {
-			return c.toLogin()
-		}
-	}
-	if c.route.who == administrators && !c.actor.MayAdminister() {
-		return notFound()
-	}
-	if c.session != nil && c.session.Once && !c.route.always && c.route.path != "/account/password" {
-		return c.redirect("/account/password", "Your password was shown to an administrator. Choose one of your own first.")
-	}
-	if c.route.fresh && !c.session.Fresh(c.now()) {
-		return c.toConfirm()
-	}
-	return c.route.serve(c)
+	return nil
 }
 
-// toLogin sends a guest to sign in, and back.
-func (c *call) toLogin() error {
-	if c.r.Method == http.MethodPost {
-		return apierror.New(http.StatusForbidden, "forbidden", "You are signed out. Sign in in another tab, then go back and send the form again.")
-	}
-	return c.redirect("/login?next="+url.QueryEscape(c.r.URL.RequestURI()), "")
+// address is the client's, by which attempts are counted.
+func (c *call) address() string { return c.service.Address(c.R) }
+
+// once makes a form that is sent twice one.
+func (c *call) once(texts ...string) board.Once {
+	key := c.Once(texts...)
+	return board.Once{Key: key, Hash: key}
 }
 
-// toConfirm asks for the password, and leads back.
-func (c *call) toConfirm() error {
-	next := c.r.URL.RequestURI()
-	if c.r.Method == http.MethodPost {
-		next = c.referrer()
-	}
-	return c.redirect("/confirm?next="+url.QueryEscape(next), "")
+// looker is who looks at a page, and the board that is looked at: .Site of templates.
+type looker struct{ call *call }
+
+// User is who looks; nil: a guest.
+func (l *looker) User() *board.User { return l.call.actor.User }
+
+// Settings are the board's.
+func (l *looker) Settings() board.Settings { return l.call.actor.Settings() }
+
+// Moderates reports whether who looks approves posts anywhere.
+func (l *looker) Moderates() bool {
+	return l.User() != nil && l.call.actor.MayAnywhere(board.ContentApprove)
 }
 
-// fail answers with an error page.
-func (c *call) fail(err error) {
-	e, ok := apierror.From(err)
-	if !ok {
-		if c.r.Context().Err() != nil {
-			return // the client is gone
-		}
-		c.logger.Error("page failed", zap.String("path", c.r.URL.Path), zap.Error(err))
-		e = apierror.New(http.StatusInternalServerError, "internal", "Something went wrong here. Try again; if it stays so, tell the administrator.")
-	}
-	if e.Cause != nil && e.Status >= http.StatusInternalServerError {
-		c.logger.Warn("page not available", zap.String("path", c.r.URL.Path), zap.Error(errors.Join(e, e.Cause)))
-	}
-	if e.RetryAfter > 0 {
-		c.w.Header().Set("Retry-After", seconds(e.RetryAfter))
-	}
-	if c.actor == nil {
-		c.bare(e)
-		return
-	}
-	if err := c.show(e.Status, "error", headings[e.Status], errorPage{Status: e.Status, Heading: headings[e.Status], Message: sentence(e.Message), Wait: e.RetryAfter, Again: again[c.route.path]}, nil); err != nil {
-		c.logger.Error("error page failed", zap.Error(err))
-		c.bare(e)
-	}
+// Suspended reports whether who looks may read but not decide.
+func (l *looker) Suspended() bool { return l.call.actor.Suspended(l.call.service.Now()) }
+
+// Administers reports whether who looks may change the board.
+func (l *looker) Administers() bool { return l.call.actor.MayAdminister() }
+
+// Unseen is how many notifications were not read.
+func (l *looker) Unseen() (int, error) {
+	return l.call.service.Unseen(l.call.Context(), l.call.actor)
 }
 
-// errorPage is what the page of an error tells.
-type errorPage struct {
-	Status  int
-	Heading string
-	Message string
-	Wait    time.Duration
-	Again   string // where another link can be asked for
+// Joins reports whether who looks may become a member now.
+func (l *looker) Joins() bool {
+	return l.Settings().Registration != board.RegistrationClosed && l.call.service.Admit(l.call.actor) == nil
 }
 
-// again are the pages that mail the links to others.
-var again = map[string]string{"/reset": "/forgot", "/email": "/account/email"}
+// Joining reports whether who looks has not confirmed the mail address yet, and may
+// do nothing else.
+func (l *looker) Joining() bool { return l.call.actor.Unconfirmed() }
 
-// headings are those of error pages.
-var headings = map[int]string{
-	http.StatusBadRequest:            "This does not work",
-	http.StatusForbidden:             "Not allowed",
-	http.StatusNotFound:              "Nothing here",
-	http.StatusConflict:              "Settled already",
-	http.StatusGone:                  "This link is over",
-	http.StatusRequestEntityTooLarge: "Too large",
-	http.StatusUnprocessableEntity:   "This does not work",
-	http.StatusTooManyRequests:       "Too fast",
-	http.StatusInternalServerError:   "Something went wrong",
-	http.StatusServiceUnavailable:    "Closed for now",
-}
+// Mails reports whether the board sends mails.
+func (l *looker) Mails() bool { return l.call.service.Mails() }
 
-// bare tells of an error where not even the settings could be read.
-func (c *call) bare(e *apierror.Error) {
-	header, body := ErrorPage(e)
-	maps.Copy(c.w.Header(), header)
-	c.w.WriteHeader(e.Status)
-	_, _ = c.w.Write(body) // the client may be gone
-}
-
-// ErrorPage is the page of an error that needs nothing of the board, for what is
-// refused before it.
-func ErrorPage(e *apierror.Error) (http.Header, []byte) {
-	var out bytes.Buffer
-	page := errorPage{Status: e.Status, Heading: cmp.Or(headings[e.Status], headings[http.StatusInternalServerError]), Message: sentence(e.Message), Wait: e.RetryAfter}
-	if err := bare().Execute(&out, page); err != nil {
-		panic(err) // it is run by a test
+// Feed is the path of the Atom feed of a page; empty: none.
+func (*looker) Feed(data any) string {
+	if p, ok := data.(interface{ feed() string }); ok {
+		return p.feed()
 	}
-	return http.Header{
-		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("'self'")}, "X-Content-Type-Options": {"nosniff"},
-		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
-	}, out.Bytes()
+	return ""
 }
 
-// bare is the template of ErrorPage.
-var bare = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("bare.html").Funcs(funcs).ParseFS(templateFiles, "templates/bare.html"))
-})
+// Place is the path that names a page for ever; empty: none.
+func (*looker) Place(data any) string {
+	if p, ok := data.(interface{ place() string }); ok {
+		return p.place()
+	}
+	return ""
+}
+
+// Again is the page that mails another link, of the one that a link leads to.
+func (l *looker) Again() string {
+	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[l.call.R.URL.Path]
+}

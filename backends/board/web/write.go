@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // threadForm is a thread that is being written.
@@ -20,11 +21,8 @@ type threadForm struct {
 }
 
 func (c *call) threadForm() (*threadForm, error) {
-	id, err := c.id("forumId")
-	if err != nil {
-		return nil, err
-	}
-	f, above, _, err := c.service.Forum(c.ctx(), c.actor, id)
+	id := c.ID("forumId")
+	f, above, _, err := c.service.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +34,11 @@ func (c *call) newThread() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayStart(c.ctx(), c.actor, form.Forum.ID); err != nil {
+	if err := c.service.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
 		return err
 	}
 	form.Subscribe = true
-	return c.page("thread_new", "New thread", form)
+	return c.Show("thread_new", "New thread", form)
 }
 
 func (c *call) startThread() error {
@@ -49,27 +47,28 @@ func (c *call) startThread() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayStart(c.ctx(), c.actor, form.Forum.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.service.MayStart(c.Context(), c.actor, form.Forum.ID)); err != nil {
 		return err
 	}
-	form.Title, form.Text, form.Subscribe = c.text("title"), c.text("message"), c.flag("subscribe")
-	if form.Prefix, err = c.number("prefixId"); err != nil {
+	form.Title, form.Text, form.Subscribe = c.Form.Text("title"), c.Form.Text("message"), c.Form.Flag("subscribe")
+	form.Prefix = c.Form.Number("prefixId")
+	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if c.flag("preview") {
+	if c.Form.Flag("preview") {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
-		return c.form(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
-		return c.form(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
-	done, err := c.service.StartThread(c.ctx(), c.actor, form.Forum.ID, board.NewThread{
+	done, err := c.service.StartThread(c.Context(), c.actor, form.Forum.ID, board.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 	}, c.once(form.Title, form.Text))
 	if err != nil {
-		return c.form(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
-	return c.redirect(slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
+	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
 }
 
 // heldNotice tells the author that nobody sees a post yet.
@@ -100,11 +99,7 @@ type replyForm struct {
 
 // replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
 func (c *call) replyForm() (*replyForm, error) {
-	id, err := c.id("threadId")
-	if err != nil {
-		return nil, err
-	}
-	thread, err := c.service.Thread(c.ctx(), c.actor, id)
+	thread, err := c.service.Thread(c.Context(), c.actor, c.ID("threadId"))
 	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed, enclosed: c.enclosed(thread.ForumID)}, err
 }
 
@@ -113,21 +108,21 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayAnswer(c.ctx(), c.actor, form.Thread.ID); err != nil {
+	if err := c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
 		return err
 	}
-	quoted, err := c.queryNumber("quote")
-	if err != nil {
+	quoted := c.Query.Number("quote")
+	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	if quoted != 0 {
-		post, _, err := c.service.Post(c.ctx(), c.actor, form.Thread.ID, quoted)
+		post, _, err := c.service.Post(c.Context(), c.actor, form.Thread.ID, quoted)
 		if err != nil {
 			return err
 		}
 		form.Text = board.Quote(post.PostInfo)
 	}
-	return c.page("reply", "Reply", form)
+	return c.Show("reply", "Reply", form)
 }
 
 func (c *call) reply() error {
@@ -136,22 +131,22 @@ func (c *call) reply() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayAnswer(c.ctx(), c.actor, form.Thread.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
 		return err
 	}
-	form.Text, form.Subscribe = c.text("message"), c.flag("subscribe")
-	if c.flag("preview") {
+	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
+	if c.Form.Flag("preview") {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
-		return c.form(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", "Reply", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
-		return c.form(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	done, err := c.service.Reply(c.ctx(), c.actor, form.Thread.ID, board.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
+	done, err := c.service.Reply(c.Context(), c.actor, form.Thread.ID, board.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
-		return c.form(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	return c.redirect("/posts/"+itoa(done.Post), postedNotice(done))
+	return c.Redirect("/posts/"+itoa(done.Post), postedNotice(done))
 }
 
 // editForm is a post that is being edited.
@@ -162,20 +157,12 @@ type editForm struct {
 	Reason  string
 	Preview string // HTML
 	Version string
-	Theirs  []change // from the other text, which came first, to this one
+	Theirs  []pages.Change // from the other text, which came first, to this one
 }
 
 // post finds the post of the path.
-func (c *call) post() (post board.PostView, thread board.ThreadInfo, err error) {
-	in, err := c.id("threadId")
-	if err != nil {
-		return post, thread, err
-	}
-	id, err := c.id("postId")
-	if err != nil {
-		return post, thread, err
-	}
-	return c.service.Post(c.ctx(), c.actor, in, id)
+func (c *call) post() (board.PostView, board.ThreadInfo, error) {
+	return c.service.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
 func (c *call) editPost() error {
@@ -183,10 +170,10 @@ func (c *call) editPost() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayEditPost(c.ctx(), c.actor, thread.ID, post.ID); err != nil {
+	if err := c.service.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
 		return err
 	}
-	return c.page("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
+	return c.Show("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
 }
 
 func (c *call) savePost() error {
@@ -194,23 +181,23 @@ func (c *call) savePost() error {
 	if err != nil {
 		return err
 	}
-	form := &editForm{Post: post, Thread: thread, Text: c.text("message"), Reason: c.text("reason"), Version: c.text("version")}
-	if c.flag("preview") {
+	form := &editForm{Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"), Version: c.Form.Text("version")}
+	if c.Form.Flag("preview") {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
-		return c.form(err, "edit", "Edit", form)
+		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	done, err := c.service.Edit(c.ctx(), c.actor, thread.ID, post.ID, board.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.match()})
-	if refusal, is := changed(err); is {
+	done, err := c.service.Edit(c.Context(), c.actor, thread.ID, post.ID, board.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
+	if refusal, is := pages.Changed(err); is {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
-		form.Version, form.Theirs = form.Post.Tag(), diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
-		return c.form(refusal, "edit", "Edit", form)
+		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
+		return c.ShowForm(refusal, "edit", "Edit", form)
 	}
 	if err != nil {
-		return c.form(err, "edit", "Edit", form)
+		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	return c.redirect("/posts/"+itoa(post.ID), heldNotice(done.Held))
+	return c.Redirect("/posts/"+itoa(post.ID), heldNotice(done.Held))
 }
 
 // historyPage is a post with its former texts, the newest first.
@@ -223,7 +210,7 @@ type historyPage struct {
 // step is an edit: what was taken away and what came.
 type step struct {
 	board.Revision
-	Changes []change
+	Changes []pages.Change
 }
 
 func (c *call) history() error {
@@ -231,17 +218,17 @@ func (c *call) history() error {
 	if err != nil {
 		return err
 	}
-	list, err := c.service.Revisions(c.ctx(), c.actor, thread.ID, post.ID)
+	list, err := c.service.Revisions(c.Context(), c.actor, thread.ID, post.ID)
 	if err != nil {
 		return err
 	}
 	page := historyPage{Post: post, Thread: thread}
 	after := post.Message
 	for _, r := range slices.Backward(list) {
-		page.Steps = append(page.Steps, step{r, diff(r.Message, after)})
+		page.Steps = append(page.Steps, step{r, pages.Diff(r.Message, after)})
 		after = r.Message
 	}
-	return c.page("history", "History", page)
+	return c.Show("history", "History", page)
 }
 
 // postPage is a question about a post.
@@ -256,7 +243,7 @@ func (c *call) askDelete() error {
 	if err != nil {
 		return err
 	}
-	return c.page("delete", "Delete", postPage{Post: post, Thread: thread})
+	return c.Show("delete", "Delete", postPage{Post: post, Thread: thread})
 }
 
 func (c *call) deletePost() error {
@@ -264,53 +251,41 @@ func (c *call) deletePost() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Delete(c.ctx(), c.actor, thread.ID, post.ID, nil); err != nil {
-		return c.form(err, "delete", "Delete", postPage{Post: post, Thread: thread})
+	if _, err := c.service.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
+		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
-	_, err = c.service.Thread(c.ctx(), c.actor, thread.ID)
+	_, err = c.service.Thread(c.Context(), c.actor, thread.ID)
 	if err != nil { // it went with its first post
-		return c.redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
+		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
 	}
-	return c.redirect(slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")
+	return c.Redirect(pages.Slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")
 }
 
 func (c *call) restorePost() error {
-	id, err := c.id("postId")
-	if err != nil {
-		return err
-	}
-	if _, err := c.service.Restore(c.ctx(), c.actor, id); err != nil {
-		return err
-	}
-	return c.redirect("/posts/"+itoa(id), "The post is back.")
+	id := c.ID("postId")
+	_, err := c.service.Restore(c.Context(), c.actor, id)
+	return c.Then(err, "/posts/"+itoa(id), "The post is back.")
 }
 
 func (c *call) askReport() error {
-	id, err := c.id("postId")
+	post, thread, err := c.service.PostByID(c.Context(), c.actor, c.ID("postId"))
 	if err != nil {
 		return err
 	}
-	post, thread, err := c.service.PostByID(c.ctx(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	return c.page("report", "Report", postPage{Post: post, Thread: thread})
+	return c.Show("report", "Report", postPage{Post: post, Thread: thread})
 }
 
 func (c *call) report() error {
-	id, err := c.id("postId")
+	id := c.ID("postId")
+	post, thread, err := c.service.PostByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	post, thread, err := c.service.PostByID(c.ctx(), c.actor, id)
-	if err != nil {
-		return err
+	page := postPage{Post: post, Thread: thread, Reason: c.Form.Text("reason")}
+	if _, err := c.service.Report(c.Context(), c.actor, id, page.Reason); err != nil {
+		return c.ShowForm(err, "report", "Report", page)
 	}
-	page := postPage{Post: post, Thread: thread, Reason: c.text("reason")}
-	if _, err := c.service.Report(c.ctx(), c.actor, id, page.Reason); err != nil {
-		return c.form(err, "report", "Report", page)
-	}
-	return c.redirect("/posts/"+itoa(id), "Thank you. The moderators will look at it.")
+	return c.Redirect("/posts/"+itoa(id), "Thank you. The moderators will look at it.")
 }
 
 // manageForm is what may be changed of a thread.
@@ -323,11 +298,7 @@ type manageForm struct {
 }
 
 func (c *call) manageForm() (*manageForm, error) {
-	id, err := c.id("threadId")
-	if err != nil {
-		return nil, err
-	}
-	reading, err := c.service.ReadThread(c.ctx(), c.actor, id, 0, 1)
+	reading, err := c.service.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +306,7 @@ func (c *call) manageForm() (*manageForm, error) {
 	if reading.Thread.Prefix != nil {
 		form.Prefix = reading.Thread.Prefix.ID
 	}
-	form.Forums, err = c.service.Forums(c.ctx(), c.actor)
+	form.Forums, err = c.service.Forums(c.Context(), c.actor)
 	return form, err
 }
 
@@ -344,7 +315,7 @@ func (c *call) manage() error {
 	if err != nil {
 		return err
 	}
-	return c.page("manage", "Manage thread", form)
+	return c.Show("manage", "Manage thread", form)
 }
 
 // change changes what the form has: its buttons send one part each.
@@ -356,7 +327,7 @@ func (c *call) change() error {
 	var change board.ThreadChange
 	notice := "The thread is changed."
 	yes, no := true, false
-	switch c.text("do") {
+	switch c.Form.Text("do") {
 	case "lock":
 		change.Locked, notice = &yes, "The thread is locked."
 	case "unlock":
@@ -366,46 +337,45 @@ func (c *call) change() error {
 	case "unstick":
 		change.Sticky, notice = &no, "The thread takes its turn again."
 	case "title":
-		form.Title = c.text("title")
+		form.Title = c.Form.Text("title")
 		change.Title = &form.Title
-		if form.Prefix, err = c.number("prefixId"); err != nil {
-			return err
-		}
+		form.Prefix = c.Form.Number("prefixId")
 		change.Prefix = &form.Prefix
 	case "move":
-		if form.Target, err = c.number("forumId"); err != nil {
-			return err
-		}
+		form.Target = c.Form.Number("forumId")
 		change.Forum, notice = &form.Target, "The thread is moved."
 	default:
-		return notFound()
+		return pages.NotFound()
 	}
-	if err := c.service.Change(c.ctx(), c.actor, form.Thread.ID, change); err != nil {
-		return c.form(err, "manage", "Manage thread", form)
+	if err := c.Form.Err(); err != nil {
+		return err
 	}
-	return c.redirect("/threads/"+itoa(form.Thread.ID), notice)
+	if err := c.service.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
+		return c.ShowForm(err, "manage", "Manage thread", form)
+	}
+	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
 }
 
 func (c *call) subscribe() error {
-	id, err := c.id("threadId")
-	if err != nil {
-		return err
+	id := c.ID("threadId")
+	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.", func(mode string) error {
+		if mode == "off" {
+			return c.service.Unsubscribe(c.Context(), c.actor, id)
+		}
+		return c.service.Subscribe(c.Context(), c.actor, id, mode)
+	})
+}
+
+// follow changes how somebody is told of what is at a path, and leads there or to
+// the list that the form is on.
+func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
+	mode := c.Form.Text("mode")
+	err := set(mode)
+	switch {
+	case c.Form.Flag("list"):
+		return c.Then(err, "/account/subscriptions", "Saved.")
+	case mode == "off" || mode == "none":
+		return c.Then(err, path, ends)
 	}
-	mode := c.text("mode")
-	if mode == "off" {
-		err = c.service.Unsubscribe(c.ctx(), c.actor, id)
-	} else {
-		err = c.service.Subscribe(c.ctx(), c.actor, id, mode)
-	}
-	if err != nil {
-		return err
-	}
-	notice := "You follow this thread."
-	if mode == "off" || mode == "none" {
-		notice = "You do not follow this thread any more."
-	}
-	if c.flag("list") {
-		return c.redirect("/account/subscriptions", "Saved.")
-	}
-	return c.redirect("/threads/"+itoa(id), notice)
+	return c.Then(err, path, follows)
 }

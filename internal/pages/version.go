@@ -1,9 +1,8 @@
-package web
+package pages
 
 import (
 	"net/http"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -12,23 +11,25 @@ import (
 // other one made of it beside the own text, with the version of that: to save
 // again is to decide.
 
-// version is of what a form changes, and what the other version has else.
-type version struct {
+// Edit is the version of what a form changes, and where the other one differs: a list
+// of what has What, From (what is there) and To (what the form says). The template
+// "version" shows it inside of the form.
+type Edit struct {
 	Version   string
-	Differing []board.Difference // From is what is there, To what the form says
+	Differing any
 }
 
-// match is the version that a form was made of; one without it is of any.
-func (c *call) match() rest.Match {
-	of := c.text("version")
+// Match is the version that the form was made of; one without it is of any.
+func (c *Call) Match() rest.Match {
+	of := c.Form.Text("version")
 	if of == "" {
 		return nil
 	}
 	return func(tag string) bool { return tag == of }
 }
 
-// changed makes a refusal because of another version one for people.
-func changed(err error) (refusal error, is bool) {
+// Changed makes a refusal because of another version one for people.
+func Changed(err error) (refusal error, is bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {
 		return err, false

@@ -1,12 +1,12 @@
-package web
+package pages
 
 import (
 	"slices"
 	"strings"
 )
 
-// change is a line of a diff.
-type change struct {
+// Change is a line of a diff: {{template "diff" .List}}.
+type Change struct {
 	Kind string // same, gone or came
 	Text string
 }
@@ -14,9 +14,9 @@ type change struct {
 // maxDiff bounds the lines that are compared, squared.
 const maxDiff = 400
 
-// diff compares two texts by line. Texts that are too long for it stand one
+// Diff compares two texts by line. Texts that are too long for it stand one
 // after the other.
-func diff(before, after string) []change {
+func Diff(before, after string) []Change {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -31,15 +31,15 @@ func diff(before, after string) []change {
 	return lines(out, "same", a[len(a)-tail:])
 }
 
-func lines(out []change, kind string, text []string) []change {
+func lines(out []Change, kind string, text []string) []Change {
 	for _, line := range text {
-		out = append(out, change{kind, line})
+		out = append(out, Change{kind, line})
 	}
 	return out
 }
 
 // middle finds the longest common lines of what is not the same at both ends.
-func middle(out []change, a, b []string) []change {
+func middle(out []Change, a, b []string) []Change {
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return lines(lines(out, "gone", a), "came", b)
 	}
@@ -60,14 +60,14 @@ func middle(out []change, a, b []string) []change {
 	for i < len(a) && j < len(b) {
 		switch {
 		case a[i] == b[j]:
-			out = append(out, change{"same", a[i]})
+			out = append(out, Change{"same", a[i]})
 			i++
 			j++
 		case common[i+1][j] >= common[i][j+1]:
-			out = append(out, change{"gone", a[i]})
+			out = append(out, Change{"gone", a[i]})
 			i++
 		default:
-			out = append(out, change{"came", b[j]})
+			out = append(out, Change{"came", b[j]})
 			j++
 		}
 	}

@@ -1,4 +1,4 @@
-package web
+package pages
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestDiff(t *testing.T) {
 		{"x\n" + long + "y", "z\n" + long + "w", ""}, // one after the other
 	} {
 		var got, before, after strings.Builder
-		for _, c := range diff(test.before, test.after) {
+		for _, c := range Diff(test.before, test.after) {
 			got.WriteString(map[string]string{"same": " ", "gone": "-", "came": "+"}[c.Kind] + c.Text)
 			if c.Kind != "came" {
 				before.WriteString(c.Text + "\n")

@@ -1,0 +1,269 @@
+package pages
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxNotice bounds what is told on the page after a form, in bytes.
+const maxNotice = 400
+
+// Call is a request for a page.
+type Call struct {
+	W http.ResponseWriter
+	R *http.Request
+	// Form are the fields of the form that was sent, Query the parameters of the address.
+	Form, Query Fields
+
+	// Name is that of the site, as titles have it.
+	Name string
+	// Zone is where the times of the page are. Default: UTC.
+	Zone *time.Location
+	// Site is what templates see as .Site: who looks, settings, what the head needs.
+	Site any
+
+	site     *site
+	session  string // the cookie of the session; empty: a guest
+	bound    string // the cookie that forms are bound to; empty: none yet
+	ids      []id
+	images   string // further sources of images
+	forms    string // where forms may lead
+	begun    bool   // the layout has what it needs
+	answered bool
+
+	public, secret bool
+	upload         int64
+}
+
+func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
+	return &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
+}
+
+// headers are those of every page.
+func (c *Call) headers() {
+	h := c.W.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-store")
+	h.Add("Vary", "Cookie")
+	c.setPolicy()
+	if c.secret {
+		h.Set("Referrer-Policy", "strict-origin") // requests for the files of the page are logged, too
+		if c.site.conceal != nil {
+			c.site.conceal(c.R)
+		}
+	}
+}
+
+func (c *Call) setPolicy() { c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms)) }
+
+// policy lets pages show what is theirs, and images and targets of forms from
+// further sources.
+func policy(images, forms string) string {
+	return "default-src 'none'; style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
+}
+
+// AllowImages lets the page show images from a further source, such as https:.
+func (c *Call) AllowImages(source string) {
+	c.images += " " + source
+	c.setPolicy()
+}
+
+// AllowForms lets a form of the page lead to another site, also by a redirect.
+func (c *Call) AllowForms(source string) {
+	c.forms += " " + source
+	c.setPolicy()
+}
+
+// Context is that of the request.
+func (c *Call) Context() context.Context { return c.R.Context() }
+
+// Answered reports whether there is an answer already, as after Redirect.
+func (c *Call) Answered() bool { return c.answered }
+
+// At is the address of a path of this site.
+func (c *Call) At(path string) string { return c.site.mount + path }
+
+// Base is the address of this site with its host, without a slash at the end.
+func (c *Call) Base() string {
+	switch {
+	case c.site.baseURL != "":
+		return c.site.baseURL + c.site.mount
+	case c.https():
+		return "https://" + c.R.Host + c.site.mount
+	}
+	return "http://" + c.R.Host + c.site.mount
+}
+
+// Here is the path of this page with its parameters, to come back to.
+func (c *Call) Here() string { return c.inside(c.R.URL.RequestURI()) }
+
+func (c *Call) inside(uri string) string {
+	path, ok := strings.CutPrefix(uri, c.site.mount)
+	if !ok {
+		return "/"
+	}
+	return Local(path)
+}
+
+// Referrer is the page of this site that the request comes from.
+func (c *Call) Referrer() string {
+	u, err := url.Parse(c.R.Referer())
+	if err != nil || u.Host != c.R.Host {
+		return "/"
+	}
+	return c.inside(u.RequestURI())
+}
+
+// Redirect leads to a path of this site, with a notice on its page; empty: none.
+func (c *Call) Redirect(to, notice string) error {
+	if notice != "" {
+		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(notice[:min(len(notice), maxNotice)])), time.Minute)
+	}
+	c.answered = true
+	http.Redirect(c.W, c.R, c.At(to), http.StatusSeeOther)
+	return nil
+}
+
+// Then is Redirect after something that went well, and its error otherwise.
+func (c *Call) Then(err error, to, notice string) error {
+	if err != nil {
+		return err
+	}
+	return c.Redirect(to, notice)
+}
+
+// ToLogin leads a guest to the page to sign in, which leads back by its parameter
+// next. A form that was sent is refused instead: it would be lost.
+func (c *Call) ToLogin(page string) error {
+	if c.R.Method == http.MethodPost {
+		return errSignedOut
+	}
+	return c.Redirect(page+"?next="+url.QueryEscape(c.Here()), "")
+}
+
+// ToConfirm leads to the page that asks for the password once more, and from there
+// back: of a form that was sent to the page that it was on.
+func (c *Call) ToConfirm(page string) error {
+	next := c.Here()
+	if c.R.Method == http.MethodPost {
+		next = c.Referrer()
+	}
+	return c.Redirect(page+"?next="+url.QueryEscape(next), "")
+}
+
+// notice is what the former page had to say; it is told once.
+func (c *Call) notice() string {
+	if c.public {
+		return ""
+	}
+	text, err := base64.RawURLEncoding.DecodeString(c.cookie(noticeCookie))
+	if err != nil || len(text) == 0 || !utf8.Valid(text) {
+		return ""
+	}
+	c.setCookie(noticeCookie, "", 0)
+	return string(text)
+}
+
+// The cookies, behind the name of the look; on https a prefix keeps them from
+// other hosts and paths.
+const (
+	sessionCookie = "_session"
+	formCookie    = "_form"
+	noticeCookie  = "_notice"
+)
+
+func (c *Call) https() bool {
+	return c.R.TLS != nil || strings.HasPrefix(c.site.baseURL, "https://")
+}
+
+func (c *Call) cookieName(name string) string {
+	name = c.site.look.name + name
+	if c.https() {
+		return "__Host-" + name
+	}
+	return name
+}
+
+func (c *Call) cookie(name string) string {
+	cookie, err := c.R.Cookie(c.cookieName(name))
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// setCookie sets a cookie for a time; none removes it.
+func (c *Call) setCookie(name, value string, lasts time.Duration) {
+	age := int(lasts.Seconds())
+	if age <= 0 {
+		age = -1
+	}
+	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // Secure where the site is on https
+		Name: c.cookieName(name), Value: value, Path: "/", MaxAge: age, Secure: c.https(), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// Session is the cookie of a session that the browser sends, which may be good for
+// nothing; empty: none, as always on public pages.
+func (c *Call) Session() string {
+	if c.public {
+		return ""
+	}
+	return c.cookie(sessionCookie)
+}
+
+// SignedIn tells, in Begin, that the session of the browser is good: forms are bound
+// to it, and nobody keeps a copy of the page. Without it who asks is a guest.
+func (c *Call) SignedIn() {
+	c.session = c.Session()
+	c.bound = c.session
+}
+
+// SignIn keeps the cookie of a session in the browser, or keeps it longer.
+func (c *Call) SignIn(cookie string, lasts time.Duration) {
+	c.setCookie(sessionCookie, cookie, lasts)
+	if cookie != c.session {
+		c.setCookie(formCookie, "", 0)
+	}
+}
+
+// SignOut takes the cookie of the session from the browser.
+func (c *Call) SignOut() { c.setCookie(sessionCookie, "", 0) }
+
+// Browser is the secret that forms are bound to: the session's, or a guest's own,
+// which is set with the first form.
+func (c *Call) Browser() string {
+	if c.bound == "" && !c.public {
+		c.bound = c.cookie(formCookie)
+	}
+	if c.bound == "" {
+		c.bound = rand.Text()
+		c.setCookie(formCookie, c.bound, 24*time.Hour)
+	}
+	return c.bound
+}
+
+// Once is a key by which a form that is sent twice is known, empty where the form
+// has no word for it (View.Once). What else it holds tells another text apart that
+// was written after going back.
+func (c *Call) Once(texts ...string) string {
+	word := c.Form.Text("once")
+	if word == "" || len(word) > maxToken {
+		return ""
+	}
+	sum := sha256.New()
+	for _, text := range append([]string{c.R.URL.Path, word}, texts...) {
+		sum.Write([]byte(text + "\x00"))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

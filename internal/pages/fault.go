@@ -1,0 +1,91 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Fault is what the page of an error tells: the Data of the templates error.html
+// and bare.html.
+type Fault struct {
+	Status  int
+	Heading string
+	Message string
+	Wait    time.Duration
+}
+
+// headings are those of error pages.
+var headings = map[int]string{
+	http.StatusBadRequest:            "This does not work",
+	http.StatusForbidden:             "Not allowed",
+	http.StatusNotFound:              "Nothing here",
+	http.StatusConflict:              "Settled already",
+	http.StatusGone:                  "This link is over",
+	http.StatusRequestEntityTooLarge: "Too large",
+	http.StatusUnprocessableEntity:   "This does not work",
+	http.StatusTooManyRequests:       "Too fast",
+	http.StatusInternalServerError:   "Something went wrong",
+	http.StatusServiceUnavailable:    "Closed for now",
+}
+
+func faultOf(e *apierror.Error) Fault {
+	return Fault{
+		Status: e.Status, Heading: cmp.Or(headings[e.Status], headings[http.StatusInternalServerError]),
+		Message: sentence(e.Message), Wait: e.RetryAfter,
+	}
+}
+
+// fail answers with an error page.
+func (c *Call) fail(err error) {
+	e, ok := apierror.From(err)
+	if !ok {
+		if c.R.Context().Err() != nil {
+			return // the client is gone
+		}
+		c.site.logger.Error("page failed", zap.String("path", c.R.URL.Path), zap.Error(err))
+		e = apierror.New(http.StatusInternalServerError, "internal", "Something went wrong here. Try again; if it stays so, tell the administrator.")
+	}
+	if e.Cause != nil && e.Status >= http.StatusInternalServerError {
+		c.site.logger.Warn("page not available", zap.String("path", c.R.URL.Path), zap.Error(errors.Join(e, e.Cause)))
+	}
+	if e.RetryAfter > 0 {
+		c.W.Header().Set("Retry-After", seconds(e.RetryAfter))
+	}
+	if c.begun {
+		fault := faultOf(e)
+		err := c.show(e.Status, "error", fault.Heading, fault, nil)
+		if err == nil {
+			return
+		}
+		c.site.logger.Error("error page failed", zap.Error(err))
+	}
+	header, body := c.site.look.ErrorPage(c.site.mount, e)
+	maps.Copy(c.W.Header(), header)
+	c.W.WriteHeader(e.Status)
+	_, _ = c.W.Write(body) // the client may be gone
+}
+
+// ErrorPage is the page of an error that needs nothing of the service, for what is
+// refused before it or where it cannot begin.
+func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
+	var out bytes.Buffer
+	data := struct {
+		Fault
+		Mount string
+	}{faultOf(e), mount}
+	if err := l.bare.ExecuteTemplate(&out, "bare", data); err != nil {
+		panic(err) // a test of each service runs it
+	}
+	return http.Header{
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")}, "X-Content-Type-Options": {"nosniff"},
+		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
+	}, out.Bytes()
+}

@@ -1,0 +1,138 @@
+package pages
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const (
+	// MaxForm bounds a form without files, in bytes.
+	MaxForm = 256 << 10
+	// maxToken bounds the first field of a form with files.
+	maxToken = 256
+)
+
+var (
+	errForm = apierror.New(http.StatusForbidden, "forbidden",
+		"This form is out of date or comes from another site. Go back, copy what you wrote, and load the page again.")
+	errSignedOut = apierror.New(http.StatusForbidden, "forbidden",
+		"You are signed out. Sign in in another tab, then go back and send the form again.")
+)
+
+// token is what forms of this page send back.
+func (c *Call) token() string {
+	c.W.Header().Set("Cache-Control", "private, no-store") // a copy of the form would be nobody's
+	return c.site.signer().Sign(nil, c.Browser())
+}
+
+func (c *Call) goodToken(token string) bool {
+	browser := c.bound
+	if browser == "" && !c.public {
+		browser = c.cookie(formCookie)
+	}
+	if browser == "" {
+		return false
+	}
+	payload, ok := c.site.signer().Open(token, browser)
+	return ok && len(payload) == 0
+}
+
+// guard lets a form pass only when a page of this site made it for this browser.
+func (c *Call) guard() error {
+	if err := c.site.origin.Check(c.R); err != nil {
+		return errForm
+	}
+	kind, _, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
+	switch {
+	case err == nil && c.upload > 0 && kind == "multipart/form-data":
+		if c.R.ContentLength > c.upload {
+			return c.tooLarge()
+		}
+		c.R.Body = http.MaxBytesReader(c.W, c.R.Body, c.upload)
+		return nil // Parts asks for the token
+	case err != nil || kind != "application/x-www-form-urlencoded":
+		return apierror.New(http.StatusBadRequest, "bad_request", "This is not a form of %s.", c.site.called)
+	}
+	if c.R.ContentLength > MaxForm {
+		return c.tooLarge()
+	}
+	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, MaxForm)
+	if err := c.R.ParseForm(); err != nil {
+		return c.badForm(err)
+	}
+	if !c.goodToken(c.R.PostForm.Get("token")) {
+		return errForm
+	}
+	c.Form.values = c.R.PostForm
+	return nil
+}
+
+func (c *Call) tooLarge() error {
+	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "This is larger than %s takes.", c.site.called)
+}
+
+func (c *Call) badForm(err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, multipart.ErrMessageTooLarge) {
+		return c.tooLarge()
+	}
+	return apierror.New(http.StatusBadRequest, "bad_request", "The form could not be read.")
+}
+
+// Uploads reports whether the form that was sent may have files, which Parts or
+// ReadFiles is yet to read. Another form is in Form.
+func (c *Call) Uploads() bool { return c.Form.values == nil }
+
+// Parts reads a form with files as it comes, behind its first field, the token.
+func (c *Call) Parts() (*multipart.Reader, error) {
+	reader, err := c.R.MultipartReader()
+	if err != nil {
+		return nil, c.badForm(err)
+	}
+	first, err := reader.NextPart()
+	if err != nil {
+		return nil, c.badForm(err)
+	}
+	token, err := io.ReadAll(io.LimitReader(first, maxToken))
+	if err != nil {
+		return nil, c.badForm(err)
+	}
+	if first.FormName() != "token" || !c.goodToken(string(token)) {
+		return nil, errForm
+	}
+	return reader, nil
+}
+
+// ReadFiles reads a form with files of at most so many bytes, its fields into Form.
+// The caller removes the files (RemoveAll). Who is refused anyway (refusal) is told
+// that, and not that the form is too large.
+func (c *Call) ReadFiles(most int64, refusal error) (*multipart.Form, error) {
+	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, most)
+	reader, err := c.Parts()
+	if err != nil {
+		return nil, err
+	}
+	form, err := reader.ReadForm(MaxForm)
+	if err != nil {
+		if refusal != nil {
+			return nil, refusal
+		}
+		return nil, c.badForm(err)
+	}
+	size := 0
+	for _, values := range form.Value {
+		for _, value := range values {
+			size += len(value)
+		}
+	}
+	if size > MaxForm {
+		_ = form.RemoveAll() // in the folder for what is temporary
+		return nil, c.tooLarge()
+	}
+	c.Form.values = form.Value
+	return form, nil
+}

@@ -1,0 +1,133 @@
+package pages
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// View is what a template sees.
+type View struct {
+	Title    string
+	Name     string // of the site
+	Site     any    // Call.Site
+	Data     any
+	Problems []apierror.Detail // of the form that was sent
+	Notice   string
+	Path     string // of this page, for signing in to lead back to
+
+	call *Call
+}
+
+// Select is what can be chosen from a list: {{template "options" .List}}.
+type Select []Option
+
+// Option is one of a select.
+type Option struct {
+	Value, Label string
+	Selected     bool
+}
+
+// Add adds an option behind the others.
+func (s *Select) Add(value, label string, selected bool) {
+	*s = append(*s, Option{value, label, selected})
+}
+
+// Token is what forms send back.
+func (v *View) Token() string { return v.call.token() }
+
+// Once is the word by which a form that is sent twice is known.
+func (v *View) Once() string { return newWord() }
+
+// At is the address of a path of this site.
+func (v *View) At(path string) string { return v.call.At(path) }
+
+// Zone is where the times of the page are.
+func (v *View) Zone() *time.Location { return v.call.Zone }
+
+// With is the view with other data, for a template that pages share.
+func (v *View) With(data any) *View {
+	part := *v
+	part.Data = data
+	return &part
+}
+
+// Problem is what is wrong with a field; empty: nothing.
+func (v *View) Problem(field string) string {
+	for _, p := range v.Problems {
+		if p.Field == field {
+			return sentence(p.Message)
+		}
+	}
+	return ""
+}
+
+// Invalid marks a field that has a problem.
+func (v *View) Invalid(field string) template.HTMLAttr {
+	if v.Problem(field) == "" {
+		return ""
+	}
+	return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + field + `-problem"`) //nolint:gosec // the word is the template's
+}
+
+// Note is the problem of a field, to be shown beside it by the template "note".
+func (v *View) Note(field string) Note { return Note{field, v.Problem(field)} }
+
+// Note is the problem of a field.
+type Note struct{ Field, Text string }
+
+// Show shows a page: the template of that name, under a title, with its data.
+func (c *Call) Show(name, title string, data any) error {
+	return c.show(http.StatusOK, name, title, data, nil)
+}
+
+// ShowForm shows a form: for the first time, or once more when it was refused, with
+// the status and the problems of the refusal. What is no matter of the form, such as
+// that there is nothing to change, is returned.
+func (c *Call) ShowForm(refusal error, name, title string, data any) error {
+	if refusal == nil {
+		return c.Show(name, title, data)
+	}
+	e, ok := apierror.From(refusal)
+	if !ok || e.Status == http.StatusNotFound || e.Status >= http.StatusInternalServerError {
+		return refusal
+	}
+	problems := e.Details
+	if len(problems) == 0 {
+		message := e.Message
+		if e.RetryAfter > 0 {
+			c.W.Header().Set("Retry-After", seconds(e.RetryAfter))
+			message += " (" + duration(e.RetryAfter) + ")"
+		}
+		problems = []apierror.Detail{{Message: message}}
+	}
+	return c.show(e.Status, name, title, data, problems)
+}
+
+func (c *Call) show(status int, name, title string, data any, problems []apierror.Detail) error {
+	t, ok := c.site.look.pages[name]
+	if !ok {
+		return fmt.Errorf("there is no page %q", name)
+	}
+	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), call: c}
+	if c.R.Method == http.MethodPost || c.secret {
+		v.Path = "/"
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, "layout", v); err != nil {
+		return err
+	}
+	c.answered = true
+	c.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	c.W.Header().Set("Content-Length", strconv.Itoa(out.Len()))
+	c.W.WriteHeader(status)
+	if c.R.Method != http.MethodHead {
+		_, _ = c.W.Write(out.Bytes()) // the client may be gone
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package pages
+
+import (
+	"crypto/rand"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// words are the functions of all templates.
+var words = template.FuncMap{
+	"plural":   Plural,
+	"bytes":    bytesOf,
+	"count":    count,
+	"sentence": sentence,
+	"duration": duration,
+	"link":     func(href, label string) link { return link{href, label} },
+	"yes":      func(b *bool) bool { return b != nil && *b },
+	"deref":    deref,
+}
+
+// link is what the template "more" shows; without an address nothing.
+type link struct{ Href, Label string }
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func newWord() string { return rand.Text() }
+
+// When shows a time as an API writes it (RFC 3339), or one in microseconds: short,
+// with the exact one beside it.
+func (v *View) When(at any) template.HTML {
+	var written string
+	switch t := at.(type) {
+	case string:
+		written = t
+	case *string:
+		written = deref(t)
+	case int64:
+		return moment(t, v.Zone())
+	}
+	t, err := time.Parse(time.RFC3339, written)
+	if err != nil {
+		return ""
+	}
+	return moment(t.UnixMicro(), v.Zone())
+}
+
+// moment shows a time in microseconds; 0: never.
+func moment(micros int64, zone *time.Location) template.HTML {
+	if micros == 0 {
+		return "never"
+	}
+	t := time.UnixMicro(micros).In(zone)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05 MST") + `">` + //nolint:gosec // digits, names of months and of time zones
+		t.Format("2 Jan 2006, 15:04") + `</time>`)
+}
+
+// Plural is a number with its noun.
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// count is a number with its thousands apart.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "\u202f" + digits[i:]
+	}
+	return digits
+}
+
+// sentence is a message of a service as people read it.
+func sentence(text string) string {
+	if text = Capital(text); text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?)") {
+		text += "."
+	}
+	return text
+}
+
+// Capital is a text that begins with a capital.
+func Capital(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(r)) + text[size:]
+}
+
+// seconds is a wait for Retry-After.
+func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
+
+// duration is a wait in words.
+func duration(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d <= 90*time.Second:
+		return Plural(int64(math.Ceil(d.Seconds())), "second", "seconds")
+	case d <= 90*time.Minute:
+		return Plural(int64(math.Ceil(d.Minutes())), "minute", "minutes")
+	}
+	return Plural(int64(math.Ceil(d.Hours())), "hour", "hours")
+}
+
+// bytesOf is a size for people.
+func bytesOf(n int64) string {
+	switch {
+	case n < 1<<10:
+		return Plural(n, "byte", "bytes")
+	case n < 1<<20:
+		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + "\u00a0KiB"
+	}
+	return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + "\u00a0MiB"
+}
