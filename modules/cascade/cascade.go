@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
@@ -255,7 +256,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	}
 	switch format {
 	case hub.Chat:
-		if ask.Chat, err = wire.ParseChat(text); err == nil {
+		if ask.Chat, err = native.Parse(text); err == nil {
 			ask.Chat.Lease = lease
 			lease = nil
 		}

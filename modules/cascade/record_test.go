@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
 // What failed attempts used is in the log, and is paid for at their models' prices.
@@ -36,7 +37,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 		}
 		return all
 	}
-	ask := &cascade.Request{Chat: &wire.ChatRequest{Model: "keychain-low"}}
+	ask := &cascade.Request{Chat: &native.Request{Model: "keychain-low"}}
 	for name, c := range map[string]struct {
 		result                cascade.Result
 		input, output, cached int64

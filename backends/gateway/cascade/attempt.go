@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
@@ -115,7 +116,7 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 // shape is what a candidate wants changed in the request (specification 14.3).
 func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 	s := &c.Provider.Shape
-	shape := &shape{ChatShape: wire.ChatShape{
+	shape := &shape{Shape: native.Shape{
 		Model: c.Model.ID, Drop: s.Drop, Rename: s.Rename, MaxTokensField: s.MaxTokensField,
 		ToolChoiceRequired: s.ToolChoiceRequired, StreamUsage: s.StreamUsage, Developer: s.DeveloperRole,
 	}}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
@@ -112,7 +113,7 @@ type Request struct {
 	ID string
 	// Chat is the request of a chat client, Hub that of any other: one of them.
 	// Hub is filled for a chat client when a candidate needs it.
-	Chat    *wire.ChatRequest
+	Chat    *native.Request
 	Hub     *hub.Request
 	Account *keychain.Account
 	// Header goes along to a candidate that speaks the messages format with a

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
@@ -28,9 +29,9 @@ type exchange struct {
 	pass    hub.Pass
 
 	// The body: the client's own with changes, or one that was written.
-	ask     *wire.ChatRequest
-	shape   *wire.ChatShape
-	shaped  *wire.Shaped
+	ask     *native.Request
+	shape   *native.Shape
+	shaped  *native.Shaped
 	written []byte
 }
 
@@ -60,7 +61,7 @@ func (x *exchange) sends(param string) bool {
 
 // shape is what a candidate wants changed.
 type shape struct {
-	wire.ChatShape
+	native.Shape
 	// onlyChat: the candidate does not speak the other formats after all.
 	onlyChat bool
 }
@@ -151,14 +152,14 @@ func nativePath(format hub.Format, param string) string {
 // identity is the exchange of a chat client with a chat upstream that takes the
 // client's bytes but for small changes.
 func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
-	body := r.req.Chat.Shape(&s.ChatShape)
+	body := r.req.Chat.Shape(&s.Shape)
 	if r.req.Chat.IncludeUsage {
 		r.promptTokens()
 	}
 	return &exchange{
 		url: c.Provider.ChatURL(), format: hub.Chat, dropped: body.Dropped,
 		pass: chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
-		ask:  r.req.Chat, shape: &s.ChatShape, shaped: body,
+		ask:  r.req.Chat, shape: &s.Shape, shaped: body,
 	}
 }
 
@@ -184,13 +185,13 @@ func (r *run) wire(c *keychain.Candidate, s *shape) hub.Format {
 // they stand.
 func (r *run) unchanged(c *keychain.Candidate) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
-	calls := ask.Traits&wire.TraitCalls != 0
+	calls := ask.Traits&native.TraitCalls != 0
 	switch {
 	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep || s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
-		s.SystemFirst && ask.Traits&wire.TraitLateSystem != 0,
-		s.Alternation && ask.Traits&wire.TraitRepeats != 0,
-		ask.Traits&wire.TraitStray != 0,
-		(s.CallsAnswered || s.Alternation) && ask.Traits&wire.TraitGaps != 0,
+		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
+		s.Alternation && ask.Traits&native.TraitRepeats != 0,
+		ask.Traits&native.TraitStray != 0,
+		(s.CallsAnswered || s.Alternation) && ask.Traits&native.TraitGaps != 0,
 		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
 		r.emulates(c),
 		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
@@ -38,7 +39,7 @@ func nativeOrChat(format hub.Format) map[string]string {
 	if format == hub.Chat {
 		return nil
 	}
-	return native(format)
+	return speaks(format)
 }
 
 // limitOf is the name of the limit of an answer.
@@ -171,7 +172,7 @@ func TestTwiceGiven(t *testing.T) {
 			var err error
 			switch surface {
 			case hub.Chat:
-				_, err = wire.ParseChat(body)
+				_, err = native.Parse(body)
 			case hub.Messages:
 				_, err = messages.Read(body, hub.ReadOptions{})
 				if _, counting := messages.ReadCount(body, hub.ReadOptions{}); fmt.Sprint(counting) != fmt.Sprint(err) {

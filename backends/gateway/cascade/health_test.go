@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
 func newTestHealth() (*Health, *clock) {
@@ -382,7 +382,7 @@ func TestLearned(t *testing.T) {
 	c := newClock()
 	l := NewLearned(c.now)
 	learned := func() *shape {
-		s := &shape{ChatShape: wire.ChatShape{Drop: []string{"user"}, MaxTokensField: catalog.FieldMaxCompletionTokens, StreamUsage: true}}
+		s := &shape{Shape: native.Shape{Drop: []string{"user"}, MaxTokensField: catalog.FieldMaxCompletionTokens, StreamUsage: true}}
 		l.apply("p", "m", s)
 		return s
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -26,7 +26,7 @@ func (r *rig) around(asked *atomic.Int32) *httptest.Server {
 		if err != nil {
 			r.t.Error(err)
 		}
-		chat, err := wire.ParseChat(body)
+		chat, err := native.Parse(body)
 		if err != nil {
 			r.t.Error(err)
 			return

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// native is a provider of the rig that speaks a format beside chat, which clients
+// speaks is a provider of the rig that speaks a format beside chat, which clients
 // of other formats are served by too.
-func native(format hub.Format) map[string]string {
+func speaks(format hub.Format) map[string]string {
 	return map[string]string{"alpha": fmt.Sprintf(`"wires":[%q],"prefer_wire":%q,"native_tools":true`, format, format)}
 }
 
@@ -21,7 +21,7 @@ func native(format hub.Format) map[string]string {
 func newNative(t *testing.T, format hub.Format) *rig {
 	t.Helper()
 	return newRig(t, setup{
-		keys: []string{"alpha", "beta"}, members: native(format),
+		keys: []string{"alpha", "beta"}, members: speaks(format),
 		models: `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":100000,"max_output":64000,"tools":true,"reasoning":true},` +
 			`{"provider":"beta","id":"b-low","tiers":["low"],"context_window":200000,"tools":true}`,
 	})

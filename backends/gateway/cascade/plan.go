@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -138,7 +139,7 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 // remoteImage reports whether an image of the request is only an address.
 func (r *run) remoteImage() bool {
 	if r.req.Chat != nil {
-		return r.req.Chat.Traits&wire.TraitRemoteImage != 0
+		return r.req.Chat.Traits&native.TraitRemoteImage != 0
 	}
 	for i := range r.req.Hub.Messages {
 		for _, p := range r.req.Hub.Messages[i].Parts {

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -27,7 +28,7 @@ const probeTimeout = 30 * time.Second
 // Probe asks a provider for a few tokens through one key of a user, whatever is
 // known of it, and notes the outcome: a key that works again is open at once.
 func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
-	chat, err := wire.ParseChat(fmt.Appendf(nil, `{"model":%q,"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`, c.Entry))
+	chat, err := native.Parse(fmt.Appendf(nil, `{"model":%q,"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`, c.Entry))
 	if err != nil {
 		return nil, err
 	}

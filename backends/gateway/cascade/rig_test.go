@@ -23,7 +23,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -483,7 +483,7 @@ func (r *rig) request(model string, streams bool, more []string) *Request {
 	if slices.ContainsFunc(more, func(m string) bool { return strings.Contains(m, `"messages"`) }) {
 		body = strings.TrimSuffix(body, ","+say+"}") + "}"
 	}
-	chat, err := wire.ParseChat([]byte(body))
+	chat, err := native.Parse([]byte(body))
 	if err != nil {
 		r.t.Fatalf("%s: %v", body, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
 // renamed is what a client of keychain-low gets of chunks.
@@ -312,7 +313,7 @@ func (r *rig) serve() *front {
 		if err != nil {
 			r.t.Error(err)
 		}
-		chat, err := wire.ParseChat(body)
+		chat, err := native.Parse(body)
 		if err != nil {
 			r.t.Error(err)
 			return

@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
@@ -107,7 +107,7 @@ func (r *rig) of(surface hub.Format, body string) *Request {
 	var err error
 	switch surface {
 	case hub.Chat:
-		req.Chat, err = wire.ParseChat([]byte(body))
+		req.Chat, err = native.Parse([]byte(body))
 	case hub.Messages:
 		req.Hub, err = messages.Read([]byte(body), hub.ReadOptions{Version: "2023-06-01"})
 	case hub.Responses:

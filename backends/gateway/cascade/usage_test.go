@@ -47,7 +47,7 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 					t.Parallel()
 					s := setup{keys: []string{"alpha"}}
 					if c.native != "" {
-						s.members = native(c.native)
+						s.members = speaks(c.native)
 					}
 					r := newRig(t, s)
 					end := step(drop)
@@ -89,7 +89,7 @@ func TestUsageWithoutItsEnd(t *testing.T) {
 		frame("message_delta", `"delta":{"stop_reason":"end_turn"}`), frame("message_stop", ""),
 	}
 	for _, surface := range surfaces {
-		r := newRig(t, setup{keys: []string{"alpha"}, members: native(hub.Messages)})
+		r := newRig(t, setup{keys: []string{"alpha"}, members: speaks(hub.Messages)})
 		r.alpha.does(stream(events...))
 		e := r.askOn(surface, question(surface, "keychain-low", true, map[hub.Format][]string{hub.Chat: {`"stream_options":{"include_usage":true}`}}[surface]...))
 		e.comesFrom(t, surface, true, "alpha/a-low", long)
@@ -136,7 +136,7 @@ func TestLostUsage(t *testing.T) {
 			t.Parallel()
 			s := setup{keys: []string{"alpha"}, models: models}
 			if c.native {
-				s.members = native(hub.Messages)
+				s.members = speaks(hub.Messages)
 			}
 			r := newRig(t, s)
 			r.alpha.does(c.step)
@@ -195,7 +195,7 @@ func TestEstimateIsWhatTheClientIsTold(t *testing.T) {
 	}
 	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
 		for _, provider := range []string{"alpha", "beta"} { // messages, chat
-			r := newRig(t, setup{keys: []string{provider}, members: native(hub.Messages)})
+			r := newRig(t, setup{keys: []string{provider}, members: speaks(hub.Messages)})
 			if r.beta.does(stream(text(long), finish, doneLine)); !streams {
 				r.beta.script = []step{reply(200, `{"choices":[{"message":{"content":"`+long+`"},"finish_reason":"stop"}]}`)}
 			}
@@ -265,7 +265,7 @@ func TestCannotCarry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: native(c.format)})
+			r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(c.format)})
 			plan, err := r.engine.Explain(t.Context(), r.request("keychain-low", false, []string{c.more}))
 			if err != nil || len(plan.Tried)+len(plan.Skipped) != 2 {
 				t.Fatalf("%v, %+v", err, plan)
@@ -296,7 +296,7 @@ func TestCannotCarry(t *testing.T) {
 // The same for what only shows when the request is written.
 func TestCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: native(hub.Messages)})
+	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(hub.Messages)})
 	tiff := `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AAAA"}}]}]`
 	e := r.ask("alpha/a-low", tiff)
 	e.fails(t, 409, "no_models_available")

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
@@ -190,7 +191,7 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 	var err error
 	switch in.Surface {
 	case "chat_completions":
-		if req.Chat, err = wire.ParseChat(in.Request); err == nil {
+		if req.Chat, err = native.Parse(in.Request); err == nil {
 			return req, req.Chat.Model, nil
 		}
 	case "messages":

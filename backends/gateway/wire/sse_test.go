@@ -376,3 +376,33 @@ func TestValidUTF8Len(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkEventReader(b *testing.B) {
+	const (
+		n     = 1000
+		chunk = `{"id":"chatcmpl-abc","object":"chat.completion.chunk","created":1700000000,"model":"gpt-5.4-mini-2026-01-01","service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}`
+	)
+	stream := bytes.Repeat([]byte("data: "+chunk+"\n\n"), n)
+	r := bytes.NewReader(stream)
+	b.SetBytes(int64(len(stream)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Reset(stream)
+		events := NewEventReader(r)
+		count := 0
+		for {
+			_, err := events.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			count++
+		}
+		events.Release()
+		if count != n {
+			b.Fatalf("%d events", count)
+		}
+	}
+}

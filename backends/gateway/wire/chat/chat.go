@@ -2,7 +2,7 @@
 // hub: requests of chat clients, requests for chat upstreams, the answers of
 // those, and the answers for chat clients.
 //
-// A chat client and a chat upstream need none of it, see wire.ChatRequest.
+// A chat client and a chat upstream need none of it, see package native.
 package chat
 
 // The bounds of what an upstream can make a reader keep.

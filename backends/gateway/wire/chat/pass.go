@@ -2,12 +2,13 @@ package chat
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // NewPass passes chat answers on to a chat client that asked for a model by the
-// name asked; see wire.ChatStream. includeUsage: the client wants the usage chunk;
+// name asked; see native.Stream. includeUsage: the client wants the usage chunk;
 // promptTokens is the estimate for an upstream that does not tell it.
 func NewPass(asked string, includeUsage bool, promptTokens int64) hub.Pass {
 	return &pass{asked: asked, includeUsage: includeUsage, promptTokens: promptTokens}
@@ -17,8 +18,8 @@ type pass struct {
 	asked        string
 	includeUsage bool
 	promptTokens int64
-	stream       *wire.ChatStream // nil before its first event
-	whole        wire.ChatReply
+	stream       *native.Stream // nil before its first event
+	whole        native.Reply
 }
 
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
@@ -28,16 +29,16 @@ func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
 func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
 // opened is the stream; a whole answer needs none.
-func (p *pass) opened() *wire.ChatStream {
+func (p *pass) opened() *native.Stream {
 	if p.stream == nil {
-		p.stream = wire.NewChatStream(p.asked, p.includeUsage)
+		p.stream = native.NewStream(p.asked, p.includeUsage)
 		p.stream.PromptTokens = p.promptTokens
 	}
 	return p.stream
 }
 
 func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
-	dst, p.whole, err = wire.ReadChatReply(dst, body, p.asked)
+	dst, p.whole, err = native.ReadReply(dst, body, p.asked)
 	return dst, err
 }
 

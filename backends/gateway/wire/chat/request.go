@@ -12,7 +12,7 @@ import (
 )
 
 // Read reads a chat-completions request. It is for candidates that need more
-// than wire.ChatRequest.Shape does. What it does not know of the top level stays
+// than native.Request.Shape does. What it does not know of the top level stays
 // in Params for the upstream to judge, unless it is wire.Foreign.
 func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {

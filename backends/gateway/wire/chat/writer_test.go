@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -91,7 +91,7 @@ func TestStreamReadsBack(t *testing.T) {
 			r := g.request()
 			w := NewWriter(r, steadyReply)
 			from, back := steadyReader(g.state(), false), steadyReader(g.state(), false)
-			identity := wire.NewChatStream("asked", true)
+			identity := native.NewStream("asked", true)
 			for line := range strings.Lines(g.sections["in"]) {
 				step, err := from.Event(nil, []byte(line))
 				if err != nil {

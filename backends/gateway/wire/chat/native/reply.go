@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"errors"
@@ -7,21 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ErrNoChoices is the error of an answer of status 200 that holds no answer:
-// no choice has content, a tool call or a finish_reason.
-var ErrNoChoices = errors.New("the answer has no choices")
-
-// ErrBroken is in the chain of every error that means the upstream sent what
-// is no JSON of the expected form.
-var ErrBroken = errors.New("the upstream sent a broken answer")
-
-// chatForm is what a whole reply and a chunk of a stream have in common: the
+// form is what a whole reply and a chunk of a stream have in common: the
 // client's model name is put in and what upstreams get wrong is put right
 // (specification 16, chat identity path).
-type chatForm struct {
+type form struct {
 	object  string // "chat.completion" or "chat.completion.chunk"
 	delta   string // "message" or "delta"
 	model   string // JSON text of the name the client asked for
@@ -31,7 +24,7 @@ type chatForm struct {
 	// Finish is the last finish_reason seen; empty: none yet.
 	Finish string
 	// Usage is the last one seen.
-	Usage Usage
+	Usage wire.Usage
 	// TextBytes is the size of the text, reasoning and tool arguments.
 	TextBytes int64
 
@@ -94,7 +87,7 @@ func (s *seen) onlyText() bool {
 }
 
 // scan reads one body and fills edits.
-func (f *chatForm) scan(body []byte) (seen, error) {
+func (f *form) scan(body []byte) (seen, error) {
 	var got seen
 	if f.edits == nil {
 		f.edits = f.space[:0]
@@ -102,11 +95,11 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 	f.edits, f.bare, f.fresh = f.edits[:0], f.bare[:0], f.fresh[:0]
 	s := jsontext.NewScanner(body)
 	if s.Kind() != jsontext.Object {
-		if ListsError(body) {
+		if wire.ListsError(body) {
 			got.failure = body
 			return got, nil
 		}
-		return got, ErrBroken
+		return got, wire.ErrBroken
 	}
 	got.afterBrace = s.Offset() + 1
 	var hasID, hasObject, hasCreated, hasModel, hasChoices bool
@@ -147,7 +140,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 				return f.scanChoice(&s, i, &got)
 			})
 		case "usage":
-			err = ScanUsage(&s, &f.Usage)
+			err = wire.ScanUsage(&s, &f.Usage)
 			if kind == jsontext.Object {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
@@ -174,7 +167,7 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 		err = s.End()
 	}
 	if err != nil {
-		return got, errors.Join(ErrBroken, err)
+		return got, errors.Join(wire.ErrBroken, err)
 	}
 	if got.empty {
 		return got, nil
@@ -200,16 +193,16 @@ func (f *chatForm) scan(body []byte) (seen, error) {
 }
 
 // complete reports whether every choice that was begun has its finish_reason.
-func (f *chatForm) complete() bool { return f.Finish != "" && f.open == f.finished }
+func (f *form) complete() bool { return f.Finish != "" && f.open == f.finished }
 
-func (f *chatForm) identity() string {
+func (f *form) identity() string {
 	if f.id == "" {
-		f.id = NewID("chatcmpl-")
+		f.id = wire.NewID("chatcmpl-")
 	}
 	return f.id
 }
 
-func (f *chatForm) now() int64 {
+func (f *form) now() int64 {
 	if f.created == 0 {
 		f.created = time.Now().Unix()
 	}
@@ -217,7 +210,7 @@ func (f *chatForm) now() int64 {
 }
 
 // scanID keeps the id of a stream constant.
-func (f *chatForm) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
+func (f *form) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
 	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
 			return err
@@ -237,7 +230,7 @@ func (f *chatForm) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) err
 	return nil
 }
 
-func (f *chatForm) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
+func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
@@ -345,7 +338,7 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 
 // insertSorted adds an edit that may lie before edits already noted, since a
 // choice may name its finish_reason before its delta.
-func (f *chatForm) insertSorted(from, to int, text string) {
+func (f *form) insertSorted(from, to int, text string) {
 	at := len(f.edits)
 	for at > 0 && f.edits[at-1].From > from {
 		at--
@@ -356,7 +349,7 @@ func (f *chatForm) insertSorted(from, to int, text string) {
 }
 
 // replace is insertSorted for a value that may have an edit.
-func (f *chatForm) replace(at span, text string) {
+func (f *form) replace(at span, text string) {
 	for i := range f.edits {
 		if f.edits[i].From == at.from && f.edits[i].To == at.to {
 			f.edits[i].Text = text
@@ -376,24 +369,24 @@ func finishName(raw []byte) string {
 	return string(raw)
 }
 
-// ChatReply is what a whole chat completion told.
-type ChatReply struct {
+// Reply is what a whole chat completion told.
+type Reply struct {
 	// Finish is the finish_reason.
 	Finish    string
-	Usage     Usage
+	Usage     wire.Usage
 	TextBytes int64
 }
 
-var forms = sync.Pool{New: func() any { return new(chatForm) }}
+var forms = sync.Pool{New: func() any { return new(form) }}
 
-// ReadChatReply checks an upstream's answer to a request that did not stream,
+// ReadReply checks an upstream's answer to a request that did not stream,
 // and appends it to dst as the client gets it, repaired.
 // Errors: *UpstreamError for an answer that is an error, ErrNoChoices,
 // or one that wraps ErrBroken.
-func ReadChatReply(dst, body []byte, asked string) ([]byte, ChatReply, error) {
-	f := forms.Get().(*chatForm)
+func ReadReply(dst, body []byte, asked string) ([]byte, Reply, error) {
+	f := forms.Get().(*form)
 	defer func() {
-		*f = chatForm{} // what it holds may be as large as the answer
+		*f = form{} // what it holds may be as large as the answer
 		forms.Put(f)
 	}()
 	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, asked))
@@ -401,14 +394,14 @@ func ReadChatReply(dst, body []byte, asked string) ([]byte, ChatReply, error) {
 	switch {
 	case err != nil:
 	case got.failure != nil:
-		err = ParseUpstreamError(200, got.failure)
+		err = wire.ParseUpstreamError(200, got.failure)
 	case f.Finish == "error":
-		err = &UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
+		err = &wire.UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
 	case !got.proof:
-		err = ErrNoChoices
+		err = wire.ErrNoChoices
 	}
 	if err != nil {
-		return nil, ChatReply{}, err
+		return nil, Reply{}, err
 	}
-	return f.edits.Apply(dst, body), ChatReply{Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes}, nil
+	return f.edits.Apply(dst, body), Reply{Finish: f.Finish, Usage: f.Usage, TextBytes: f.TextBytes}, nil
 }

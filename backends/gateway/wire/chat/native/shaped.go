@@ -1,10 +1,11 @@
-package wire
+package native
 
 import (
 	"bytes"
 	"io"
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -12,7 +13,7 @@ import (
 // between them. A small one is copied, of a large one only the changes are new.
 type Shaped struct {
 	body     []byte
-	lease    *Lease
+	lease    *wire.Lease
 	from, to int      // body[from:to] is the piece being kept
 	small    []byte   // the whole of a small body
 	pieces   [][]byte // of a large one
@@ -29,7 +30,7 @@ const (
 	changesRoom = 128
 )
 
-func newShaped(body []byte, lease *Lease) *Shaped {
+func newShaped(body []byte, lease *wire.Lease) *Shaped {
 	b := &Shaped{body: body, lease: lease}
 	if len(body) <= smallBody {
 		b.small = make([]byte, 0, len(body)+changesRoom)
@@ -97,7 +98,7 @@ type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte
 	at     int // in pieces[0]
-	lease  *Lease
+	lease  *wire.Lease
 	closed bool
 }
 

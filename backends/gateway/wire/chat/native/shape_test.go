@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // body reads a shaped body in every way it can be read.
@@ -40,130 +42,130 @@ func TestShape(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		in      string
-		shape   ChatShape
+		shape   Shape
 		want    string
 		dropped []string
 	}{
-		{"model", `{"model":"m",` + hello + `}`, ChatShape{Model: "up/x"}, `{"model":"up/x",` + hello + `}`, nil},
-		{"model with quotes", `{"model":"m",` + hello + `}`, ChatShape{Model: `a"b\é`}, `{"model":"a\"b\\é",` + hello + `}`, nil},
-		{"same model", `{"model":"\u006d",` + hello + `}`, ChatShape{Model: "m"}, `{"model":"\u006d",` + hello + `}`, nil},
+		{"model", `{"model":"m",` + hello + `}`, Shape{Model: "up/x"}, `{"model":"up/x",` + hello + `}`, nil},
+		{"model with quotes", `{"model":"m",` + hello + `}`, Shape{Model: `a"b\é`}, `{"model":"a\"b\\é",` + hello + `}`, nil},
+		{"same model", `{"model":"\u006d",` + hello + `}`, Shape{Model: "m"}, `{"model":"\u006d",` + hello + `}`, nil},
 		{
 			"white space and order", "{\n  " + hello + " ,\r\n\t\"model\" :\t\"m\" , \"z\" : [ 1 , 2 ],\"a\":{ }\n}\n",
-			ChatShape{Model: "x"},
+			Shape{Model: "x"},
 			"{\n  " + hello + " ,\r\n\t\"model\" :\t\"x\" , \"z\" : [ 1 , 2 ],\"a\":{ }\n}\n", nil,
 		},
-		{"drop first", `{ "user" : "u" , "model":"m",` + hello + `}`, ChatShape{Model: "m", Drop: []string{"user"}}, `{ "model":"m",` + hello + `}`, []string{"user"}},
-		{"drop last", `{"model":"m",` + hello + ` , "user":"u" }`, ChatShape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + ` }`, []string{"user"}},
-		{"drop middle", `{"model":"m" , "user":"u" , ` + hello + `}`, ChatShape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + `}`, []string{"user"}},
+		{"drop first", `{ "user" : "u" , "model":"m",` + hello + `}`, Shape{Model: "m", Drop: []string{"user"}}, `{ "model":"m",` + hello + `}`, []string{"user"}},
+		{"drop last", `{"model":"m",` + hello + ` , "user":"u" }`, Shape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + ` }`, []string{"user"}},
+		{"drop middle", `{"model":"m" , "user":"u" , ` + hello + `}`, Shape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + `}`, []string{"user"}},
 		{
 			"drop runs", `{"a":1,"b":2,"model":"m","c":3,"d":4,` + hello + `,"e":5,"f":6}`,
-			ChatShape{Model: "m", Drop: []string{"f", "e", "d", "c", "b", "a", "absent"}},
+			Shape{Model: "m", Drop: []string{"f", "e", "d", "c", "b", "a", "absent"}},
 			`{"model":"m",` + hello + `}`,
 			[]string{"a", "b", "c", "d", "e", "f"},
 		},
-		{"drop by another spelling", `{"model":"m",` + hello + `,"us\u0065r":"u"}`, ChatShape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + `}`, []string{"user"}},
-		{"drop all but one", `{"a":1,"model":"m",` + hello + `,"b":2}`, ChatShape{Model: "x", Drop: []string{"a", "b", "messages"}}, `{"model":"x"}`, []string{"a", "messages", "b"}},
-		{"drop all", `{ "model":"m",` + hello + ` }`, ChatShape{Model: "m", Drop: []string{"model", "messages"}}, `{  }`, []string{"model", "messages"}},
+		{"drop by another spelling", `{"model":"m",` + hello + `,"us\u0065r":"u"}`, Shape{Model: "m", Drop: []string{"user"}}, `{"model":"m",` + hello + `}`, []string{"user"}},
+		{"drop all but one", `{"a":1,"model":"m",` + hello + `,"b":2}`, Shape{Model: "x", Drop: []string{"a", "b", "messages"}}, `{"model":"x"}`, []string{"a", "messages", "b"}},
+		{"drop all", `{ "model":"m",` + hello + ` }`, Shape{Model: "m", Drop: []string{"model", "messages"}}, `{  }`, []string{"model", "messages"}},
 		{
 			"drop all, stream", `{"model":"m",` + hello + `,"stream":true}`,
-			ChatShape{Model: "m", Drop: []string{"model", "messages", "stream"}, StreamUsage: true},
+			Shape{Model: "m", Drop: []string{"model", "messages", "stream"}, StreamUsage: true},
 			`{"stream_options":{"include_usage":true}}`,
 			[]string{"model", "messages", "stream"},
 		},
-		{"rename", `{"model":"m","seed" : 1,` + hello + `}`, ChatShape{Model: "m", Rename: map[string]string{"seed": "random_seed"}}, `{"model":"m","random_seed" : 1,` + hello + `}`, nil},
+		{"rename", `{"model":"m","seed" : 1,` + hello + `}`, Shape{Model: "m", Rename: map[string]string{"seed": "random_seed"}}, `{"model":"m","random_seed" : 1,` + hello + `}`, nil},
 		{
 			"rename first and last", `{ "a":1,"model":"m",` + hello + `,"b" :2 }`,
-			ChatShape{Model: "m", Rename: map[string]string{"a": "x", "b": "y\""}},
+			Shape{Model: "m", Rename: map[string]string{"a": "x", "b": "y\""}},
 			`{ "x":1,"model":"m",` + hello + `,"y\"" :2 }`, nil,
 		},
 		{
 			"rename to a name that the client uses", `{"model":"m","seed":1,` + hello + `,"random_seed":2}`,
-			ChatShape{Model: "m", Rename: map[string]string{"seed": "random_seed"}},
+			Shape{Model: "m", Rename: map[string]string{"seed": "random_seed"}},
 			`{"model":"m",` + hello + `,"random_seed":2}`,
 			[]string{"seed"},
 		},
-		{"old limit", `{"model":"m","max_completion_tokens":5,` + hello + `}`, ChatShape{Model: "m", MaxTokensField: "max_tokens"}, `{"model":"m","max_tokens":5,` + hello + `}`, nil},
-		{"new limit", `{"model":"m","max_tokens":5,` + hello + `}`, ChatShape{Model: "m", MaxTokensField: "max_completion_tokens"}, `{"model":"m","max_completion_tokens":5,` + hello + `}`, nil},
-		{"limit as it is", `{"model":"m","max_tokens":5,` + hello + `}`, ChatShape{Model: "m", MaxTokensField: "max_tokens"}, `{"model":"m","max_tokens":5,` + hello + `}`, nil},
+		{"old limit", `{"model":"m","max_completion_tokens":5,` + hello + `}`, Shape{Model: "m", MaxTokensField: "max_tokens"}, `{"model":"m","max_tokens":5,` + hello + `}`, nil},
+		{"new limit", `{"model":"m","max_tokens":5,` + hello + `}`, Shape{Model: "m", MaxTokensField: "max_completion_tokens"}, `{"model":"m","max_completion_tokens":5,` + hello + `}`, nil},
+		{"limit as it is", `{"model":"m","max_tokens":5,` + hello + `}`, Shape{Model: "m", MaxTokensField: "max_tokens"}, `{"model":"m","max_tokens":5,` + hello + `}`, nil},
 		{
 			"both limits", `{"model":"m","max_tokens":5,` + hello + `,"max_completion_tokens":6}`,
-			ChatShape{Model: "m", MaxTokensField: "max_tokens"},
+			Shape{Model: "m", MaxTokensField: "max_tokens"},
 			`{"model":"m",` + hello + `,"max_tokens":6}`,
 			[]string{"max_tokens"},
 		},
 		{
 			"both limits, turned", `{"model":"m","max_completion_tokens":6,` + hello + `,"max_tokens":5}`,
-			ChatShape{Model: "m", MaxTokensField: "max_tokens"},
+			Shape{Model: "m", MaxTokensField: "max_tokens"},
 			`{"model":"m","max_tokens":6,` + hello + `}`,
 			[]string{"max_tokens"},
 		},
 		{
 			"a null is no limit", `{"model":"m","max_completion_tokens":null,"max_tokens":5,` + hello + `}`,
-			ChatShape{Model: "m", MaxTokensField: "max_completion_tokens"},
+			Shape{Model: "m", MaxTokensField: "max_completion_tokens"},
 			`{"model":"m","max_completion_tokens":5,` + hello + `}`,
 			[]string{"max_completion_tokens"},
 		},
 		{
 			"two nulls", `{"model":"m","max_tokens":null,"max_completion_tokens":null,` + hello + `}`,
-			ChatShape{Model: "m", MaxTokensField: "max_tokens"},
+			Shape{Model: "m", MaxTokensField: "max_tokens"},
 			`{"model":"m","max_tokens":null,` + hello + `}`,
 			[]string{"max_completion_tokens"},
 		},
 		{
 			"both limits as the client named them", `{"model":"m","max_tokens":5,` + hello + `,"max_completion_tokens":6}`,
-			ChatShape{Model: "m"},
+			Shape{Model: "m"},
 			`{"model":"m","max_tokens":5,` + hello + `,"max_completion_tokens":6}`, nil,
 		},
-		{"usage is asked for", `{"model":"m","stream":true,` + hello + ` }`, ChatShape{Model: "m", StreamUsage: true}, `{"model":"m","stream":true,` + hello + `,"stream_options":{"include_usage":true} }`, nil},
+		{"usage is asked for", `{"model":"m","stream":true,` + hello + ` }`, Shape{Model: "m", StreamUsage: true}, `{"model":"m","stream":true,` + hello + `,"stream_options":{"include_usage":true} }`, nil},
 		{
 			"usage was asked for", `{"model":"m","stream_options": { "include_usage" : true , "x":1 },"stream":true,` + hello + `}`,
-			ChatShape{Model: "m", StreamUsage: true},
+			Shape{Model: "m", StreamUsage: true},
 			`{"model":"m","stream_options": { "include_usage" : true , "x":1 },"stream":true,` + hello + `}`, nil,
 		},
 		{
 			"usage was refused", `{"model":"m","stream_options":{"x":1, "include_usage": false },"stream":true,` + hello + `}`,
-			ChatShape{Model: "m", StreamUsage: true},
+			Shape{Model: "m", StreamUsage: true},
 			`{"model":"m","stream_options":{"x":1, "include_usage": true },"stream":true,` + hello + `}`, nil,
 		},
 		{
 			"usage beside other options", `{"stream_options":{ "include_obfuscation":false},"model":"m","stream":true,` + hello + `}`,
-			ChatShape{Model: "m", StreamUsage: true},
+			Shape{Model: "m", StreamUsage: true},
 			`{"stream_options":{"include_usage":true, "include_obfuscation":false},"model":"m","stream":true,` + hello + `}`, nil,
 		},
 		{
 			"empty options", `{"model":"m","stream":true,` + hello + `,"stream_options":{ }}`,
-			ChatShape{Model: "m", StreamUsage: true},
+			Shape{Model: "m", StreamUsage: true},
 			`{"model":"m","stream":true,` + hello + `,"stream_options":{"include_usage":true}}`, nil,
 		},
 		{
 			"null options", `{"model":"m","stream":true,"stream_options":null,` + hello + `}`,
-			ChatShape{Model: "m", StreamUsage: true},
+			Shape{Model: "m", StreamUsage: true},
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},` + hello + `}`, nil,
 		},
-		{"no stream, no usage", `{"model":"m","stream":false,` + hello + `}`, ChatShape{Model: "m", StreamUsage: true}, `{"model":"m","stream":false,` + hello + `}`, nil},
+		{"no stream, no usage", `{"model":"m","stream":false,` + hello + `}`, Shape{Model: "m", StreamUsage: true}, `{"model":"m","stream":false,` + hello + `}`, nil},
 		{
 			"options that are not taken", `{"model":"m","stream":true,"stream_options":{"include_usage":true},` + hello + `}`,
-			ChatShape{Model: "m", Drop: []string{"stream_options"}},
+			Shape{Model: "m", Drop: []string{"stream_options"}},
 			`{"model":"m","stream":true,` + hello + `}`,
 			[]string{"stream_options"},
 		},
 		{
 			"developer", `{"model":"m","messages":[{"role":"developer","content":"developer"},{"content":"b","role" : "devel\u006fper" },{"role":"user"}]}`,
-			ChatShape{Model: "m"},
+			Shape{Model: "m"},
 			`{"model":"m","messages":[{"role":"system","content":"developer"},{"content":"b","role" : "system" },{"role":"user"}]}`, nil,
 		},
 		{
 			"developer kept", `{"model":"m","messages":[{"role":"developer","content":"a"}]}`,
-			ChatShape{Model: "x", Developer: true},
+			Shape{Model: "x", Developer: true},
 			`{"model":"x","messages":[{"role":"developer","content":"a"}]}`, nil,
 		},
-		{"tool choice", `{"model":"m","tool_choice" : "required",` + hello + `}`, ChatShape{Model: "m", ToolChoiceRequired: "any"}, `{"model":"m","tool_choice" : "any",` + hello + `}`, nil},
-		{"other tool choice", `{"model":"m","tool_choice":"auto",` + hello + `}`, ChatShape{Model: "m", ToolChoiceRequired: "any"}, `{"model":"m","tool_choice":"auto",` + hello + `}`, nil},
-		{"tool choice kept", `{"model":"m","tool_choice":"required",` + hello + `}`, ChatShape{Model: "m"}, `{"model":"m","tool_choice":"required",` + hello + `}`, nil},
+		{"tool choice", `{"model":"m","tool_choice" : "required",` + hello + `}`, Shape{Model: "m", ToolChoiceRequired: "any"}, `{"model":"m","tool_choice" : "any",` + hello + `}`, nil},
+		{"other tool choice", `{"model":"m","tool_choice":"auto",` + hello + `}`, Shape{Model: "m", ToolChoiceRequired: "any"}, `{"model":"m","tool_choice":"auto",` + hello + `}`, nil},
+		{"tool choice kept", `{"model":"m","tool_choice":"required",` + hello + `}`, Shape{Model: "m"}, `{"model":"m","tool_choice":"required",` + hello + `}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := ParseChat([]byte(c.in))
+			r, err := Parse([]byte(c.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,11 +185,11 @@ func TestShape(t *testing.T) {
 
 func TestSends(t *testing.T) {
 	t.Parallel()
-	r, err := ParseChat([]byte(`{"model":"m",` + hello + `,"max_tokens":5,"seed":1,"stream":true,"user":"u","temperature":1}`))
+	r, err := Parse([]byte(`{"model":"m",` + hello + `,"max_tokens":5,"seed":1,"stream":true,"user":"u","temperature":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := &ChatShape{Model: "m", Drop: []string{"user"}, Rename: map[string]string{"seed": "random_seed"}, MaxTokensField: "max_completion_tokens", StreamUsage: true}
+	shape := &Shape{Model: "m", Drop: []string{"user"}, Rename: map[string]string{"seed": "random_seed"}, MaxTokensField: "max_completion_tokens", StreamUsage: true}
 	for name, want := range map[string]bool{
 		"model": true, "max_tokens": false, "max_completion_tokens": true, "seed": false, "random_seed": true, "user": false, "temperature": true, "stream_options": true, "absent": false,
 	} {
@@ -195,7 +197,7 @@ func TestSends(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if r.Sends(&ChatShape{Model: "m"}, "stream_options") {
+	if r.Sends(&Shape{Model: "m"}, "stream_options") {
 		t.Error("stream_options are sent though nobody asked for them")
 	}
 }
@@ -214,11 +216,11 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 
 func TestShapedReaderStops(t *testing.T) {
 	t.Parallel()
-	r, err := ParseChat([]byte(`{"model":"m",` + hello + `,"user":"u"}`))
+	r, err := Parse([]byte(`{"model":"m",` + hello + `,"user":"u"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	shaped := r.Shape(&ChatShape{Model: "x", Drop: []string{"user"}})
+	shaped := r.Shape(&Shape{Model: "x", Drop: []string{"user"}})
 	want := body(t, shaped)
 	for room := range len(want) {
 		reader := shaped.Reader()
@@ -240,13 +242,13 @@ func TestShapedReaderStops(t *testing.T) {
 // nothing is read of it after that.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	r, err := ParseChat([]byte(`{"model":"m",` + hello + `,"user":"` + strings.Repeat("u", smallBody) + `"}`))
+	r, err := Parse([]byte(`{"model":"m",` + hello + `,"user":"` + strings.Repeat("u", smallBody) + `"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := 0
-	r.Lease = NewLease(func(bool) { ended++ })
-	shaped := r.Shape(&ChatShape{Model: "x"})
+	r.Lease = wire.NewLease(func(bool) { ended++ })
+	shaped := r.Shape(&Shape{Model: "x"})
 	first, second := shaped.Reader(), shaped.Reader()
 	if _, err := io.ReadFull(first, make([]byte, 5)); err != nil {
 		t.Fatal(err)
@@ -272,7 +274,7 @@ func TestLease(t *testing.T) {
 	if err := second.Close(); err != nil || ended != 1 {
 		t.Errorf("given back %d times, %v", ended, err)
 	}
-	var none *Lease
+	var none *wire.Lease
 	none.Take()
 	none.Keep()
 	none.Give()
@@ -307,7 +309,7 @@ func members(t *testing.T, text []byte) (list []member) {
 }
 
 // expected is what Shape should give, made the slow way from decoded members.
-func expected(r *ChatRequest, in []member, shape *ChatShape) []member {
+func expected(r *Request, in []member, shape *Shape) []member {
 	given := func(name string) bool { return slices.ContainsFunc(in, func(m member) bool { return m.name == name }) }
 	limit := ""
 	if shape.MaxTokensField != "" {
@@ -323,7 +325,7 @@ func expected(r *ChatRequest, in []member, shape *ChatShape) []member {
 	for _, m := range in {
 		isLimit := m.name == "max_tokens" || m.name == "max_completion_tokens"
 		switch {
-		case Foreign(APIChat, []byte(m.name)), m.name == "extra_body" && !onlyGoogle(m.value):
+		case wire.Foreign(wire.APIChat, []byte(m.name)), m.name == "extra_body" && !onlyGoogle(m.value):
 			continue
 		case m.name == "stream_options" && shape.StreamUsage && r.Stream:
 			options = true
@@ -376,9 +378,9 @@ func onlyGoogle(extra any) bool {
 
 // randomShape is a shape as the catalog allows them: the essential members are
 // neither dropped nor renamed, and no two members get the same name.
-func randomShape(rng *rand.Rand, r *ChatRequest) *ChatShape {
+func randomShape(rng *rand.Rand, r *Request) *Shape {
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
-	shape := &ChatShape{
+	shape := &Shape{
 		Model: pick("m", "up/stream", "q\"\\\n"), MaxTokensField: pick("", "max_tokens", "max_completion_tokens"), ToolChoiceRequired: pick("", "any"),
 		Developer: rng.IntN(2) == 0, StreamUsage: rng.IntN(2) == 0, Rename: map[string]string{},
 	}
@@ -404,7 +406,7 @@ func randomShape(rng *rand.Rand, r *ChatRequest) *ChatShape {
 	return shape
 }
 
-func checkShape(t *testing.T, in []byte, r *ChatRequest, shape *ChatShape) {
+func checkShape(t *testing.T, in []byte, r *Request, shape *Shape) {
 	t.Helper()
 	want := expected(r, members(t, in), shape)
 	shaped := r.Shape(shape)
@@ -460,7 +462,7 @@ func TestShapeOfRandomRequests(t *testing.T) {
 	for seed := range uint64(5000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		in := []byte(randomRequest(rng))
-		r, err := ParseChat(in)
+		r, err := Parse(in)
 		if err != nil {
 			t.Fatalf("%s: %v", in, err)
 		}
@@ -473,7 +475,7 @@ func FuzzShape(f *testing.F) {
 		f.Add([]byte(seed), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, in []byte, seed uint64) {
-		r, err := ParseChat(in)
+		r, err := Parse(in)
 		if err != nil {
 			return
 		}

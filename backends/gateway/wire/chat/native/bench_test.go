@@ -1,9 +1,7 @@
-package wire
+package native
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 )
@@ -24,7 +22,7 @@ func benchmarkParse(b *testing.B, body []byte) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseChat(body); err != nil {
+		if _, err := Parse(body); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -34,11 +32,11 @@ func BenchmarkParseChat1KB(b *testing.B)   { benchmarkParse(b, benchRequest(1<<1
 func BenchmarkParseChat200KB(b *testing.B) { benchmarkParse(b, benchRequest(200<<10)) }
 
 func BenchmarkShape(b *testing.B) {
-	r, err := ParseChat(benchRequest(200 << 10))
+	r, err := Parse(benchRequest(200 << 10))
 	if err != nil {
 		b.Fatal(err)
 	}
-	shape := &ChatShape{Model: "gpt-5.4-mini", Drop: []string{"user", "metadata", "store"}, MaxTokensField: "max_completion_tokens", StreamUsage: true}
+	shape := &Shape{Model: "gpt-5.4-mini", Drop: []string{"user", "metadata", "store"}, MaxTokensField: "max_completion_tokens", StreamUsage: true}
 	b.ReportAllocs()
 	for b.Loop() {
 		if r.Shape(shape).Len() == 0 {
@@ -50,7 +48,7 @@ func BenchmarkShape(b *testing.B) {
 var benchChunk = []byte(`{"id":"chatcmpl-abc","object":"chat.completion.chunk","created":1700000000,"model":"gpt-5.4-mini-2026-01-01","service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}`)
 
 func BenchmarkStreamEvent(b *testing.B) {
-	chat := NewChatStream("keychain-medium", false)
+	chat := NewStream("keychain-medium", false)
 	var dst []byte
 	b.SetBytes(int64(len(benchChunk)))
 	b.ReportAllocs()
@@ -66,7 +64,7 @@ func BenchmarkStreamEvent(b *testing.B) {
 func benchmarkInFull(b *testing.B, chunk []byte) {
 	b.Helper()
 	other := bytes.Replace(chunk, []byte(`"default"`), []byte(`"flex"`), 1)
-	chat := NewChatStream("keychain-medium", false)
+	chat := NewStream("keychain-medium", false)
 	var dst []byte
 	b.SetBytes(int64(len(chunk)))
 	b.ReportAllocs()
@@ -87,33 +85,6 @@ func BenchmarkStreamEventIndexLast(b *testing.B) {
 	benchmarkInFull(b, bytes.Replace(chunk, []byte(`"finish_reason":null`), []byte(`"finish_reason":null,"index":0`), 1))
 }
 
-func BenchmarkEventReader(b *testing.B) {
-	const n = 1000
-	stream := bytes.Repeat([]byte("data: "+string(benchChunk)+"\n\n"), n)
-	r := bytes.NewReader(stream)
-	b.SetBytes(int64(len(stream)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Reset(stream)
-		events := NewEventReader(r)
-		count := 0
-		for {
-			_, err := events.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			count++
-		}
-		events.Release()
-		if count != n {
-			b.Fatalf("%d events", count)
-		}
-	}
-}
-
 func BenchmarkReadChatReply(b *testing.B) {
 	body := []byte(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("word ", 400) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`)
 	b.SetBytes(int64(len(body)))
@@ -121,7 +92,7 @@ func BenchmarkReadChatReply(b *testing.B) {
 	var out []byte
 	for b.Loop() {
 		var err error
-		if out, _, err = ReadChatReply(out[:0], body, "keychain-medium"); err != nil {
+		if out, _, err = ReadReply(out[:0], body, "keychain-medium"); err != nil {
 			b.Fatal(err)
 		}
 	}

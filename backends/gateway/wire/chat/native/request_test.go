@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -121,7 +122,7 @@ func TestParseChatRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := ParseChat([]byte(c.body))
+			r, err := Parse([]byte(c.body))
 			e, ok := apierror.From(err)
 			if r != nil || !ok {
 				t.Fatalf("got %v, %v", r, err)
@@ -137,69 +138,69 @@ func TestParseChat(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, body string
-		want       ChatRequest
+		want       Request
 	}{
-		{"least", `{"model":"m",` + hello + `}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"order", `{` + hello + `,"model":"m"}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"escaped", `{"\u006dodel":"\u006d/\"x","m\u0065ssages":[{"rol\u0065":"\u0075ser"}]}`, ChatRequest{Model: `m/"x`}},
-		{"stream", `{"model":"m",` + hello + `,"stream":true}`, ChatRequest{Model: "m", Stream: true, TextBytes: 7}},
-		{"UTF-8", `{"model":"mü",` + hello + `,"ü€😀":"0123456789abcdefü€😀0123456789abcdef"}`, ChatRequest{Model: "mü", TextBytes: 7}},
-		{"no stream", `{"model":"m",` + hello + `,"stream":false}`, ChatRequest{Model: "m", TextBytes: 7}},
+		{"least", `{"model":"m",` + hello + `}`, Request{Model: "m", TextBytes: 7}},
+		{"order", `{` + hello + `,"model":"m"}`, Request{Model: "m", TextBytes: 7}},
+		{"escaped", `{"\u006dodel":"\u006d/\"x","m\u0065ssages":[{"rol\u0065":"\u0075ser"}]}`, Request{Model: `m/"x`}},
+		{"stream", `{"model":"m",` + hello + `,"stream":true}`, Request{Model: "m", Stream: true, TextBytes: 7}},
+		{"UTF-8", `{"model":"mü",` + hello + `,"ü€😀":"0123456789abcdefü€😀0123456789abcdef"}`, Request{Model: "mü", TextBytes: 7}},
+		{"no stream", `{"model":"m",` + hello + `,"stream":false}`, Request{Model: "m", TextBytes: 7}},
 		{
 			"nulls", `{"model":"m",` + hello + `,"stream":null,"stream_options":null,"max_tokens":null,"max_completion_tokens":null,"n":null,"tools":null,"tool_choice":null,"response_format":null}`,
-			ChatRequest{Model: "m", TextBytes: 7},
+			Request{Model: "m", TextBytes: 7},
 		},
 		{
 			"usage", `{"model":"m",` + hello + `,"stream_options":{"x":1,"include_usage":true}}`,
-			ChatRequest{Model: "m", IncludeUsage: true, TextBytes: 7},
+			Request{Model: "m", IncludeUsage: true, TextBytes: 7},
 		},
-		{"no usage", `{"model":"m",` + hello + `,"stream_options":{"include_usage":null}}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"old limit", `{"model":"m",` + hello + `,"max_tokens":5}`, ChatRequest{Model: "m", MaxTokens: 5, TextBytes: 7}},
-		{"new limit", `{"model":"m",` + hello + `,"max_completion_tokens":6}`, ChatRequest{Model: "m", MaxTokens: 6, TextBytes: 7}},
-		{"both limits", `{"model":"m",` + hello + `,"max_completion_tokens":6,"max_tokens":5}`, ChatRequest{Model: "m", MaxTokens: 6, TextBytes: 7}},
-		{"both limits, turned", `{"model":"m",` + hello + `,"max_tokens":5,"max_completion_tokens":6}`, ChatRequest{Model: "m", MaxTokens: 6, TextBytes: 7}},
-		{"one limit null", `{"model":"m",` + hello + `,"max_tokens":5,"max_completion_tokens":null}`, ChatRequest{Model: "m", MaxTokens: 5, TextBytes: 7}},
-		{"one choice", `{"model":"m",` + hello + `,"n":1}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"choices", `{"model":"m",` + hello + `,"n":128}`, ChatRequest{Model: "m", Needs: NeedChoices, TextBytes: 7}},
-		{"no tools", `{"model":"m",` + hello + `,"tools":[]}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"tools", `{"model":"m",` + hello + `,"tools":[{"type":"function"},{}]}`, ChatRequest{Model: "m", Needs: NeedTools, TextBytes: 28}},
+		{"no usage", `{"model":"m",` + hello + `,"stream_options":{"include_usage":null}}`, Request{Model: "m", TextBytes: 7}},
+		{"old limit", `{"model":"m",` + hello + `,"max_tokens":5}`, Request{Model: "m", MaxTokens: 5, TextBytes: 7}},
+		{"new limit", `{"model":"m",` + hello + `,"max_completion_tokens":6}`, Request{Model: "m", MaxTokens: 6, TextBytes: 7}},
+		{"both limits", `{"model":"m",` + hello + `,"max_completion_tokens":6,"max_tokens":5}`, Request{Model: "m", MaxTokens: 6, TextBytes: 7}},
+		{"both limits, turned", `{"model":"m",` + hello + `,"max_tokens":5,"max_completion_tokens":6}`, Request{Model: "m", MaxTokens: 6, TextBytes: 7}},
+		{"one limit null", `{"model":"m",` + hello + `,"max_tokens":5,"max_completion_tokens":null}`, Request{Model: "m", MaxTokens: 5, TextBytes: 7}},
+		{"one choice", `{"model":"m",` + hello + `,"n":1}`, Request{Model: "m", TextBytes: 7}},
+		{"choices", `{"model":"m",` + hello + `,"n":128}`, Request{Model: "m", Needs: wire.NeedChoices, TextBytes: 7}},
+		{"no tools", `{"model":"m",` + hello + `,"tools":[]}`, Request{Model: "m", TextBytes: 7}},
+		{"tools", `{"model":"m",` + hello + `,"tools":[{"type":"function"},{}]}`, Request{Model: "m", Needs: wire.NeedTools, TextBytes: 28}},
 		{
 			"tool choice", `{"model":"m",` + hello + `,"tool_choice":"requir\u0065d"}`,
-			ChatRequest{Model: "m", ToolChoiceRequired: true, TextBytes: 7},
+			Request{Model: "m", ToolChoiceRequired: true, TextBytes: 7},
 		},
-		{"other tool choice", `{"model":"m",` + hello + `,"tool_choice":"auto"}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"tool choice object", `{"model":"m",` + hello + `,"tool_choice":{"type":"required"}}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"schema", `{"model":"m",` + hello + `,"response_format":{"json_schema":{},"type":"json_schem\u0061"}}`, ChatRequest{Model: "m", Needs: NeedJSONSchema, TextBytes: 7}},
-		{"JSON mode", `{"model":"m",` + hello + `,"response_format":{"type":"json_object"}}`, ChatRequest{Model: "m", TextBytes: 7}},
+		{"other tool choice", `{"model":"m",` + hello + `,"tool_choice":"auto"}`, Request{Model: "m", TextBytes: 7}},
+		{"tool choice object", `{"model":"m",` + hello + `,"tool_choice":{"type":"required"}}`, Request{Model: "m", TextBytes: 7}},
+		{"schema", `{"model":"m",` + hello + `,"response_format":{"json_schema":{},"type":"json_schem\u0061"}}`, Request{Model: "m", Needs: wire.NeedJSONSchema, TextBytes: 7}},
+		{"JSON mode", `{"model":"m",` + hello + `,"response_format":{"type":"json_object"}}`, Request{Model: "m", TextBytes: 7}},
 		{
 			"parts", `{"model":"m","messages":[{"role":"user","content":["abc",{"type":"text","text":"de"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
-			ChatRequest{Model: "m", Needs: NeedImage, TextBytes: 9},
+			Request{Model: "m", Needs: wire.NeedImage, TextBytes: 9},
 		},
 		{
 			"escaped part", `{"model":"m","messages":[{"role":"user","content":[{"type":"ima\u0067e_url"},{"type":"\u0066ile"},{"type":"input_audi\u006f"}]}]}`,
-			ChatRequest{Model: "m", Needs: NeedImage | NeedFile | NeedAudio},
+			Request{Model: "m", Needs: wire.NeedImage | wire.NeedFile | wire.NeedAudio},
 		},
-		{"file", `{"model":"m","messages":[{"role":"user","content":[{"file":{},"type":"file"}]}]}`, ChatRequest{Model: "m", Needs: NeedFile}},
-		{"audio", `{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`, ChatRequest{Model: "m", Needs: NeedAudio}},
-		{"unknown part", `{"model":"m","messages":[{"role":"user","content":[{"type":"video"},{"type":7}]}]}`, ChatRequest{Model: "m"}},
-		{"prefill", `{"model":"m","messages":[{"role":"user"},{"role":"assist\u0061nt","content":null}]}`, ChatRequest{Model: "m", Needs: NeedPrefill, TextBytes: 4}},
+		{"file", `{"model":"m","messages":[{"role":"user","content":[{"file":{},"type":"file"}]}]}`, Request{Model: "m", Needs: wire.NeedFile}},
+		{"audio", `{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`, Request{Model: "m", Needs: wire.NeedAudio}},
+		{"unknown part", `{"model":"m","messages":[{"role":"user","content":[{"type":"video"},{"type":7}]}]}`, Request{Model: "m"}},
+		{"prefill", `{"model":"m","messages":[{"role":"user"},{"role":"assist\u0061nt","content":null}]}`, Request{Model: "m", Needs: wire.NeedPrefill, TextBytes: 4}},
 		{
 			"assistant in the middle", `{"model":"m","messages":[{"role":"assistant","content":"a","tool_calls":[{}]},{"role":"tool","content":"b"}]}`,
-			ChatRequest{Model: "m", TextBytes: 6},
+			Request{Model: "m", TextBytes: 6},
 		},
-		{"all roles", `{"model":"m","messages":[{"role":"system"},{"role":"developer"},{"role":"user"},{"role":"tool"},{"role":"function"}]}`, ChatRequest{Model: "m"}},
-		{"unknown fields", `{"model":"m",` + hello + `,"x":{"model":"n","model":"o"},"":null}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"33 levels", `{"model":"m",` + hello + `,"x":` + nested(33) + `}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"deepest", `{"model":"m",` + hello + `,"x":` + nested(jsontext.MaxDepth-1) + `}`, ChatRequest{Model: "m", TextBytes: 7}},
-		{"white space", " \r\n\t{ \"model\" : \"m\" , " + hello + " } \n", ChatRequest{Model: "m", TextBytes: 7}},
+		{"all roles", `{"model":"m","messages":[{"role":"system"},{"role":"developer"},{"role":"user"},{"role":"tool"},{"role":"function"}]}`, Request{Model: "m"}},
+		{"unknown fields", `{"model":"m",` + hello + `,"x":{"model":"n","model":"o"},"":null}`, Request{Model: "m", TextBytes: 7}},
+		{"33 levels", `{"model":"m",` + hello + `,"x":` + nested(33) + `}`, Request{Model: "m", TextBytes: 7}},
+		{"deepest", `{"model":"m",` + hello + `,"x":` + nested(jsontext.MaxDepth-1) + `}`, Request{Model: "m", TextBytes: 7}},
+		{"white space", " \r\n\t{ \"model\" : \"m\" , " + hello + " } \n", Request{Model: "m", TextBytes: 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := ParseChat([]byte(c.body))
+			r, err := Parse([]byte(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ChatRequest{
+			got := Request{
 				Model: r.Model, Stream: r.Stream, IncludeUsage: r.IncludeUsage, MaxTokens: r.MaxTokens, Needs: r.Needs,
 				ToolChoiceRequired: r.ToolChoiceRequired, TextBytes: r.TextBytes,
 			}
@@ -207,7 +208,7 @@ func TestParseChat(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 			// What nothing has to be changed in stays as it came.
-			if same := body(t, r.Shape(&ChatShape{Model: r.Model, Developer: true})); same != c.body {
+			if same := body(t, r.Shape(&Shape{Model: r.Model, Developer: true})); same != c.body {
 				t.Errorf("body became %s", same)
 			}
 		})
@@ -230,7 +231,7 @@ func FuzzParseChat(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseChat(body)
+		r, err := Parse(body)
 		if err != nil {
 			if e, ok := apierror.From(err); !ok || e.Status != 400 || e.Code == "" || e.Message == "" || r != nil {
 				t.Fatalf("%q: %v", body, err)

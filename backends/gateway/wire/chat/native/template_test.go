@@ -1,11 +1,13 @@
-package wire
+package native
 
 import (
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // slow is an Event without the short way, to compare with.
-func slow(c *ChatStream, data []byte) (string, Progress, error) {
+func slow(c *Stream, data []byte) (string, wire.Progress, error) {
 	c.last.forget()
 	out, progress, err := c.Event(nil, data)
 	return string(out), progress, err
@@ -36,7 +38,7 @@ func TestTemplateGivesWhatTheLongWayGives(t *testing.T) {
 	for name, events := range runs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fast, long := NewChatStream("m", false), NewChatStream("m", false)
+			fast, long := NewStream("m", false), NewStream("m", false)
 			fast.form.id, long.form.id = "x", "x"
 			fast.form.created, long.form.created = 1, 1
 			for _, data := range events {
@@ -58,7 +60,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(`{"id":"x","model":"m","choices":[{"delta":{"reasoning":"`, `a`, `"},"finish_reason":null}],"usage":null}`, `\u00e9`)
 	f.Add(`{"choices":[{"delta":{"content":"`, `a`, `"}}],"obfuscation":"zz"}`, `b`)
 	f.Fuzz(func(t *testing.T, head, first, tail, second string) {
-		fast, long := NewChatStream("m", true), NewChatStream("m", true)
+		fast, long := NewStream("m", true), NewStream("m", true)
 		fast.form.id, long.form.id = "x", "x"
 		fast.form.created, long.form.created = 1, 1
 		for _, text := range []string{first, second, first} {

@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 var update = flag.Bool("update", false, "write what comes out into the golden files")
@@ -74,7 +76,7 @@ var (
 )
 
 // steady replaces what is made up anew each time.
-func steady(t *testing.T, text string, f *chatForm) string {
+func steady(t *testing.T, text string, f *form) string {
 	t.Helper()
 	if strings.HasPrefix(f.id, "chatcmpl-") {
 		if !madeID.MatchString(f.id) {
@@ -100,40 +102,45 @@ func steady(t *testing.T, text string, f *chatForm) string {
 }
 
 func errorName(err error) string {
-	switch e, ok := errors.AsType[*UpstreamError](err); {
+	switch e, ok := errors.AsType[*wire.UpstreamError](err); {
 	case err == nil:
 		return "none"
 	case ok:
 		return fmt.Sprintf("upstream, code %q, %q", e.Code, e.Message)
-	case errors.Is(err, ErrNoFinish):
+	case errors.Is(err, wire.ErrNoFinish):
 		return "no finish"
-	case errors.Is(err, ErrNoChoices):
+	case errors.Is(err, wire.ErrNoChoices):
 		return "no choices"
-	case errors.Is(err, ErrBroken):
+	case errors.Is(err, wire.ErrBroken):
 		return "broken"
 	}
 	return err.Error()
 }
 
-func (u Usage) text() string {
+func usageText(u wire.Usage) string {
 	if !u.Known {
 		return "unknown"
 	}
 	return fmt.Sprintf("%d in, %d read, %d written, %d out, %d reasoning", u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
 }
 
+// split is a reader of text in two pieces.
+func split(text string, at int) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
+}
+
 // relayStream does what the cascade does: out is what the client gets, end the
 // state then.
 func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string) {
 	t.Helper()
-	events := NewEventReader(r)
+	events := wire.NewEventReader(r)
 	defer events.Release()
-	chat := NewChatStream("asked/\"model\"", includeUsage)
+	chat := NewStream("asked/\"model\"", includeUsage)
 	var dst []byte
 	proof, n := "never", 0
 	var err error
 	for {
-		var event Event
+		var event wire.Event
 		event, err = events.Next()
 		if errors.Is(err, io.EOF) {
 			dst, err = chat.End(dst)
@@ -146,13 +153,13 @@ func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string)
 			continue
 		}
 		n++
-		var progress Progress
+		var progress wire.Progress
 		before := len(dst)
 		dst, progress, err = chat.Event(dst, event.Data)
 		if progress.Proof && proof == "never" {
 			proof = fmt.Sprintf("event %d", n)
 		}
-		if err != nil && (len(dst) != before || progress != (Progress{})) {
+		if err != nil && (len(dst) != before || progress != (wire.Progress{})) {
 			t.Errorf("an error, but %d bytes and %+v", len(dst)-before, progress)
 		}
 		if err != nil || progress.Done {
@@ -160,7 +167,7 @@ func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string)
 		}
 	}
 	checkLines(t, string(dst))
-	end = fmt.Sprintf("error: %s\nproof: %s\nfinish: %q\nusage: %s\ntext: %d bytes\n", errorName(err), proof, chat.Finish(), chat.Usage().text(), chat.TextBytes())
+	end = fmt.Sprintf("error: %s\nproof: %s\nfinish: %q\nusage: %s\ntext: %d bytes\n", errorName(err), proof, chat.Finish(), usageText(chat.Usage()), chat.TextBytes())
 	return steady(t, string(dst), &chat.form), end
 }
 
@@ -260,7 +267,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 // The frame that is kept of a chunk is bounded as well.
 func TestChatStreamHostileFrame(t *testing.T) {
 	t.Parallel()
-	chat := NewChatStream("m", false)
+	chat := NewStream("m", false)
 	chunk := `{"x":"` + strings.Repeat("x", 1<<20) + `","choices":[{"index":0,"delta":{"content":"a"}}]}`
 	for range 2 {
 		if _, _, err := chat.Event(nil, []byte(chunk)); err != nil {
@@ -276,7 +283,7 @@ func TestChatStreamHostileFrame(t *testing.T) {
 // What a hostile upstream makes the gateway keep and repeat is bounded.
 func TestChatStreamHostileIDs(t *testing.T) {
 	t.Parallel()
-	chat := NewChatStream("m", false)
+	chat := NewStream("m", false)
 	huge := strings.Repeat("x", 1<<20)
 	if _, _, err := chat.Event(nil, []byte(`{"id":"`+huge+`","choices":[]}`)); err != nil {
 		t.Fatal(err)
@@ -306,9 +313,9 @@ func TestChatStreamHostileIDs(t *testing.T) {
 // TestEntriesAreBounded: each is looked for among all calls.
 func TestEntriesAreBounded(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: ErrBroken} {
+	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: wire.ErrBroken} {
 		entries := strings.Repeat(`,{"index":0}`, n)[1:]
-		_, _, err := NewChatStream("m", false).Event(nil, []byte(`{"choices":[{"delta":{"tool_calls":[`+entries+`]}}]}`))
+		_, _, err := NewStream("m", false).Event(nil, []byte(`{"choices":[{"delta":{"tool_calls":[`+entries+`]}}]}`))
 		if !errors.Is(err, want) {
 			t.Errorf("%d entries: %v", n, err)
 		}
@@ -320,11 +327,11 @@ func TestReadChatReplyGolden(t *testing.T) {
 	for _, g := range goldens(t, "reply") {
 		t.Run(strings.TrimSuffix(filepath.Base(g.path), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			body, reply, err := ReadChatReply(nil, []byte(g.in), `asked/"model"`)
+			body, reply, err := ReadReply(nil, []byte(g.in), `asked/"model"`)
 			end := "error: " + errorName(err) + "\n"
 			out := ""
 			if err == nil {
-				end += fmt.Sprintf("finish: %q\nusage: %s\ntext: %d bytes\n", reply.Finish, reply.Usage.text(), reply.TextBytes)
+				end += fmt.Sprintf("finish: %q\nusage: %s\ntext: %d bytes\n", reply.Finish, usageText(reply.Usage), reply.TextBytes)
 				out = steadyReply(t, string(body))
 			}
 			g.check(t, out, end)
@@ -397,12 +404,12 @@ func FuzzReadChatReply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := slices.Clone(in)
-		body, _, err := ReadChatReply(nil, in, "m\"")
+		body, _, err := ReadReply(nil, in, "m\"")
 		if string(before) != string(in) {
 			t.Fatalf("the upstream's body was changed: %q", before)
 		}
 		if err != nil {
-			if strings.HasPrefix(errorName(err), "upstream") || errors.Is(err, ErrNoChoices) || errors.Is(err, ErrBroken) {
+			if strings.HasPrefix(errorName(err), "upstream") || errors.Is(err, wire.ErrNoChoices) || errors.Is(err, wire.ErrBroken) {
 				return
 			}
 			t.Fatalf("%q: unknown error %v", in, err)

@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -15,7 +15,7 @@ type delta struct {
 }
 
 // scanDelta passes the delta, or the message, of a choice.
-func (f *chatForm) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
+func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	roleEdit, told := len(f.edits), f.roles.has(choice)
 	if !told {
 		at := s.Offset() + 1
@@ -77,7 +77,7 @@ func (f *chatForm) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 
 // tellRole sees to it that the first delta of a choice names the role: clients
 // refuse an answer without.
-func (f *chatForm) tellRole(d *delta, edit int, got *seen) {
+func (f *form) tellRole(d *delta, edit int, got *seen) {
 	switch {
 	case d.role:
 		return
@@ -98,7 +98,7 @@ func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
 // scanParts gathers content parts: {"type":"text","text":…}, and
 // {"type":"thinking","thinking":text or parts} of Mistral's.
-func (f *chatForm) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
+func (f *form) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
 		case jsontext.String:
@@ -123,7 +123,7 @@ func (f *chatForm) scanParts(s *jsontext.Scanner, got *seen, thinking bool) erro
 	})
 }
 
-func (f *chatForm) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
+func (f *form) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
 	raw, err := s.Inside()
 	got.proof = got.proof || len(raw) > 0
 	f.TextBytes += int64(len(raw))
@@ -137,7 +137,7 @@ func (f *chatForm) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error
 
 // joinParts writes content in parts as clients know it: one text, and the thinking
 // as reasoning_content.
-func (f *chatForm) joinParts(d *delta) {
+func (f *form) joinParts(d *delta) {
 	content := "null"
 	if len(f.parts.text) > 0 {
 		content = `"` + string(f.parts.text) + `"`

@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func TestCallTraits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := ParseChat([]byte(`{"model":"m","messages":[` + strings.Join(c.messages, ",") + `]}`))
+			r, err := Parse([]byte(`{"model":"m","messages":[` + strings.Join(c.messages, ",") + `]}`))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,31 +1,19 @@
-package wire
+// Package native is the way of a chat client's request to a chat upstream, and of the
+// answer back: both pass as they came, read once and edited in place, so that every byte
+// that need not change is kept. It is the hottest path of the gateway.
+//
+// Where one of the two speaks another format, package chat translates.
+package native
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
-)
-
-// Needs are the abilities a candidate must have to carry a request.
-type Needs uint16
-
-// The abilities.
-const (
-	NeedImage Needs = 1 << iota
-	NeedFile
-	NeedAudio
-	NeedTools
-	NeedJSONSchema
-	// NeedPrefill: the last message is of the assistant and to be continued.
-	NeedPrefill
-	// NeedChoices: n > 1.
-	NeedChoices
 )
 
 // Traits are what in a request some candidates cannot take as it stands.
@@ -60,9 +48,9 @@ type field struct {
 	foreign bool
 }
 
-// ChatRequest is a chat-completions request (API reference "Create chat
+// Request is a chat-completions request (API reference "Create chat
 // completion"): the body as it came and what routing needs to know of it.
-type ChatRequest struct {
+type Request struct {
 	Body   []byte
 	Model  string
 	Stream bool
@@ -70,7 +58,7 @@ type ChatRequest struct {
 	IncludeUsage bool
 	// MaxTokens is max_completion_tokens or else max_tokens; 0: not given.
 	MaxTokens int64
-	Needs     Needs
+	Needs     wire.Needs
 	Traits    Traits
 	// Effort is reasoning_effort; empty: not given.
 	Effort string
@@ -83,7 +71,7 @@ type ChatRequest struct {
 	Messages    int
 	MediaTokens int64
 	// Lease holds Body's memory; nil: the garbage collector does.
-	Lease *Lease
+	Lease *wire.Lease
 
 	fields     []field
 	home       *[]field // fields' memory, from a pool
@@ -95,33 +83,30 @@ type ChatRequest struct {
 	pictures   int      // that were looked into
 }
 
-// maxFields bounds the search for duplicates.
-const maxFields = 256
-
 // invalid is the 400 of a field that is wrong.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// ParseChat reads body in one validating pass. Its errors are *apierror.Error
+// Parse reads body in one validating pass. Its errors are *apierror.Error
 // with status 400 and the path of the field at fault. Members it does not know
 // are kept for the upstream to judge, unless they are Foreign; a name given twice
 // is refused, since two readers could take different ones.
-func ParseChat(body []byte) (*ChatRequest, error) {
-	r := &ChatRequest{Body: body, home: fieldLists.Get().(*[]field)}
+func Parse(body []byte) (*Request, error) {
+	r := &Request{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
-	s := jsontext.NewScanner(body)
-	if s.Kind() != jsontext.Object {
-		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", bodyKind(&s, body))
+	s, err := wire.ScanObject(body)
+	if err != nil {
+		return nil, err
 	}
 	var sawModel, sawMessages bool
-	err := s.Object(func(key []byte) error {
-		if len(r.fields) == maxFields {
-			return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", maxFields)
+	err = s.Object(func(key []byte) error {
+		if len(r.fields) == wire.MaxFields {
+			return wire.TooManyFields()
 		}
 		for _, f := range r.fields {
 			if string(f.name) == string(key) {
-				return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
+				return wire.GivenTwice(key)
 			}
 		}
 		kind := s.Kind() // first: it passes white space
@@ -151,9 +136,9 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 		case "response_format":
 			err = r.responseFormat(&s, kind)
 		case "extra_body":
-			f.foreign, err = ForeignExtra(&s)
+			f.foreign, err = wire.ForeignExtra(&s)
 		default:
-			f.foreign = Foreign(APIChat, key)
+			f.foreign = wire.Foreign(wire.APIChat, key)
 			err = s.Skip()
 		}
 		f.end = s.Offset()
@@ -163,11 +148,12 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 	if err == nil {
 		err = s.End()
 	}
+	if err == nil {
+		err = wire.CheckUTF8(&s, body)
+	}
 	switch {
 	case err != nil:
-		return nil, syntax(err)
-	case !s.ASCII() && !utf8.Valid(body):
-		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
+		return nil, wire.Syntax(err)
 	case !sawModel:
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
 	case !sawMessages:
@@ -179,7 +165,7 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 
 // Release gives the body's memory back; what routing knows of it stays. It may
 // be called again, but neither Shape nor Sends may be after it.
-func (r *ChatRequest) Release() {
+func (r *Request) Release() {
 	if r.home == nil {
 		return
 	}
@@ -195,7 +181,7 @@ var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
 // keys finds the offsets of each field's key, which the scanner has passed:
 // between two fields there is nothing but white space and a comma.
-func (r *ChatRequest) keys() {
+func (r *Request) keys() {
 	at := 0
 	for i := range r.fields {
 		f := &r.fields[i]
@@ -211,25 +197,6 @@ func (r *ChatRequest) keys() {
 		f.keyEnd = at + 1
 		at = f.end
 	}
-}
-
-func bodyKind(s *jsontext.Scanner, body []byte) string {
-	if len(body) == 0 {
-		return "empty"
-	}
-	if k := s.Kind(); k != jsontext.Invalid {
-		return k.String()
-	}
-	return "not JSON"
-}
-
-// syntax makes a 400 of a scanner's error and passes other errors on.
-func syntax(err error) error {
-	var se *jsontext.SyntaxError
-	if !errors.As(err, &se) {
-		return err
-	}
-	return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", se)
 }
 
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
@@ -250,7 +217,7 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-func (r *ChatRequest) model(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.String {
 		return wrongKind(s, "model", "a string", kind)
 	}
@@ -265,7 +232,7 @@ func (r *ChatRequest) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
-func (r *ChatRequest) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -275,7 +242,7 @@ func (r *ChatRequest) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) err
 	return s.Object(func(key []byte) error {
 		r.options = true
 		const member, param = "include_usage", "stream_options.include_usage"
-		if Lookalike(key, member) {
+		if wire.Lookalike(key, member) {
 			return invalid(param, "the field %q is spelled %q", param, key)
 		}
 		if string(key) != member {
@@ -293,7 +260,7 @@ func (r *ChatRequest) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) err
 	})
 }
 
-func (r *ChatRequest) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
+func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -313,7 +280,7 @@ func (r *ChatRequest) maxTokens(s *jsontext.Scanner, param string, kind jsontext
 	return nil
 }
 
-func (r *ChatRequest) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -328,12 +295,12 @@ func (r *ChatRequest) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return invalid("n", "n must be an integer from 1 to 128")
 	}
 	if n > 1 {
-		r.Needs |= NeedChoices
+		r.Needs |= wire.NeedChoices
 	}
 	return nil
 }
 
-func (r *ChatRequest) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -345,7 +312,7 @@ func (r *ChatRequest) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
-func (r *ChatRequest) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -353,7 +320,7 @@ func (r *ChatRequest) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return wrongKind(s, "tools", "an array", kind)
 	}
 	return s.Array(func(i int) error {
-		r.Needs |= NeedTools
+		r.Needs |= wire.NeedTools
 		if k := s.Kind(); k != jsontext.Object {
 			return wrongKind(s, fmt.Sprintf("tools[%d]", i), "an object", k)
 		}
@@ -361,7 +328,7 @@ func (r *ChatRequest) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
-func (r *ChatRequest) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	switch kind {
 	case jsontext.String:
 		choice, err := s.Unquoted()
@@ -374,7 +341,7 @@ func (r *ChatRequest) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error 
 	}
 }
 
-func (r *ChatRequest) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind == jsontext.Null {
 		return s.Skip()
 	}
@@ -387,13 +354,13 @@ func (r *ChatRequest) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) er
 		}
 		format, err := s.Unquoted()
 		if format == "json_schema" {
-			r.Needs |= NeedJSONSchema
+			r.Needs |= wire.NeedJSONSchema
 		}
 		return err
 	})
 }
 
-func (r *ChatRequest) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
+func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
@@ -423,12 +390,12 @@ func (r *ChatRequest) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return invalid("messages", "messages must have at least one message")
 	}
 	if last == "assistant" {
-		r.Needs |= NeedPrefill
+		r.Needs |= wire.NeedPrefill
 	}
 	return nil
 }
 
-func (r *ChatRequest) message(s *jsontext.Scanner, i int) (role string, err error) {
+func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
 	if k := s.Kind(); k != jsontext.Object {
 		return "", wrongKind(s, path(""), "an object", k)
@@ -509,7 +476,7 @@ func roleName(raw []byte) string {
 }
 
 // part is one content part: a string is tolerated, as some upstreams do.
-func (r *ChatRequest) part(s *jsontext.Scanner, i, j int) error {
+func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
 	case jsontext.String:
 		return r.count(s)
@@ -536,11 +503,11 @@ func (r *ChatRequest) part(s *jsontext.Scanner, i, j int) error {
 		raw, err := s.Word()
 		switch string(raw) {
 		case "image_url":
-			m.need = NeedImage
+			m.need = wire.NeedImage
 		case "file":
-			m.need = NeedFile
+			m.need = wire.NeedFile
 		case "input_audio":
-			m.need = NeedAudio
+			m.need = wire.NeedAudio
 		}
 		return err
 	})
@@ -550,7 +517,7 @@ func (r *ChatRequest) part(s *jsontext.Scanner, i, j int) error {
 
 // medium is what a part that is no text is told by.
 type medium struct {
-	need    Needs // 0: it is text
+	need    wire.Needs // 0: it is text
 	url     []byte
 	escaped bool
 	file    int // bytes of a file with what is said of it
@@ -560,28 +527,28 @@ type medium struct {
 const mostPictures = 256
 
 // medium counts a part that is no text.
-func (r *ChatRequest) medium(m *medium) {
+func (r *Request) medium(m *medium) {
 	r.Needs |= m.need
 	switch m.need {
-	case NeedImage:
-		url := m.url[:min(len(m.url), HeadOfImage)]
+	case wire.NeedImage:
+		url := m.url[:min(len(m.url), wire.HeadOfImage)]
 		if r.pictures++; r.pictures > mostPictures {
 			url = nil
 		}
 		if m.escaped { // base64 has no other character that is
 			url = bytes.ReplaceAll(url, []byte(`\/`), []byte(`/`))
 		}
-		r.MediaTokens += ImageTokens(url)
-	case NeedFile:
-		r.MediaTokens += FileTokens(m.file)
-	case NeedAudio:
-		r.MediaTokens += AudioTokens
-	case NeedTools, NeedJSONSchema, NeedPrefill, NeedChoices: // no media
+		r.MediaTokens += wire.ImageTokens(url)
+	case wire.NeedFile:
+		r.MediaTokens += wire.FileTokens(m.file)
+	case wire.NeedAudio:
+		r.MediaTokens += wire.AudioTokens
+	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices: // no media
 	}
 }
 
 // image passes the value of image_url: {"url": …}, or the URL itself.
-func (r *ChatRequest) image(s *jsontext.Scanner, m *medium) error {
+func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	if s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
 			if string(key) == "url" {
@@ -602,7 +569,7 @@ func (r *ChatRequest) image(s *jsontext.Scanner, m *medium) error {
 }
 
 // count passes a value that is part of the prompt's text.
-func (r *ChatRequest) count(s *jsontext.Scanner) error {
+func (r *Request) count(s *jsontext.Scanner) error {
 	from := s.Offset()
 	err := s.Skip()
 	r.TextBytes += int64(s.Offset() - from)

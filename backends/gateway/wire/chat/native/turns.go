@@ -1,4 +1,4 @@
-package wire
+package native
 
 import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -45,7 +45,7 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 }
 
 // turn takes a message that was read; result is the tool_call_id of a tool's.
-func (c *callTurn) turn(r *ChatRequest, role string, result []byte) {
+func (c *callTurn) turn(r *Request, role string, result []byte) {
 	switch {
 	case c.lost:
 	case role == "tool":
@@ -85,7 +85,7 @@ func (c *callTurn) answered() bool {
 }
 
 // end is the end of the messages: a turn whose results have begun to come is over.
-func (c *callTurn) end(r *ChatRequest) {
+func (c *callTurn) end(r *Request) {
 	begun := false
 	for i := range c.open {
 		begun = begun || c.open[i].answered

@@ -1,10 +1,11 @@
-package wire
+package native
 
 import (
 	"bytes"
 	"slices"
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -19,7 +20,7 @@ type choiceTool struct {
 	number    int    // the index that the client gets
 	named     bool
 	typed     bool
-	arguments Repeats
+	arguments wire.Repeats
 }
 
 // toolEntry is one entry of tool_calls.
@@ -36,9 +37,9 @@ type toolEntry struct {
 	members                            int
 }
 
-func (f *chatForm) scanTool(s *jsontext.Scanner, choice, position int, got *seen) error {
+func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) error {
 	if got.tools++; got.tools > maxEntries {
-		return ErrBroken
+		return wire.ErrBroken
 	}
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -92,7 +93,7 @@ func (f *chatForm) scanTool(s *jsontext.Scanner, choice, position int, got *seen
 
 // scanArguments makes the arguments of an entry what clients take: a string that
 // says nothing twice.
-func (f *chatForm) scanArguments(e *toolEntry, tool *choiceTool) {
+func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	at, stream := e.argumentsAt, f.delta == "delta"
 	switch {
 	case at.empty():
@@ -131,7 +132,7 @@ type freshCall struct {
 
 // settle gives the calls of a choice that ends without arguments an object without
 // members.
-func (f *chatForm) settle(choice int) {
+func (f *form) settle(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return
 	}
@@ -153,7 +154,7 @@ func (f *chatForm) settle(choice int) {
 }
 
 // appendBare gives the calls that began before this body theirs, in chunks of their own.
-func (f *chatForm) appendBare(dst []byte) []byte {
+func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
 		dst = append(f.appendHead(dst), `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.choice), 10)
@@ -165,7 +166,7 @@ func (f *chatForm) appendBare(dst []byte) []byte {
 }
 
 // scanEntry passes an entry of tool_calls.
-func (f *chatForm) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
+func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
 		kind := s.Kind()
@@ -198,7 +199,7 @@ func (f *chatForm) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 }
 
 // scanFunction passes a member of an entry's function.
-func (f *chatForm) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
+func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
 	arguments := string(key) == "arguments"
 	if arguments && kind == jsontext.Object {
@@ -229,7 +230,7 @@ func (f *chatForm) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) e
 
 // tool finds the call that an entry belongs to, or begins it; n is its number in the
 // choice. nil: it is one of more than are kept.
-func (f *chatForm) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
+func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
 	}
@@ -252,8 +253,8 @@ func (f *chatForm) tool(choice, position int, e *toolEntry) (tool *choiceTool, n
 		begun.index = e.index
 	}
 	begun.number = tools.free(begun.index)
-	if !LegalID(begun.id) || tools.uses(begun.id) {
-		begun.out = NewID("call_")
+	if !wire.LegalID(begun.id) || tools.uses(begun.id) {
+		begun.out = wire.NewID("call_")
 	}
 	*tools = append(*tools, begun)
 	return &(*tools)[len(*tools)-1], begun.number, true
@@ -278,7 +279,7 @@ func (c choiceTools) uses(id string) bool {
 // known is the number of the call that an entry goes on with, or -1. Without an index
 // calls are told apart by their ids; what has no id either continues the last call,
 // unless it brings the name of another.
-func (f *chatForm) known(tools choiceTools, e *toolEntry) int {
+func (f *form) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
 	case f.delta != "delta":
@@ -319,7 +320,7 @@ func (t *choiceTool) another(e *toolEntry) bool {
 
 // removeMember takes a member of an object out, with one comma; value is the place of
 // its value.
-func (f *chatForm) removeMember(body []byte, value span) {
+func (f *form) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to
 	rest := bytes.TrimLeft(body[to:], space)

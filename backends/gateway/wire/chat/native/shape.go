@@ -1,11 +1,11 @@
-package wire
+package native
 
 import (
 	"slices"
 )
 
-// ChatShape is what one candidate wants changed in a request.
-type ChatShape struct {
+// Shape is what one candidate wants changed in a request.
+type Shape struct {
 	// Model is the upstream's name of the model.
 	Model string
 	// Drop names fields that are left out.
@@ -25,7 +25,7 @@ type ChatShape struct {
 
 // Shape returns the body for one candidate: the client's bytes in the client's
 // order but for what shape names (specification 1.2, 14.3).
-func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
+func (r *Request) Shape(shape *Shape) *Shaped {
 	out := newShaped(r.Body, r.Lease)
 	if len(r.fields) == 0 {
 		return out.end(0)
@@ -86,11 +86,11 @@ func (r *ChatRequest) Shape(shape *ChatShape) *Shaped {
 // usageOptions are the stream_options of a client that gave none.
 const usageOptions = `{"include_usage":true}`
 
-func (r *ChatRequest) has(name string) bool {
+func (r *Request) has(name string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return string(f.name) == name })
 }
 
-func (r *ChatRequest) shapeValue(out *Shaped, f *field, name string, shape *ChatShape) {
+func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	switch {
 	case name == "model" && shape.Model != r.Model:
 		out.insertQuoted(shape.Model)
@@ -112,7 +112,7 @@ func (r *ChatRequest) shapeValue(out *Shaped, f *field, name string, shape *Chat
 }
 
 // askUsage writes the client's stream_options with include_usage switched on.
-func (r *ChatRequest) askUsage(out *Shaped, f *field) {
+func (r *Request) askUsage(out *Shaped, f *field) {
 	switch {
 	case !r.usage.empty():
 		out.keep(f.value, r.usage.from)
@@ -128,7 +128,7 @@ func (r *ChatRequest) askUsage(out *Shaped, f *field) {
 }
 
 // Sends reports whether the body that Shape makes has a field of that name.
-func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
+func (r *Request) Sends(shape *Shape, name string) bool {
 	if name == "stream_options" && r.Stream && shape.StreamUsage {
 		return true
 	}
@@ -150,3 +150,8 @@ func (r *ChatRequest) Sends(shape *ChatShape, name string) bool {
 	}
 	return false
 }
+
+// span is a piece of a body.
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.from == s.to }
