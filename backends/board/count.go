@@ -13,10 +13,9 @@ func count(c store.Conn, forum, thread, threads, posts int64) error {
 	if threads == 0 && posts == 0 {
 		return nil
 	}
-	_, err := c.Exec("INSERT INTO board_forum_counts (forum_id, slot, threads, posts) VALUES (?, ?, ?, ?)"+
+	return c.Later("INSERT INTO board_forum_counts (forum_id, slot, threads, posts) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (forum_id, slot) DO UPDATE SET threads = board_forum_counts.threads + excluded.threads, posts = board_forum_counts.posts + excluded.posts",
 		forum, thread%forumSlots, threads, posts)
-	return err
 }
 
 // The counts of a forum f, and its newest thread t.

@@ -289,10 +289,9 @@ func (s *Service) ReadNotifications(ctx context.Context, a *Actor, upTo int64) (
 }
 
 func (s *Service) markRead(c store.Conn, a *Actor, thread, post int64) error {
-	_, err := c.Exec("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
+	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
 		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.id(), thread, post, s.micros())
-	return err
 }
 
 // MarkRead notes up to which post the actor has read a thread.

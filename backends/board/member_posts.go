@@ -15,8 +15,7 @@ func countPosts(c store.Conn, author, forum, more int64) error {
 	if author == 0 || more == 0 {
 		return nil
 	}
-	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, ?)"+addMemberPosts, author, forum, more)
-	return err
+	return c.Later("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, ?)"+addMemberPosts, author, forum, more)
 }
 
 // countThread adds (1) the visible posts of a thread to their authors' in a

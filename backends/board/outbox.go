@@ -84,9 +84,8 @@ func (s *Service) deliverTo(c store.Conn, topic string, data any, where string, 
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_webhook_deliveries (webhook_id, event, topic, body, next_at, created_at)"+
+	return c.Later("INSERT INTO board_webhook_deliveries (webhook_id, event, topic, body, next_at, created_at)"+
 		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_webhooks WHERE "+where, append([]any{e.Event, topic, string(body), now, now}, args...)...)
-	return err
 }
 
 func eventOf(t *thread, p *post) postEvent {

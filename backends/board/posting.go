@@ -253,7 +253,7 @@ func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body compo
 		if err := withinDay(c, a, w.now); err != nil {
 			return w, err
 		}
-		_, err := c.Exec("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
+		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
 		if err != nil {
 			return w, err
 		}
@@ -356,7 +356,7 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 	if err != nil {
 		return 0, err
 	}
-	_, err = c.Exec("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
+	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		t.id, id, t.next, null(a.id()), a.User.Name, w.visibility, w.text, w.html, renderVersion, w.hash, w.now)
 	if err != nil {
@@ -370,12 +370,12 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 	shown := int64(boolean(w.visibility == visible))
 	switch {
 	case starts:
-		_, err = c.Exec("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
+		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
 	case shown == 1:
-		_, err = c.Exec("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.lastAt), t.id)
 	default:
-		_, err = c.Exec("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.id)
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.id)
 	}
 	if err != nil {
 		return 0, err
@@ -394,7 +394,7 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
-	_, err = c.Exec("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
+	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
 	return id, err
 }
 
@@ -404,15 +404,13 @@ func index(c store.Conn, id int64, starts bool, title, message string) error {
 		title = ""
 	}
 	if c.Dialect() == store.Postgres {
-		_, err := c.Exec("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
+		return c.Later("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
 			" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words", id, title, message)
+	}
+	if err := c.Later("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
 		return err
 	}
-	if _, err := c.Exec("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
-		return err
-	}
-	_, err := c.Exec("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
-	return err
+	return c.Later("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
 }
 
 // conclude ends the transaction of a post: it subscribes the author, marks the

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
@@ -13,6 +15,8 @@ type Conn struct {
 	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
 	db  *DB
 	q   querier
+	// later is what waits for the end of a Write; nil: nothing waits.
+	later *pgx.Batch
 }
 
 // querier is what *sql.DB and *sql.Tx have in common.
@@ -39,6 +43,19 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// Later runs a statement on whose outcome nothing more in this Write depends: on
+// PostgreSQL before the commit, in one message with all others that were left for
+// then, in their order; on SQLite, to which there is no way to go, at once. Its error
+// is the Write's, whose change is taken back then.
+func (c Conn) Later(query string, args ...any) error {
+	if c.later == nil {
+		_, err := c.Exec(query, args...)
+		return err
+	}
+	c.later.Queue(c.db.Rebind(query), args...)
+	return nil
 }
 
 // Row runs a query for one row. Its Scan is sql.ErrNoRows where there is none.
@@ -94,5 +111,5 @@ func (c Conn) Pool() *sql.DB {
 
 // On is a Conn on a connection or a transaction of the Pool, which ends before the
 // function that c is of.
-func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q} }
+func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q, nil} }
 

@@ -255,36 +255,53 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return err
 	}
 	defer p.slots.Release(weight)
-	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
+	conn, err := p.pool.Conn(ctx)
+	if err != nil {
+		return &beginError{err}
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
 	if err != nil {
 		return &beginError{err}
 	}
 	defer func() { _ = tx.Rollback() }() // after an error and in a panic; nothing after Commit
+	var later pgx.Batch
+	if err := fn(ctx, tx, &later); err != nil {
+		return err
+	}
 	early := releasesEarly(ctx)
 	if early {
-		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
-			return err
-		}
+		later.Queue("SET LOCAL synchronous_commit = off")
 	}
-	if err := fn(ctx, tx); err != nil {
+	if err := send(ctx, conn, &later); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("committing: %w", err)
 	}
 	if early {
-		return p.flush(ctx)
+		return p.flush(ctx, conn)
 	}
 	return nil
+}
+
+// send runs the statements of a batch in the transaction that the connection is in.
+func send(ctx context.Context, conn *sql.Conn, batch *pgx.Batch) error {
+	if batch.Len() == 0 {
+		return nil
+	}
+	return conn.Raw(func(driver any) error {
+		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, batch).Close()
+	})
 }
 
 // flush returns when all that was committed before is durable: the log is written
 // in order, and this writes to it and waits as the server is told to. A caller that
 // is gone changes nothing of what is committed, so it has a time of its own.
-func (p *postgres) flush(ctx context.Context) error {
+func (p *postgres) flush(ctx context.Context, q querier) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience)
 	defer cancel()
-	if _, err := p.pool.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'tollgate', '')"); err != nil {
+	if _, err := q.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'tollgate', '')"); err != nil {
 		return fmt.Errorf("flushing what is committed: %w", err)
 	}
 	return nil

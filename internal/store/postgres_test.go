@@ -361,7 +361,8 @@ func TestPostgresReleaseEarly(t *testing.T) {
 	eventually(t, "commits wait", func() bool {
 		returned := make(chan struct{})
 		go func() {
-			_ = db.engine.(*postgres).flush(t.Context())
+			engine := db.engine.(*postgres)
+			_ = engine.flush(t.Context(), engine.pool)
 			close(returned)
 		}()
 		for {
@@ -401,7 +402,7 @@ func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
 	engine := p.start(t).engine.(*postgres)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := engine.flush(ctx); err != nil {
+	if err := engine.flush(ctx, engine.pool); err != nil {
 		t.Error(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 	sqlitedriver "modernc.org/sqlite" // registers the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
@@ -304,7 +305,7 @@ func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 // probeWrite writes a number of the file's head that nobody uses, which takes
 // as much of the disk as any small write, also when it was the same before.
 func (s *sqlite) probeWrite(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, func(ctx context.Context, tx *sql.Tx, _ *pgx.Batch) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err
 	})

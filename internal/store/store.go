@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 )
 
@@ -75,7 +76,9 @@ type engine interface {
 	close() error
 }
 
-type writeFunc = func(ctx context.Context, tx *sql.Tx) error
+// writeFunc is called by an engine with a transaction, and the batch of what
+// is left for its end; nil: what is left is run at once.
+type writeFunc = func(ctx context.Context, tx *sql.Tx, later *pgx.Batch) error
 
 // verdict is what an error says about the database it came from.
 type verdict int
@@ -141,7 +144,7 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers()}))
+	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers(), nil}))
 }
 
 // Write runs fn as one atomic change and returns nil once that change is
@@ -168,8 +171,8 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	err := db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx})
+	err := db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx, later *pgx.Batch) error {
+		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, later})
 	})
 	if err == nil {
 		db.health.written()

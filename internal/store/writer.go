@@ -131,7 +131,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 func (c *change) take(ctx context.Context, tx *sql.Tx) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
-	err = c.fn(context.WithoutCancel(ctx), tx)
+	err = c.fn(context.WithoutCancel(ctx), tx, nil)
 }
 
 // claim makes the change the writer's, unless its caller has left.
