@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -19,12 +20,6 @@ const (
 	mailRows     = 500
 	mailExcerpt  = 400 // characters of a post
 )
-
-// backoff is how long the attempt after n failed ones waits: 30 s doubling to
-// one hour.
-func backoff(n int64) time.Duration {
-	return min(30*time.Second<<min(max(n-1, 0), 10), time.Hour)
-}
 
 // queueMail notes who is to be mailed of a post, with the post itself. What
 // waits for the same thread already is widened.
@@ -255,7 +250,7 @@ func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err e
 	if tries >= mailAttempts {
 		return false, s.MailSent(ctx, m)
 	}
-	return true, s.postpone(ctx, m, tries, s.now().Add(backoff(tries)))
+	return true, s.postpone(ctx, m, tries, s.now().Add(jobs.Backoff(tries)))
 }
 
 // MailHeld gives a mailing back that could not be tried.

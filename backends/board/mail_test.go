@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -221,7 +222,7 @@ func TestMailQueue(t *testing.T) {
 			if claim() != nil {
 				t.Error("it is tried again at once")
 			}
-			s.clock.advance(backoff(n))
+			s.clock.advance(jobs.Backoff(n))
 			if m = claim(); m == nil {
 				t.Fatalf("attempt %d is not due", n+1)
 			}

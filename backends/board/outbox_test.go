@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -242,7 +243,7 @@ func TestDelivered(t *testing.T) {
 			if claim() != nil {
 				t.Errorf("attempt %d comes at once", attempt+1)
 			}
-			s.clock.advance(backoff(attempt))
+			s.clock.advance(jobs.Backoff(attempt))
 		}
 		if claim() != nil || state() != "failed" {
 			t.Error("it is tried for ever")
@@ -275,18 +276,4 @@ func TestDelivered(t *testing.T) {
 			t.Errorf("%d purged, %v", n, err)
 		}
 	})
-}
-
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	got := make([]string, 0, 10)
-	for n := range int64(10) {
-		got = append(got, backoff(n).String())
-	}
-	if want := "30s 30s 1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h0m0s 1h0m0s"; strings.Join(got, " ") != want {
-		t.Errorf("%v, want %s", got, want)
-	}
-	if backoff(1<<40) != backoff(9) {
-		t.Error("it is not bounded")
-	}
 }

@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"time"
-
 )
 
 // How long the board keeps what nobody asks for any more.

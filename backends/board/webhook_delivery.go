@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -100,7 +101,7 @@ func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why st
 	if status != 0 {
 		answer = itoa(int64(status)) + " " + http.StatusText(status)
 	}
-	state, next := "pending", now+backoff(o.attempts).Microseconds()
+	state, next := "pending", now+jobs.Backoff(o.attempts).Microseconds()
 	switch {
 	case status >= 200 && status <= 299:
 		state, next = "delivered", 0

@@ -66,14 +66,15 @@ func (s *Service) reject(ctx context.Context, command Command, reason error) (id
 func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
 
 // countRejected looks how long the list is; other processes change it too.
-func (s *Service) countRejected(ctx context.Context) {
+func (s *Service) countRejected(ctx context.Context) (done int, err error) {
 	var n int64
-	err := s.db.Read(ctx, func(c store.Conn) error {
+	err = s.db.Read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT count(*) FROM run_rejected`).Scan(&n)
 	})
 	if err == nil {
 		s.rejected.Store(n)
 	}
+	return 0, err
 }
 
 // Rejected lists the rejected commands, youngest first.

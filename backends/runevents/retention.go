@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -36,34 +37,23 @@ type Purged struct {
 
 // Run purges now and then, until ctx or the service ends.
 func (s *Service) Run(ctx context.Context) {
-	ticker := time.NewTicker(purgePause)
-	defer ticker.Stop()
-	count := time.NewTicker(countPause)
-	defer count.Stop()
-	for {
-		if s.db.WaitReady(ctx) == nil {
-			s.countRejected(ctx)
-			switch purged, err := s.Purge(ctx); {
-			case ctx.Err() != nil:
-			case err != nil:
-				s.logger.Error("purging run events", zap.Error(err))
-			case purged != Purged{}:
-				s.logger.Info("purged run events", zap.Int64("events", purged.Events), zap.Int("partitions", purged.Partitions),
-					zap.Int64("reports", purged.Reports), zap.Int64("nodes", purged.Nodes), zap.Int64("expired", purged.Expired))
-			}
-			s.checkLocks(ctx)
-		}
-		for due := false; !due; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-count.C:
-				s.countRejected(ctx)
-			case <-ticker.C:
-				due = true
-			}
-		}
+	jobs.New(jobs.Options{
+		Jobs:   []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge}, {Name: "rejected", Every: countPause, Run: s.countRejected}},
+		Logger: func() *zap.Logger { return s.logger },
+	}).Run(ctx)
+}
+
+func (s *Service) purge(ctx context.Context) (done int, err error) {
+	defer s.checkLocks(ctx)
+	purged, err := s.Purge(ctx)
+	if err != nil {
+		return 0, err
 	}
+	if purged != (Purged{}) {
+		s.logger.Info("purged run events", zap.Int64("events", purged.Events), zap.Int("partitions", purged.Partitions),
+			zap.Int64("reports", purged.Reports), zap.Int64("nodes", purged.Nodes), zap.Int64("expired", purged.Expired))
+	}
+	return int(purged.Events + purged.Reports), nil
 }
 
 // Purge deletes what is older than the settings keep, in small transactions.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -81,27 +80,13 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 	return option
 }
 
-// The metrics live for the process and are registered with each configuration.
-var (
-	jobRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "board", Name: "job_runs_total",
-		Help: "Runs of the board's work in the background by job and outcome.",
-	}, []string{"job", "outcome"})
-	jobDone = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "board", Name: "job_done_total",
-		Help: "What these runs did by job: deliveries, mails, rows.",
-	}, []string{"job"})
-)
-
-func observeJob(job, outcome string, done int) {
-	jobRuns.WithLabelValues(job, outcome).Inc()
-	jobDone.WithLabelValues(job).Add(float64(done))
-}
+// jobMetrics live for the process and are registered with each configuration.
+var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
 // work has the board's work done in the background while the configuration
 // lasts.
 func (h *Handler) work(ctx caddy.Context, shared *node) error {
-	if err := tollgate.RegisterMetrics(ctx, jobRuns, jobDone); err != nil {
+	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
 	logger := ctx.Logger()

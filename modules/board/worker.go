@@ -1,12 +1,14 @@
 package board
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	background "github.com/tollgate-gateway/tollgate/internal/jobs"
 )
 
 // worker does the work in the background of one database once, however many
@@ -14,8 +16,7 @@ import (
 type worker struct {
 	mu     sync.Mutex
 	claims []*claim // as they came; those of the newest configuration are last
-	cancel context.CancelFunc
-	ended  chan struct{}
+	end    func()   // nil: it has not begun
 }
 
 // claim is what a handler works with.
@@ -43,14 +44,8 @@ func (w *worker) join(c *claim) error {
 		}
 	}
 	w.claims = append(w.claims, c)
-	if w.cancel == nil {
-		var ctx context.Context
-		ctx, w.cancel = context.WithCancel(context.Background())
-		w.ended = make(chan struct{})
-		go func() {
-			defer close(w.ended)
-			jobs.New(jobs.Options{Current: w.current, Observe: observeJob}).Run(ctx)
-		}()
+	if w.end == nil {
+		w.end = background.New(background.Options{Jobs: jobs.List(w.current), Observe: jobMetrics.Observe, Logger: w.logger}).Start()
 	}
 	return nil
 }
@@ -67,6 +62,14 @@ func (w *worker) current() *jobs.Work {
 		return c.work
 	}
 	return nil
+}
+
+// logger is that of what is worked with, or was last.
+func (w *worker) logger() *zap.Logger {
+	if work := w.current(); work != nil {
+		return work.Logger
+	}
+	return zap.NewNop()
 }
 
 // mails reports whether mails are sent, by whichever handler.
@@ -95,11 +98,9 @@ func (w *worker) chosen() *claim {
 // close ends the work, before the database is closed.
 func (w *worker) close() {
 	w.mu.Lock()
-	cancel := w.cancel
+	end := w.end
 	w.mu.Unlock()
-	if cancel == nil {
-		return
+	if end != nil {
+		end()
 	}
-	cancel()
-	<-w.ended
 }

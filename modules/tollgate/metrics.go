@@ -20,3 +20,31 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 	}
 	return nil
 }
+
+// JobMetrics count the work in the background of a service. They live for the
+// process.
+type JobMetrics struct{ runs, done *prometheus.CounterVec }
+
+// NewJobMetrics makes tollgate_<service>_job_runs_total and
+// tollgate_<service>_job_done_total; did names what the runs did.
+func NewJobMetrics(service, did string) *JobMetrics {
+	return &JobMetrics{
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "tollgate", Subsystem: service, Name: "job_runs_total",
+			Help: "Runs of the " + service + "'s work in the background by job and outcome.",
+		}, []string{"job", "outcome"}),
+		done: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "tollgate", Subsystem: service, Name: "job_done_total",
+			Help: "What these runs did by job: " + did + ".",
+		}, []string{"job"}),
+	}
+}
+
+// Register shows them in the metrics of a configuration.
+func (m *JobMetrics) Register(ctx caddy.Context) error { return RegisterMetrics(ctx, m.runs, m.done) }
+
+// Observe counts a run; it is the Observe of a runner of jobs.
+func (m *JobMetrics) Observe(job, outcome string, done int) {
+	m.runs.WithLabelValues(job, outcome).Inc()
+	m.done.WithLabelValues(job).Add(float64(done))
+}

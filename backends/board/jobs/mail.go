@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 )
 
 // ErrPermanent is in the chain of an error of Session.Send that another attempt
@@ -92,12 +93,12 @@ func (m *Mailer) sendTo(ctx context.Context, service *board.Service, session Ses
 		return false, err
 	}
 	over := func() error {
-		ctx, cancel := settling(ctx)
+		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
 		return service.MailSent(ctx, mailing)
 	}
 	hold := func(wait time.Duration) error {
-		ctx, cancel := settling(ctx)
+		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
 		return service.MailHeld(ctx, mailing, service.Now().Add(wait))
 	}
@@ -127,7 +128,7 @@ func (m *Mailer) sendTo(ctx context.Context, service *board.Service, session Ses
 		logger.Warn("mail refused", zap.Error(err))
 		return false, errors.Join(&sendError{err}, over())
 	}
-	noting, cancel := settling(ctx)
+	noting, cancel := jobs.Settling(ctx)
 	defer cancel()
 	again, noted := service.MailFailed(noting, mailing)
 	logger.Warn("mail not sent", zap.Bool("again", again), zap.Error(err))

@@ -19,6 +19,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
@@ -396,51 +398,25 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// TestRunner: the work goes on over a database that is down, and ends when told.
-func TestRunner(t *testing.T) {
+// TestJobs: without anything to work with, and without a database, each job says so.
+func TestJobs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		core, logs := observer.New(zap.DebugLevel)
-		type run struct {
-			outcome string
-			done    int
-		}
-		runs := make(chan run, 1000)
 		var work *Work
-		r := New(Options{Current: func() *Work { return work }, Observe: func(_, outcome string, done int) { runs <- run{outcome, done} }})
-		failing := errors.New("broken")
-		var fail error
-		r.jobs = []job{{"test", time.Millisecond, func(context.Context, *Work) (int, error) { return 2, fail }}}
-		if r.once(t.Context(), r.jobs[0]) || len(runs) != 0 {
-			t.Error("a job ran without anything to work with")
-		}
-		work = &Work{Service: s.service, Logger: zap.New(core)}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { r.Run(ctx); close(ended) }()
-		if got := <-runs; got.outcome != OutcomeOK || got.done != 2 {
-			t.Errorf("%+v", got)
-		}
-		cancel()
-		<-ended
-		fail = failing
-		if !r.once(t.Context(), r.jobs[0]) || logs.FilterMessage("job failed").Len() != 1 {
-			t.Error("a failure is not told")
-		}
-		if err := s.db.Close(); err != nil {
-			t.Fatal(err)
-		}
-		work = &Work{Service: s.service, Logger: zap.New(core), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}}
-		r = New(r.options)
-		for range 3 {
-			for _, j := range r.jobs {
-				if r.once(t.Context(), j) {
-					t.Errorf("%s went on without a database", j.name)
+		run := func(want error) {
+			t.Helper()
+			for _, j := range List(func() *Work { return work }) {
+				if _, err := j.Run(t.Context()); !errors.Is(err, want) {
+					t.Errorf("%s: error %v, want %v", j.Name, err, want)
 				}
 			}
 		}
-		if n := logs.FilterMessage("the work in the background waits for the database").Len(); n != 1 {
-			t.Errorf("it is told %d times", n)
+		run(jobs.ErrNotNow)
+		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}}
+		run(nil)
+		if err := s.db.Close(); err != nil {
+			t.Fatal(err)
 		}
+		run(store.ErrUnavailable)
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
@@ -114,7 +115,7 @@ func (d *Deliverer) deliverTo(ctx context.Context, service *board.Service, id in
 			return done, err
 		}
 		status, why := d.send(ctx, o)
-		settle, cancel := settling(ctx)
+		settle, cancel := jobs.Settling(ctx)
 		if ctx.Err() != nil && status == 0 {
 			err = service.NotDelivered(settle, o)
 			cancel()

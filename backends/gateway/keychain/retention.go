@@ -2,13 +2,14 @@ package keychain
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -36,87 +37,51 @@ const (
 type Retention struct {
 	service *Service
 	logger  *zap.Logger
+	lease   *jobs.Lease
 	kept    atomic.Int64 // time.Duration; 0: for ever
 	wake    chan struct{}
-	cancel  context.CancelFunc
-	ended   chan struct{}
+	mu      sync.Mutex
+	end     func() // nil: it has not begun
 }
 
 // NewRetention deletes nothing before Keep is called. Close it.
 func NewRetention(s *Service, logger *zap.Logger) *Retention {
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &Retention{service: s, logger: logger, wake: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{})}
-	go r.run(ctx)
-	return r
+	return &Retention{
+		service: s, logger: logger, wake: make(chan struct{}, 1),
+		lease: &jobs.Lease{DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.spending.writer, Every: sweepEvery, Lasts: sweepLease, Now: s.now},
+	}
 }
 
-// Keep says how long single requests are kept; 0: for ever.
+// Keep says how long single requests are kept, which may be shorter than before; 0:
+// for ever.
 func (r *Retention) Keep(requests time.Duration) {
 	r.kept.Store(int64(requests))
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end == nil {
+		r.end = jobs.New(jobs.Options{
+			Jobs:   []jobs.Job{{Name: "retention of the usage log", Every: sweepLook, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
+			Logger: func() *zap.Logger { return r.logger },
+		}).Start()
+	}
 }
 
 // Close stops it behind the transaction that is under way.
 func (r *Retention) Close() {
-	r.cancel()
-	<-r.ended
-}
-
-func (r *Retention) run(ctx context.Context) {
-	defer close(r.ended)
-	select {
-	case <-ctx.Done():
-		return
-	case <-r.wake:
-	}
-	tick := time.NewTicker(sweepLook)
-	defer tick.Stop()
-	for told := true; ; { // of how long to keep, which may be shorter now
-		if r.service.db.WaitReady(ctx) == nil {
-			err := r.turn(ctx, told)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, errNotOurs) {
-				r.logger.Warn("deleting old requests from the usage log", zap.Error(err))
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.wake:
-			told = true
-		case <-tick.C:
-			told = false
-		}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end != nil {
+		r.end()
 	}
 }
 
-// errNotOurs tells that another process took over, or is not through.
-var errNotOurs = errors.New("another process deletes old requests")
-
-// turn deletes what is old if it is due, or if this process was the last one to do so
-// and again is set.
-func (r *Retention) turn(ctx context.Context, again bool) error {
-	s := r.service
-	now := s.now()
-	err := s.db.Write(ctx, func(c store.Conn) error {
-		holder := ""
-		if again {
-			holder = s.spending.writer
-		}
-		n, err := c.Exec(`INSERT INTO gateway_sweeps (name, holder, until) VALUES ('usage', ?, ?)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-			WHERE gateway_sweeps.until <= ? OR gateway_sweeps.until > ? OR gateway_sweeps.holder = ?`,
-			s.spending.writer, micros(now.Add(sweepLease)), micros(now), micros(now.Add(24*sweepEvery)), holder) // beyond a day: of a clock that was wrong
-		if err == nil && n == 0 {
-			err = errNotOurs
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
+// sweep deletes what is old.
+func (r *Retention) sweep(ctx context.Context) (done int, err error) {
+	now := r.service.now()
 	w := sweep{Retention: r, now: now, told: now}
 	if kept := time.Duration(r.kept.Load()); kept > 0 {
 		err = w.deleteRequests(ctx, now.Add(-kept))
@@ -127,19 +92,7 @@ func (r *Retention) turn(ctx context.Context, again bool) error {
 	if w.requests+w.hours > 0 {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours))
 	}
-	if err != nil {
-		return err
-	}
-	return s.db.Write(ctx, func(c store.Conn) error { return s.holdSweep(c, s.now().Add(sweepEvery)) })
-}
-
-// holdSweep keeps other processes away; errNotOurs: there is one already.
-func (s *Service) holdSweep(c store.Conn, until time.Time) error {
-	n, err := c.Exec(`UPDATE gateway_sweeps SET until = ? WHERE name = 'usage' AND holder = ?`, micros(until), s.spending.writer)
-	if err == nil && n == 0 {
-		err = errNotOurs
-	}
-	return err
+	return int(w.requests + w.hours), err
 }
 
 // sweep is one pass over what is old.
@@ -198,7 +151,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 // others for a while.
 func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = w.service.db.Write(ctx, func(c store.Conn) error {
-		if err := w.service.holdSweep(c, w.service.now().Add(sweepLease)); err != nil {
+		if err := w.lease.Hold(c); err != nil {
 			return err
 		}
 		n, err = c.Exec(statement, args...)

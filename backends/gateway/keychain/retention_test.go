@@ -1,18 +1,20 @@
 package keychain
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // idle is a Retention without a process in the background.
 func idle(n *node, kept time.Duration) *Retention {
-	r := &Retention{service: n.Service, logger: n.logger}
+	r := NewRetention(n.Service, n.logger)
 	r.kept.Store(int64(kept))
 	return r
 }
@@ -26,6 +28,14 @@ func (n *node) count(t *testing.T, table string) (count int) {
 		t.Fatal(err)
 	}
 	return count
+}
+
+// turn sweeps if it is due.
+func (r *Retention) turn(ctx context.Context, again bool) error {
+	return r.lease.Do(ctx, again, func(ctx context.Context) error {
+		_, err := r.sweep(ctx)
+		return err
+	})
 }
 
 const dayLong = 24 * time.Hour
@@ -99,15 +109,15 @@ func TestRetentionOfManyNodes(t *testing.T) {
 			}
 		}
 		turn(one, false, nil)
-		turn(one, false, errNotOurs) // not due yet
+		turn(one, false, jobs.ErrHeld) // not due yet
 		turn(one, true, nil)
-		turn(other, false, errNotOurs)
-		turn(other, true, errNotOurs)
+		turn(other, false, jobs.ErrHeld)
+		turn(other, true, jobs.ErrHeld)
 		other.clock.offset.Add(int64(sweepEvery + time.Minute))
 		turn(other, false, nil)
-		turn(one, true, errNotOurs)
-		err := one.db.Write(t.Context(), func(c store.Conn) error { return one.holdSweep(c, start) })
-		if !errors.Is(err, errNotOurs) {
+		turn(one, true, jobs.ErrHeld)
+		err := one.db.Write(t.Context(), idle(one, 0).lease.Hold)
+		if !errors.Is(err, jobs.ErrHeld) {
 			t.Errorf("in the middle of it: error %v", err)
 		}
 		one.sql(t, "UPDATE gateway_sweeps SET until = ?", micros(start.AddDate(1, 0, 0))) // of a clock that was wrong

@@ -1,0 +1,93 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
+	t.Helper()
+	run := func(t *testing.T, db *store.DB, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		if err := db.Register(Schema("test")); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Open(t, db)
+		test(t, db)
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "test.db"), Synchronous: "normal"}, zap.NewNop())
+		run(t, db, err)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
+		run(t, db, err)
+	})
+}
+
+// TestLease: one process works at a time, and another one takes over when it says
+// nothing any more.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		now := time.Now()
+		lease := func(holder string) *Lease {
+			return &Lease{DB: db, Table: "test_leases", Name: "work", Holder: holder, Every: time.Hour, Lasts: 10 * time.Minute, Now: func() time.Time { return now }}
+		}
+		one, other := lease("one"), lease("other")
+		failing := errors.New("broken")
+		ran := 0
+		do := func(l *Lease, again bool, fails, want error) {
+			t.Helper()
+			before := ran
+			err := l.Do(t.Context(), again, func(context.Context) error { ran++; return fails })
+			if !errors.Is(err, want) || (ran > before) != !errors.Is(want, ErrHeld) {
+				t.Errorf("error %v, want %v; %d runs", err, want, ran-before)
+			}
+		}
+		hold := func(l *Lease, want error) {
+			t.Helper()
+			if err := db.Write(t.Context(), l.Hold); !errors.Is(err, want) {
+				t.Errorf("holding: error %v, want %v", err, want)
+			}
+		}
+		do(one, false, nil, nil)
+		do(one, false, nil, ErrHeld) // not due yet
+		do(one, true, nil, nil)
+		do(other, true, nil, ErrHeld)
+		now = now.Add(time.Hour)
+		do(other, false, failing, failing)
+		hold(one, ErrHeld)
+		do(one, true, nil, ErrHeld)
+		now = now.Add(9 * time.Minute)
+		hold(other, nil)
+		now = now.Add(9 * time.Minute)
+		do(one, false, nil, ErrHeld)
+		now = now.Add(time.Minute)
+		do(one, false, nil, nil)
+		now = now.Add(-1000 * time.Hour) // the clock was wrong
+		do(other, false, nil, nil)
+		// Who was away for too long does not say that it is done.
+		err := other.Do(t.Context(), true, func(ctx context.Context) error {
+			now = now.Add(24 * time.Hour)
+			return one.Do(ctx, false, func(context.Context) error { return nil })
+		})
+		if !errors.Is(err, ErrHeld) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
