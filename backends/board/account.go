@@ -52,16 +52,21 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, p Profile) error {
 	if err := a.suspended(s.micros()); err != nil {
 		return err
 	}
+	var lookups []string
 	err := s.write(ctx, func(c store.Conn) error {
 		filters, err := wordFilters(c)
 		if err != nil {
+			return err
+		}
+		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) { return lookup, r.Scan(&lookup) },
+			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.id()); err != nil {
 			return err
 		}
 		w := writing{filters: filters}
 		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.filter(title), w.filter(bio), zone, a.id())
 		return err
 	})
-	s.tokens.forgetUser(a.id()) // other nodes show it when they read the token anew
+	s.tokens.forget(lookups...) // other nodes show it when they read the token anew
 	return err
 }
 
@@ -89,7 +94,7 @@ func (s *Service) SetPassword(ctx context.Context, a *Actor, current, password, 
 		if err := endSessions(c, a.id()); err != nil {
 			return err
 		}
-		cookie, err = addSession(c, a.id(), s.micros())
+		cookie, err = sessions.Begin(c, a.id(), s.now())
 		return err
 	})
 	return cookie, err

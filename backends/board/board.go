@@ -66,7 +66,7 @@ type shared struct {
 	logger *zap.Logger
 	now    func() time.Time
 
-	tokens  tokenCache
+	tokens  *tokenCache
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
 	prepare sync.Mutex
 	views   viewCounter
@@ -83,7 +83,7 @@ type shared struct {
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return (&Service{shared: &shared{db: db, logger: logger, now: now, looks: lookCounter{now: now}, words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel}}).With(options)
+	return (&Service{shared: &shared{db: db, logger: logger, now: now, tokens: newTokenCache(), looks: lookCounter{now: now}, words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel}}).With(options)
 }
 
 // With returns the same board with other options. Closing one closes all.
@@ -160,6 +160,7 @@ func (s *Service) Close() {
 	if err := s.Flush(ctx); err != nil {
 		s.logger.Warn("views not written", zap.Error(err))
 	}
+	s.tokens.known.Close()
 }
 
 // setting is a value of the table of settings; empty: there is none.

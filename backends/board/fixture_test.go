@@ -3,12 +3,14 @@ package board
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,19 +97,41 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	if db.Dialect() == store.Postgres {
 		return s // answers do not depend on the engine, and holding them to the document takes long
 	}
-	text, err := s.service.OpenAPI()
-	if err != nil {
+	if s.validator, err = documented(s.service); err != nil {
 		t.Fatal(err)
+	}
+	return s
+}
+
+// validators hold answers to documents, by their text: making one takes long.
+var validators struct {
+	sync.Mutex
+	by map[string]validator.Validator
+}
+
+func documented(service *Service) (validator.Validator, error) {
+	text, err := service.OpenAPI()
+	if err != nil {
+		return nil, err
+	}
+	validators.Lock()
+	defer validators.Unlock()
+	if made := validators.by[string(text)]; made != nil {
+		return made, nil
 	}
 	document, err := libopenapi.NewDocument(text)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	var faults []error
-	if s.validator, faults = validator.NewValidator(document); len(faults) > 0 {
-		t.Fatal(faults)
+	made, faults := validator.NewValidator(document)
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
-	return s
+	if validators.by == nil {
+		validators.by = make(map[string]validator.Validator)
+	}
+	validators.by[string(text)] = made
+	return made, nil
 }
 
 // answer is what came back.
@@ -185,7 +209,9 @@ func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	if s.validator == nil || !s.api.router.Find(stripped(r)) || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
 		return // not in the document
 	}
+	validators.Lock()
 	_, faults := s.validator.ValidateHttpResponse(r, w.Result())
+	validators.Unlock()
 	for _, fault := range faults {
 		if fault.IsPathMissingError() {
 			continue // an id that is none

@@ -2,21 +2,21 @@ package board
 
 import "time"
 
-// bucket admits capacity events at once and one more each interval. Its whole
-// state is the time at which it is full again.
-type bucket struct {
-	capacity int64
+// rateLimit admits a burst of events at once and one more each interval, as a token
+// bucket does. Its whole state is the time at which the bucket is full again.
+type rateLimit struct {
+	burst    int64
 	interval time.Duration
 }
 
 // take admits one event at now, where full is the state, or says how long to wait.
-func (b bucket) take(full, now int64) (next int64, wait time.Duration) {
-	if b.interval == 0 { // no limit
+func (l rateLimit) take(full, now int64) (next int64, wait time.Duration) {
+	if l.interval == 0 { // no limit
 		return full, 0
 	}
-	interval := b.interval.Microseconds()
+	interval := l.interval.Microseconds()
 	full = max(full, now)
-	if late := full + interval - now - b.capacity*interval; late > 0 {
+	if late := full + interval - now - l.burst*interval; late > 0 {
 		return full, time.Duration(late) * time.Microsecond
 	}
 	return full + interval, 0

@@ -17,7 +17,7 @@ const (
 )
 
 // wrongAnswers bounds how often a network guesses at the question.
-var wrongAnswers = bound{"wrong answer", 20, time.Hour}
+var wrongAnswers = attemptLimit("wrong answer", 20, time.Hour)
 
 // JoinForm is what the form to join sends back beside what makes a member.
 type JoinForm struct {
@@ -57,28 +57,27 @@ func (s *Service) checkJoinForm(set *Settings, f JoinForm) error {
 
 // tryAnswer refuses a wrong answer to the board's question, and counts it. After
 // too many a right one waits, too: it may be a guess.
-func tryAnswer(c store.Conn, set *Settings, answer, address string, now int64) (wrong bool, wait time.Duration, err error) {
+func tryAnswer(c store.Conn, set *Settings, answer, address string, now time.Time) (wrong bool, wait time.Duration, err error) {
 	if set.Question == "" {
 		return false, 0, nil
 	}
-	key := wrongAnswers.key(formguard.Network(address))
-	if wait, err = wrongAnswers.spent(c, key, now); err != nil || wait > 0 {
+	count := wrongAnswers.Of(formguard.Network(address))
+	if wait, err = count.Spent(c, now); err != nil || wait > 0 {
 		return false, wait, err
 	}
 	if formguard.Answered(answer, set.Answers) {
 		return false, 0, nil
 	}
-	wait, err = wrongAnswers.try(c, key, now)
+	wait, err = count.Try(c, now)
 	return true, wait, err
 }
 
 // tryNetwork refuses one member more of a network than may register in a day.
-func tryNetwork(c store.Conn, set *Settings, address string, now int64) error {
+func tryNetwork(c store.Conn, set *Settings, address string, now time.Time) error {
 	if set.NetworkMembers == 0 {
 		return nil
 	}
-	members := bound{"members of", set.NetworkMembers, 24 * time.Hour}
-	wait, err := members.try(c, members.key(formguard.Network(address)), now)
+	wait, err := attemptLimit("members of", set.NetworkMembers, 24*time.Hour).Of(formguard.Network(address)).Try(c, now)
 	if err == nil && wait > 0 {
 		err = &apierror.Error{
 			Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,

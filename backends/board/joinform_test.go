@@ -65,7 +65,7 @@ func TestTakenNameSpendsNoMail(t *testing.T) {
 			_, err := s.service.Register(t.Context(), NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
-		for i := range newAccounts.tries {
+		for i := range newAccounts.Most {
 			refused(t, "taken", join([]string{"bob", "B0B"}[i%2], clientAddress), 422, []string{"taken", "alike"}[i%2])
 		}
 		refused(t, "too many", join("bob", clientAddress), 429, "")

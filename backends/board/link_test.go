@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -85,13 +86,13 @@ func TestReset(t *testing.T) {
 		if mail == nil || mail.Name != "bob" || !mail.Link.Ends.Equal(s.clock.now().Add(time.Hour)) || mail.Link.Secret == first {
 			t.Fatalf("%+v", mail)
 		}
-		if s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", first) != 0 || s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", secretHash(first)) != 1 {
+		if s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", first) != 0 || s.number("SELECT count(*) FROM board_links WHERE secret_hash = ?", secret.Hash(first)) != 1 {
 			t.Error("not the hash is stored")
 		}
 
 		refused(t, "short", b.Reset(ctx, first, "short", clientAddress), 422, "too_short")
 		refused(t, "name", b.Reset(ctx, first, "bob@example.com", clientAddress), 422, "guessable")
-		for _, wrong := range []string{"", "x", NewSecret(), first + "A", strings.ToUpper(first)} {
+		for _, wrong := range []string{"", "x", secret.New(), first + "A", strings.ToUpper(first)} {
 			refused(t, "secret "+wrong, b.Reset(ctx, wrong, "battery staple", clientAddress), 410, "")
 		}
 		_, err := b.ConfirmEmail(ctx, first)
@@ -362,7 +363,7 @@ func TestMailsOfMember(t *testing.T) {
 		ctx := t.Context()
 		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
-		for i := range linksOf.tries - 1 {
+		for i := range linksOf.Most - 1 {
 			must(t, s.service.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
 		}
 		again := func() error { return s.service.AskEmailAgain(ctx, bob, "198.51.100.1") }

@@ -2,83 +2,35 @@ package board
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// bound is how often something may be tried within a time.
-type bound struct {
-	what  string
-	tries int64
-	time  time.Duration
+// attemptLimit is how often something may be tried within a time.
+func attemptLimit(what string, most int64, within time.Duration) attempts.Limit {
+	return attempts.Limit{Table: "board_attempts", What: what, Most: most, Within: within}
 }
 
 var (
-	loginsOfAccount = bound{"account", 5, 15 * time.Minute}
-	loginsOfAddress = bound{"address", 50, 15 * time.Minute}
-	newAccounts     = bound{"register", 10, time.Hour}
+	loginsOfAccount = attemptLimit("account", 5, 15*time.Minute)
+	loginsOfAddress = attemptLimit("address", 50, 15*time.Minute)
+	newAccounts     = attemptLimit("register", 10, time.Hour)
 )
 
 // passwords are the rules of new ones.
 var passwords = password.Rules{Least: 10, Most: 256}
 
 const nameBytesMost = 400
-
-func (b bound) key(parts ...string) string {
-	sum := sha256.New()
-	sum.Write([]byte(b.what))
-	for _, part := range parts {
-		sum.Write([]byte("\x00" + part))
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// try counts an attempt before its outcome is known, so that parallel ones
-// cannot pass together. Where none is left it says how long to wait.
-func (b bound) try(c store.Conn, key string, now int64) (wait time.Duration, err error) {
-	var tries, ends int64
-	err = c.Row("INSERT INTO board_attempts (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
-		" tries = CASE WHEN board_attempts.ends_at <= ? THEN 1 ELSE board_attempts.tries + 1 END,"+
-		" ends_at = CASE WHEN board_attempts.ends_at <= ? OR board_attempts.tries < ? THEN excluded.ends_at ELSE board_attempts.ends_at END"+
-		" RETURNING tries, ends_at", key, now+b.time.Microseconds(), now, now, b.tries).Scan(&tries, &ends)
-	if err != nil || tries <= b.tries {
-		return 0, err
-	}
-	return time.Duration(ends-now) * time.Microsecond, nil
-}
-
-// spent says how long to wait where no attempt is left, and counts none.
-func (b bound) spent(c store.Conn, key string, now int64) (wait time.Duration, err error) {
-	var ends int64
-	err = c.Row("SELECT ends_at FROM board_attempts WHERE key = ? AND ends_at > ? AND tries >= ?", key, now, b.tries).Scan(&ends)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return time.Duration(ends-now) * time.Microsecond, nil
-}
-
-func forget(c store.Conn, keys ...string) error {
-	for _, key := range keys {
-		if _, err := c.Exec("DELETE FROM board_attempts WHERE key = ?", key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // errWait tells how long nothing is tried any more.
 func errWait(wait time.Duration, what string) error {
@@ -115,16 +67,14 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if hash := secretHash(former); hash != "" {
-			if _, err := c.Exec("DELETE FROM board_sessions WHERE secret_hash = ?", hash); err != nil {
-				return err
-			}
-		}
-		now := s.micros()
-		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now, user.ID); err != nil {
+		if err := sessions.End(c, former); err != nil {
 			return err
 		}
-		cookie, err = addSession(c, user.ID, now)
+		now := s.now()
+		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), user.ID); err != nil {
+			return err
+		}
+		cookie, err = sessions.Begin(c, user.ID, now)
 		return err
 	})
 	return cookie, err
@@ -136,13 +86,12 @@ func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, a
 	if err != nil {
 		return err
 	}
-	now := s.micros()
+	now := s.now()
 	err = s.write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		_, err := c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE id = ?", now, n.ID)
-		return err
+		return sessions.Confirm(c, n.ID, now)
 	})
 	if err == nil {
 		n.ConfirmedAt = now
@@ -186,18 +135,15 @@ func (s *Service) confirm(ctx context.Context, a *Actor, password, address strin
 
 // verify finds the member whose name or mail address and password these are.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
-	account, from := loginsOfAccount.key(text.Fold(name), address), loginsOfAddress.key(address)
+	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *User
 	var stored string
 	var wait time.Duration
 	err := s.write(ctx, func(c store.Conn) (err error) {
 		user, stored = nil, ""
-		now := s.micros()
-		for _, b := range []struct {
-			bound
-			key string
-		}{{loginsOfAddress, from}, {loginsOfAccount, account}} {
-			if wait, err = b.try(c, b.key, now); err != nil || wait > 0 {
+		now := s.now()
+		for _, count := range []attempts.Count{from, account} {
+			if wait, err = count.Try(c, now); err != nil || wait > 0 {
 				return err
 			}
 		}
@@ -237,9 +183,9 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 			return err
 		}
 		// The address gave a password that is right: one attempt less counts.
-		if _, err := c.Exec("UPDATE board_attempts SET tries = tries - 1 WHERE key = ? AND tries > 0", from); err != nil {
+		if err := from.GiveBack(c); err != nil {
 			return err
 		}
-		return forget(c, account)
+		return account.Forget(c)
 	})
 }

@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -50,7 +51,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 		must(t, err)
 		actor, session, err := b.Resume(ctx, cookie)
 		must(t, err)
-		session.ConfirmedAt = 0
+		session.ConfirmedAt = time.Time{}
 
 		changes := map[string]func(){
 			"new password": func() { s.exec("UPDATE board_users SET password_hash = ? WHERE id = ?", other, bob) },
@@ -87,13 +88,13 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 				}
 			}
 		}
-		if session.ConfirmedAt != 0 || s.number("SELECT count(*) FROM board_users WHERE password_hash NOT IN ('', ?, ?)", hash, other) != 0 {
+		if !session.ConfirmedAt.IsZero() || s.number("SELECT count(*) FROM board_users WHERE password_hash NOT IN ('', ?, ?)", hash, other) != 0 {
 			t.Error("something was confirmed, or a password set")
 		}
 		reset()
 		must(t, s.meanwhile(acts["login"], func() {}))
 		must(t, s.meanwhile(acts["confirm"], func() {}))
-		if session.ConfirmedAt == 0 {
+		if session.ConfirmedAt.IsZero() {
 			t.Error("not confirmed")
 		}
 		must(t, acts["token"]())

@@ -239,21 +239,21 @@ func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body compo
 			return w, err
 		}
 	}
-	var buckets [3]int64
+	var full [3]int64 // when each limit is full again
 	var posts, moderated int64
 	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.id()).
-		Scan(&buckets[0], &buckets[1], &buckets[2], &posts, &moderated)
+		Scan(&full[0], &full[1], &full[2], &posts, &moderated)
 	if err != nil {
 		return w, err
 	}
 	if set.Flood && !a.may(f.id, FloodBypass) {
-		if err := set.spend(&buckets, f, posts, starts, w.now); err != nil {
+		if err := set.spend(&full, f, posts, starts, w.now); err != nil {
 			return w, err
 		}
 		if err := withinDay(c, a, w.now); err != nil {
 			return w, err
 		}
-		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", buckets[0], buckets[1], buckets[2], a.id())
+		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.id())
 		if err != nil {
 			return w, err
 		}
@@ -275,7 +275,7 @@ func (w *writing) hold(mask Mask, why string) {
 	w.visibility, w.held = unapproved, why
 }
 
-// spend takes one event from each bucket.
+// spend takes one event from each limit.
 func (s *Settings) spend(full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
 	flood := s.floodFor(posts)
 	if f.floodSeconds.Valid {

@@ -32,12 +32,12 @@ func (s *Service) askLink(ctx context.Context, user int64, email, address string
 	err := s.write(ctx, func(c store.Conn) (err error) {
 		what = "too many mails were asked for, by you or"
 		if user != 0 {
-			if wait, err = linksOf.try(c, linksOf.key(itoa(user)), s.micros()); err != nil || wait > 0 {
+			if wait, err = linksOf.Of(itoa(user)).Try(c, s.now()); err != nil || wait > 0 {
 				return err
 			}
 		}
 		what = "too many mails were asked for, to this mail address or"
-		if wait, err = tryLink(c, email, address, s.micros()); err != nil || wait > 0 {
+		if wait, err = tryLink(c, email, address, s.now()); err != nil || wait > 0 {
 			return err // what was counted stays
 		}
 		return queue(c)
@@ -78,6 +78,9 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 			return err
 		}
 		// Who guessed until now may sign in at once.
-		return forget(c, loginsOfAccount.key(text.Fold(l.Name), address), loginsOfAccount.key(text.Fold(l.Email), address))
+		if err := loginsOfAccount.Of(text.Fold(l.Name), address).Forget(c); err != nil {
+			return err
+		}
+		return loginsOfAccount.Of(text.Fold(l.Email), address).Forget(c)
 	})
 }

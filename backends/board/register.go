@@ -69,14 +69,15 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	}
 	err = s.write(ctx, func(c store.Conn) error {
 		done = Registered{Asked: mails, Closed: u.state == "unconfirmed"}
-		u.now = s.micros()
+		now := s.now()
+		u.now = now.UnixMicro()
 		if err := nameFree(c, name); err != nil { // another may have been faster
 			return err
 		}
 		if err := emailTaken(c, u.email); err != nil {
 			return err
 		}
-		if err := tryNetwork(c, &access.settings, m.Address, u.now); err != nil {
+		if err := tryNetwork(c, &access.settings, m.Address, now); err != nil {
 			return err
 		}
 		id, err := addMember(c, u)
@@ -94,7 +95,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 			}
 		}
 		if u.state != "awaiting" {
-			done.Cookie, err = addSession(c, id, u.now)
+			done.Cookie, err = sessions.Begin(c, id, now)
 		}
 		return err
 	})
@@ -112,13 +113,13 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, n
 	var refusal error // what was counted stays
 	var what string
 	err := s.write(ctx, func(c store.Conn) (err error) {
-		now := s.micros()
+		now := s.now()
 		what = "too many wrong answers"
 		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
 			return err
 		}
 		what = "too many registrations"
-		if wait, err = newAccounts.try(c, newAccounts.key(m.Address), now); err != nil || wait > 0 {
+		if wait, err = newAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
 			return err
 		}
 		refusal = nameFree(c, name)

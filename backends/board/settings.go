@@ -340,17 +340,17 @@ func (s *Settings) offlineAnswer() error {
 	}
 }
 
-// every is the bucket that admits n events in a time; 0: no limit.
-func every(n int64, in time.Duration) bucket {
+// every is the limit that admits n events in a time; 0: no limit.
+func every(n int64, in time.Duration) rateLimit {
 	if n == 0 {
-		return bucket{}
+		return rateLimit{}
 	}
-	return bucket{n, in / time.Duration(n)}
+	return rateLimit{n, in / time.Duration(n)}
 }
 
-func (s *Settings) floodFor(posts int64) bucket {
+func (s *Settings) floodFor(posts int64) rateLimit {
 	if posts < s.NewMemberPosts {
-		return bucket{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
+		return rateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
 	}
-	return bucket{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
+	return rateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
 }

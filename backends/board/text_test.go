@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-func TestBucket(t *testing.T) {
+func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	b := bucket{capacity: 3, interval: time.Second}
+	l := rateLimit{burst: 3, interval: time.Second}
 	full, now := int64(0), int64(1e9)
 	take := func() (wait time.Duration) {
-		next, wait := b.take(full, now)
+		next, wait := l.take(full, now)
 		if wait == 0 {
 			full = next
 		}

@@ -10,13 +10,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/dgraph-io/ristretto/v2"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -56,38 +57,28 @@ type known struct {
 
 // tokenCache holds tokens for a few seconds.
 type tokenCache struct {
+	known *ristretto.Cache[string, known]
+
 	mu   sync.Mutex
-	by   map[string]known
 	used map[int64]int64 // when tokens were used last, not yet written
 }
 
-func (t *tokenCache) find(lookup string) (known, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k, ok := t.by[lookup]
-	return k, ok
-}
-
-func (t *tokenCache) keep(lookup string, k known) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by == nil || len(t.by) >= maxCachedTokens {
-		t.by = make(map[string]known)
+func newTokenCache() *tokenCache {
+	cache, err := ristretto.NewCache(&ristretto.Config[string, known]{
+		NumCounters: 10 * maxCachedTokens, MaxCost: maxCachedTokens, BufferItems: 64, IgnoreInternalCost: true,
+	})
+	if err != nil {
+		panic(err) // of what the lines above say
 	}
-	t.by[lookup] = k
+	return &tokenCache{known: cache}
 }
 
-func (t *tokenCache) forget(lookup string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.by, lookup)
-}
-
-// forgetUser drops the tokens of a member.
-func (t *tokenCache) forgetUser(id int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	maps.DeleteFunc(t.by, func(_ string, k known) bool { return k.user.ID == id })
+// forget drops tokens that another one is to be read for.
+func (t *tokenCache) forget(lookups ...string) {
+	t.known.Wait() // what is about to be kept was read before
+	for _, lookup := range lookups {
+		t.known.Del(lookup)
+	}
 }
 
 // touch notes that a token was used.
@@ -145,7 +136,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error)
 		return nil, err
 	}
 	now := s.now()
-	k, ok := s.tokens.find(lookup)
+	k, ok := s.tokens.known.Get(lookup)
 	if !ok || k.version != access.version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
 		if k, err = s.loadToken(ctx, lookup); err != nil {
 			return nil, err
@@ -162,7 +153,9 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error)
 	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= now.UnixMicro():
 		return nil, errToken("expired")
 	}
-	s.tokens.keep(lookup, k)
+	if !k.at.Before(now) { // just read
+		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
+	}
 	s.tokens.touch(k.token.ID, now.UnixMicro())
 	return &Actor{User: k.user, Token: k.token, rights: access.of(k.user.ID, k.user.groups)}, nil
 }

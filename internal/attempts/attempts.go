@@ -1,0 +1,86 @@
+// Package attempts counts what somebody tries: passwords, registrations, mails that
+// are asked for. An attempt is counted before its outcome is known, so that parallel
+// ones cannot pass together, and given back where the outcome was good. The counts are
+// rows of the service's database: all nodes share them, they count in the transaction
+// of the caller, and a row ends with its time.
+package attempts
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Limit is how often something may be tried in a time. Each attempt has the time begin
+// anew until none is left; those that are refused do not.
+type Limit struct {
+	// Table has the counts: key (text, primary key), tries and ends_at (integers). Its
+	// times are Unix microseconds.
+	Table string
+	// What is tried. It tells the limits of a table apart.
+	What string
+	// Most attempts are let pass Within a time.
+	Most   int64
+	Within time.Duration
+}
+
+// Of is the count of the attempts by who or what the parts name, any texts, such as an
+// account and an address. Only a hash of them is kept.
+func (l Limit) Of(parts ...string) Count {
+	sum := sha256.New()
+	sum.Write([]byte(l.What))
+	for _, part := range parts {
+		sum.Write([]byte("\x00" + part))
+	}
+	return Count{l, hex.EncodeToString(sum.Sum(nil))}
+}
+
+// Count is one count under a limit.
+type Count struct {
+	Limit
+	key string
+}
+
+// Try counts an attempt. Where none was left, wait is how long there will be none; else
+// it is 0.
+func (n Count) Try(c store.Conn, now time.Time) (wait time.Duration, err error) {
+	var tries, ends int64
+	at := now.UnixMicro()
+	err = c.Row("INSERT INTO "+n.Table+" AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
+		" tries = CASE WHEN a.ends_at <= ? THEN 1 ELSE a.tries + 1 END,"+
+		" ends_at = CASE WHEN a.ends_at <= ? OR a.tries < ? THEN excluded.ends_at ELSE a.ends_at END"+
+		" RETURNING tries, ends_at", n.key, now.Add(n.Within).UnixMicro(), at, at, n.Most).Scan(&tries, &ends)
+	if err != nil || tries <= n.Most {
+		return 0, err
+	}
+	return time.UnixMicro(ends).Sub(now), nil
+}
+
+// Spent says how long there is no attempt left, and counts none; 0: there is one.
+func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error) {
+	var ends int64
+	err = c.Row("SELECT ends_at FROM "+n.Table+" WHERE key = ? AND ends_at > ? AND tries >= ?", n.key, now.UnixMicro(), n.Most).Scan(&ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return time.UnixMicro(ends).Sub(now), nil
+}
+
+// GiveBack counts one attempt less, which was good.
+func (n Count) GiveBack(c store.Conn) error {
+	_, err := c.Exec("UPDATE "+n.Table+" SET tries = tries - 1 WHERE key = ? AND tries > 0", n.key)
+	return err
+}
+
+// Forget lets all attempts be made again.
+func (n Count) Forget(c store.Conn) error {
+	_, err := c.Exec("DELETE FROM "+n.Table+" WHERE key = ?", n.key)
+	return err
+}

@@ -1,0 +1,101 @@
+// Package session keeps who is signed in: a browser has a secret, and the database its
+// hash with the user, when the session was made and used, and when the password was
+// given last. The rows are of the service, and change in the transaction of the caller.
+// Cookies are internal/pages'.
+package session
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// ErrNone is of a secret without a session, or with one that has ended.
+var ErrNone = errors.New("there is no such session")
+
+// Store is where sessions are, and how long. U is what users are known by.
+type Store[U any] struct {
+	// Table has the columns id (integer, made by the database), secret_hash (text,
+	// unique), user_id, and created_at, seen_at and confirmed_at, in Unix microseconds.
+	Table string
+	// Idle ends a session that nobody used for so long, as far as Renew tells.
+	Idle time.Duration
+	// Whole ends it however much it is used. Default: never.
+	Whole time.Duration
+	// Every is how often its use is to be written.
+	Every time.Duration
+	// Most is how many a user may have; the oldest end.
+	Most int
+}
+
+// Session is a browser in which somebody is signed in.
+type Session[U any] struct {
+	ID          int64
+	User        U
+	CreatedAt   time.Time
+	SeenAt      time.Time
+	ConfirmedAt time.Time // when the password was given last
+}
+
+// Begin signs a user in and returns the secret for the browser. Every sign-in has a
+// new one, so that nobody can fix it beforehand.
+func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err error) {
+	_, err = c.Exec("DELETE FROM "+s.Table+" WHERE id IN (SELECT id FROM "+s.Table+" WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?)", user, s.Most-1)
+	if err != nil {
+		return "", err
+	}
+	text = secret.New()
+	at := now.UnixMicro()
+	_, err = c.Exec("INSERT INTO "+s.Table+" (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)", secret.Hash(text), user, at, at, at)
+	return text, err
+}
+
+// Find returns the session of a secret: ErrNone where it has ended, or never was.
+func (s Store[U]) Find(c store.Conn, text string, now time.Time) (n Session[U], err error) {
+	since := int64(0)
+	if s.Whole > 0 {
+		since = now.Add(-s.Whole).UnixMicro()
+	}
+	var created, seen, confirmed int64
+	err = c.Row("SELECT id, user_id, created_at, seen_at, confirmed_at FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
+		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).Scan(&n.ID, &n.User, &created, &seen, &confirmed)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNone
+	}
+	n.CreatedAt, n.SeenAt, n.ConfirmedAt = time.UnixMicro(created), time.UnixMicro(seen), time.UnixMicro(confirmed)
+	return n, err
+}
+
+// Due reports whether the use of a session is to be written, by Renew.
+func (s Store[U]) Due(n Session[U], now time.Time) bool { return now.Sub(n.SeenAt) >= s.Every }
+
+// Renew keeps a session that is used from ending.
+func (s Store[U]) Renew(c store.Conn, id int64, now time.Time) error {
+	_, err := c.Exec("UPDATE "+s.Table+" SET seen_at = ? WHERE id = ?", now.UnixMicro(), id)
+	return err
+}
+
+// Confirm notes that the password was given once more.
+func (s Store[U]) Confirm(c store.Conn, id int64, now time.Time) error {
+	_, err := c.Exec("UPDATE "+s.Table+" SET confirmed_at = ? WHERE id = ?", now.UnixMicro(), id)
+	return err
+}
+
+// End ends the session of a secret; there may be none.
+func (s Store[U]) End(c store.Conn, text string) error {
+	hash := secret.Hash(text)
+	if hash == "" {
+		return nil
+	}
+	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE secret_hash = ?", hash)
+	return err
+}
+
+// EndAll signs a user out everywhere.
+func (s Store[U]) EndAll(c store.Conn, user U) error {
+	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ?", user)
+	return err
+}
