@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -46,7 +47,7 @@ func (s *Service) SetProfile(ctx context.Context, a *Actor, p Profile) error {
 	case !text.IsPlain(bio):
 		bioErr = invalid("bio", "control_character", "the text must not have control characters")
 	}
-	if err := first(titleErr, bioErr, zoneErr); err != nil {
+	if err := apierror.Join(titleErr, bioErr, zoneErr); err != nil {
 		return err
 	}
 	if err := a.suspended(s.micros()); err != nil {

@@ -2,8 +2,6 @@ package board
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -65,9 +63,6 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *Actor) error {
 	}
 	if a.Token != nil {
 		w.Header().Set("Cache-Control", "no-store")
-	}
-	if r.URL.Path == "/openapi.json" && api.service.unchanged(w, r) {
-		return nil
 	}
 	user := ""
 	if a.User != nil {
@@ -152,54 +147,6 @@ func with(h handler) func(c *rest.Call) (any, error) {
 		}
 		return rest.Raw{Type: jsonType, Data: out.Bytes()}, nil
 	}
-}
-
-// limit is how long a page is to be.
-func limit(c *rest.Call) (int, error) {
-	n, given, err := queryNumber(c, "limit", 1)
-	if !given || err != nil {
-		return pageLimit, err
-	}
-	return int(min(n, pageMost)), nil
-}
-
-// queryNumber is a query parameter that is a whole number.
-func queryNumber(c *rest.Call, name string, least int64) (n int64, given bool, err error) {
-	values, ok := c.R.URL.Query()[name]
-	if !ok {
-		return 0, false, nil
-	}
-	text := values[0]
-	valid := text != "" && len(text) <= 18
-	for _, digit := range []byte(text) {
-		valid = valid && digit >= '0' && digit <= '9'
-		n = n*10 + int64(digit-'0')
-		if len(text) > 18 {
-			break
-		}
-	}
-	if name == "limit" && len(text) > 18 && strings.Trim(text, "0123456789") == "" {
-		return pageMost, true, nil
-	}
-	if !valid || n < least {
-		return 0, true, badRequest(name, name+" must be a whole number from "+itoa(least)+" on")
-	}
-	return n, true, nil
-}
-
-// onceOf reads the Idempotency-Key of a request.
-func onceOf(c *rest.Call, b *body) (Once, error) {
-	key := c.R.Header.Get("Idempotency-Key")
-	if key == "" {
-		return Once{}, nil
-	}
-	if len(key) > 64 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return Once{}, badRequest("Idempotency-Key", "an Idempotency-Key is 1 to 64 visible ASCII characters")
-	}
-	sum := sha256.New()
-	sum.Write([]byte(c.R.Method + " " + c.R.URL.Path + "\n"))
-	sum.Write(b.raw)
-	return Once{Key: key, Hash: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 func (s *Service) locate(c *rest.Call, path string) {

@@ -30,8 +30,9 @@ func viewAttachment(f *Attachment) attachmentInfo {
 }
 
 func (s *Service) getAttachments(c *rest.Call, a *Actor) (any, error) {
-	thread, post, err := ids(c)
-	if err != nil {
+	in := noBody(c)
+	thread, post := in.post()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	list, err := s.Attachments(c.R.Context(), a, thread, post)
@@ -43,8 +44,9 @@ func (s *Service) getAttachments(c *rest.Call, a *Actor) (any, error) {
 }
 
 func (s *Service) postAttachment(c *rest.Call, a *Actor) (any, error) {
-	thread, post, err := ids(c)
-	if err != nil {
+	in := noBody(c)
+	thread, post := in.post()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	if most := a.rights.settings.AttachmentKiB << 10; c.R.ContentLength > most {
@@ -59,20 +61,19 @@ func (s *Service) postAttachment(c *rest.Call, a *Actor) (any, error) {
 }
 
 func (s *Service) deleteAttachment(c *rest.Call, a *Actor) (any, error) {
-	thread, post, err := ids(c)
-	if err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("attachmentId"))
-	if err != nil {
+	in := noBody(c)
+	thread, post := in.post()
+	id := in.id("attachmentId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	return nil, s.Detach(c.R.Context(), a, thread, post, id)
 }
 
 func (s *Service) getAttachment(c *rest.Call, a *Actor) (any, error) {
-	id, err := number(c.Path("attachmentId"))
-	if err != nil {
+	in := noBody(c)
+	id := in.id("attachmentId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	f, err := s.Attachment(c.R.Context(), a, id)

@@ -54,10 +54,9 @@ type Options struct {
 // Service is a board. Web pages and the API call the same methods of it.
 type Service struct {
 	*shared
-	options  Options
-	access   atomic.Pointer[access] // its settings depend on the options
-	document document
-	files    *blob.Store // attachments
+	options Options
+	access  atomic.Pointer[access] // its settings depend on the options
+	files   *blob.Store            // attachments
 }
 
 // shared is what all services on one board have in common, whatever their options.

@@ -53,7 +53,7 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 	if _, told := apierror.From(err); err != nil && !told {
 		return err
 	}
-	if err := first(emailErr, err); err != nil {
+	if err := apierror.Join(emailErr, err); err != nil {
 		return err
 	}
 	former, err := s.MailAddress(ctx, a)

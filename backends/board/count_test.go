@@ -73,7 +73,7 @@ func TestOnceInParallel(t *testing.T) {
 		for i := range clients {
 			running.Go(func() {
 				var err error
-				if got[i], err = s.service.Reply(t.Context(), bob, thread, NewReply{Message: "only once"}, Once{"key", "hash"}); err != nil {
+				if got[i], err = s.service.Reply(t.Context(), bob, thread, NewReply{Message: "only once"}, Once{Key: "key", Hash: "hash"}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -88,11 +88,11 @@ func TestOnceInParallel(t *testing.T) {
 		if n := s.number("SELECT reply_count FROM board_threads WHERE id = ?", thread); n != 1 {
 			t.Errorf("%d replies", n)
 		}
-		if _, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "another"}, Once{"key", "other"}); err == nil {
+		if _, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "another"}, Once{Key: "key", Hash: "other"}); err == nil {
 			t.Error("another request of that key was taken")
 		}
 		s.clock.advance(idempotencyTTL + time.Minute)
-		if again, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "a day later"}, Once{"key", "other"}); err != nil || again.Post == got[0].Post {
+		if again, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "a day later"}, Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
 			t.Errorf("a day later: %+v %v", again, err)
 		}
 		s.exact()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -50,7 +51,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 			return err
 		}
 		if body.err != nil || reasonErr != nil {
-			return first(body.err, reasonErr)
+			return apierror.Join(body.err, reasonErr)
 		}
 		w := writing{now: at}
 		if w.filters, err = wordFilters(c); err != nil {

@@ -21,7 +21,7 @@ func TestFilesLate(t *testing.T) {
 			f, err := s.service.Receive(bob, "a.txt", strings.NewReader("some text"))
 			must(t, err)
 			defer f.Close()
-			done, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "with a file", Files: []*Received{f}}, Once{"key", "hash"})
+			done, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "with a file", Files: []*Received{f}}, Once{Key: "key", Hash: "hash"})
 			if err != nil || len(done.Missing) != missing {
 				t.Errorf("%+v, %v; want %d missing", done, err, missing)
 			}

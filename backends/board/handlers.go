@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -34,21 +33,17 @@ type threadPage struct {
 }
 
 func (s *Service) getThreads(c *rest.Call, a *Actor) (any, error) {
-	most, err := limit(c)
-	if err != nil {
-		return nil, err
-	}
-	in, idErr := number(c.Path("forumId"))
-	if idErr != nil {
-		return nil, idErr
-	}
+	in := noBody(c)
+	most, forum := in.limit(), in.id("forumId")
 	after, given := c.R.URL.Query()["after"]
 	if given && after[0] == "" {
-		return nil, badRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
+		in.note(badRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
 	}
-	page := threadPage{}
-	var next string
-	page.Data, next, err = s.Threads(c.R.Context(), a, in, strings.Join(after, ""), most)
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
+	page := threadPage{Data: list}
 	if next != "" {
 		page.NextCursor = &next
 	}
@@ -64,29 +59,15 @@ type created struct {
 }
 
 func (s *Service) postThread(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
+	in := withBody(c)
+	request := NewThread{
+		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")), Subscribe: orZero(in.Flag("subscribe")),
+	}
+	once, forum := in.once(), in.id("forumId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	request := NewThread{Title: b.text("title"), Message: b.text("message")}
-	if id := b.nullable("prefixId"); id != nil {
-		request.Prefix = *id
-	}
-	if yes := b.flag("subscribe"); yes != nil {
-		request.Subscribe = *yes
-	}
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	once, err := onceOf(c, b)
-	if err != nil {
-		return nil, err
-	}
-	in, err := number(c.Path("forumId"))
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.StartThread(c.R.Context(), a, in, request, once)
+	done, err := s.StartThread(c.R.Context(), a, forum, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +77,9 @@ func (s *Service) postThread(c *rest.Call, a *Actor) (any, error) {
 
 // thread reads the thread of the path.
 func (s *Service) thread(c *rest.Call, a *Actor) (ThreadInfo, error) {
-	id, err := number(c.Path("threadId"))
-	if err != nil {
+	in := noBody(c)
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
 		return ThreadInfo{}, err
 	}
 	return s.Thread(c.R.Context(), a, id)
@@ -117,21 +99,15 @@ type postPage struct {
 }
 
 func (s *Service) getPosts(c *rest.Call, a *Actor) (any, error) {
-	most, err := limit(c)
-	if err != nil {
-		return nil, err
-	}
-	after, _, err := queryNumber(c, "after", 0)
-	if err != nil {
-		return nil, err
-	}
-	in, err := number(c.Path("threadId"))
-	if err != nil {
+	in := noBody(c)
+	after, most := in.page()
+	thread := in.id("threadId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	page := postPage{Data: []PostInfo{}}
-	err = s.read(c.R.Context(), func(q store.Conn) error {
-		t, err := threadFor(q, a, in, "")
+	err := s.read(c.R.Context(), func(q store.Conn) error {
+		t, err := threadFor(q, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -139,10 +115,7 @@ func (s *Service) getPosts(c *rest.Call, a *Actor) (any, error) {
 		if err != nil {
 			return err
 		}
-		for _, p := range list {
-			page.Data = append(page.Data, viewPost(p))
-		}
-		if more {
+		if page.Data = each(list, viewPost); more {
 			page.NextAfterID = &page.Data[len(page.Data)-1].ID
 		}
 		return nil
@@ -157,31 +130,18 @@ type replied struct {
 }
 
 func (s *Service) postReply(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
+	in := withBody(c)
+	request := NewReply{Message: in.Object.Text("message"), Subscribe: orZero(in.Flag("subscribe"))}
+	once, thread := in.once(), in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.Reply(c.R.Context(), a, thread, request, once)
 	if err != nil {
 		return nil, err
 	}
-	request := NewReply{Message: b.text("message")}
-	if yes := b.flag("subscribe"); yes != nil {
-		request.Subscribe = *yes
-	}
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	once, err := onceOf(c, b)
-	if err != nil {
-		return nil, err
-	}
-	in, err := number(c.Path("threadId"))
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.Reply(c.R.Context(), a, in, request, once)
-	if err != nil {
-		return nil, err
-	}
-	s.locate(c, "/threads/"+itoa(in)+"/posts/"+itoa(done.Post))
-	return envelope{replied{done.Post, in, visibilityNames[done.Visibility]}}, nil
+	s.locate(c, "/threads/"+itoa(thread)+"/posts/"+itoa(done.Post))
+	return envelope{replied{done.Post, thread, visibilityNames[done.Visibility]}}, nil
 }
 
 type edited struct {
@@ -192,52 +152,37 @@ type edited struct {
 }
 
 func (s *Service) patchPost(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
+	in := withBody(c)
+	edit := PostEdit{Message: in.Object.Text("message"), Reason: orZero(in.OptionalText("reason"))}
+	thread, id := in.post()
+	edit.Match = in.match()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	message, reason := b.text("message"), b.optionalText("reason")
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	in, id, err := ids(c)
-	if err != nil {
-		return nil, err
-	}
-	match, err := c.Match()
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.Edit(c.R.Context(), a, in, id, PostEdit{message, orEmpty(reason), match})
+	done, err := s.Edit(c.R.Context(), a, thread, id, edit)
 	if err == nil {
 		c.Tell(done.Tag)
 	}
-	return envelope{edited{id, in, done.Changed, done.Held}}, err
+	return envelope{edited{id, thread, done.Changed, done.Held}}, err
 }
 
-// ids are those of the thread and the post of a path.
-func ids(c *rest.Call) (thread, post int64, err error) {
-	if thread, err = number(c.Path("threadId")); err == nil {
-		post, err = number(c.Path("postId"))
+// orZero is what may have been left away.
+func orZero[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
 	}
-	return thread, post, err
-}
-
-func orEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
+	return *value
 }
 
 func (s *Service) getPost(c *rest.Call, a *Actor) (any, error) {
-	in, id, err := ids(c)
-	if err != nil {
+	in := noBody(c)
+	thread, id := in.post()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	var view PostInfo
-	err = s.read(c.R.Context(), func(q store.Conn) error {
-		t, err := threadFor(q, a, in, "")
+	err := s.read(c.R.Context(), func(q store.Conn) error {
+		t, err := threadFor(q, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -262,20 +207,21 @@ type revisionInfo struct {
 }
 
 func (s *Service) getRevisions(c *rest.Call, a *Actor) (any, error) {
-	in, id, err := ids(c)
-	if err != nil {
+	in := noBody(c)
+	thread, id := in.post()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.Revisions(c.R.Context(), a, in, id)
-	views := []revisionInfo{}
-	for _, r := range list {
-		view := revisionInfo{r.Number, r.Message, r.EditedBy, wireTime(r.EditedAt), nil}
-		if r.Reason != "" {
-			view.Reason = &r.Reason
-		}
-		views = append(views, view)
+	list, err := s.Revisions(c.R.Context(), a, thread, id)
+	return envelope{each(list, Revision.info)}, err
+}
+
+func (r Revision) info() revisionInfo {
+	view := revisionInfo{r.Number, r.Message, r.EditedBy, wireTime(r.EditedAt), nil}
+	if r.Reason != "" {
+		view.Reason = &r.Reason
 	}
-	return envelope{views}, err
+	return view
 }
 
 type removed struct {
@@ -285,31 +231,23 @@ type removed struct {
 }
 
 func (s *Service) deletePost(c *rest.Call, a *Actor) (any, error) {
-	in, id, err := ids(c)
-	if err != nil {
+	in := noBody(c)
+	thread, id := in.post()
+	match := in.match()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	match, err := c.Match()
-	if err != nil {
-		return nil, err
-	}
-	changed, err := s.Delete(c.R.Context(), a, in, id, match)
-	return envelope{removed{id, in, changed}}, err
+	changed, err := s.Delete(c.R.Context(), a, thread, id, match)
+	return envelope{removed{id, thread, changed}}, err
 }
 
 func (s *Service) patchThread(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
-		return nil, err
-	}
+	in := withBody(c)
 	change := ThreadChange{
-		Title: b.optionalText("title"), Prefix: b.nullable("prefixId"), Locked: b.flag("isLocked"), Sticky: b.flag("isSticky"), Forum: b.integer("forumId"),
+		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"), Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
 	}
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("threadId"))
-	if err != nil {
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	if err := s.Change(c.R.Context(), a, id, change); err != nil {
@@ -328,27 +266,21 @@ type SubscriptionInfo struct {
 }
 
 func (s *Service) putSubscription(c *rest.Call, a *Actor) (any, error) {
-	b, err := optionalBody(c)
-	if err != nil {
-		return nil, err
-	}
-	mode := "instant"
-	if m := b.optionalText("mode"); m != nil {
+	in := bodyIfAny(c)
+	mode, id := "instant", in.id("threadId")
+	if m := in.OptionalText("mode"); m != nil {
 		mode = *m
 	}
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("threadId"))
-	if err != nil {
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
 }
 
 func (s *Service) deleteSubscription(c *rest.Call, a *Actor) (any, error) {
-	id, err := number(c.Path("threadId"))
-	if err != nil {
+	in := noBody(c)
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
@@ -361,11 +293,7 @@ func (sub Subscription) Info() SubscriptionInfo {
 
 func (s *Service) getSubscriptions(c *rest.Call, a *Actor) (any, error) {
 	list, err := s.Subscriptions(c.R.Context(), a)
-	views := make([]SubscriptionInfo, 0, len(list))
-	for _, sub := range list {
-		views = append(views, sub.Info())
-	}
-	return envelope{views}, err
+	return envelope{each(list, Subscription.Info)}, err
 }
 
 // NotificationInfo tells a member of a post.
@@ -391,34 +319,20 @@ type page struct {
 	NextAfterID *int64 `json:"nextAfterId"`
 }
 
-// pageOf reads how long a page is to be and behind what it begins.
-func pageOf(c *rest.Call) (after int64, most int, err error) {
-	if most, err = limit(c); err == nil {
-		after, _, err = queryNumber(c, "after", 0)
-	}
-	return after, most, err
-}
-
 func (s *Service) getNotifications(c *rest.Call, a *Actor) (any, error) {
-	after, most, err := pageOf(c)
-	if err != nil {
+	in := noBody(c)
+	after, most := in.page()
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	list, next, err := s.Notifications(c.R.Context(), a, after, most)
-	views := []NotificationInfo{}
-	for _, n := range list {
-		views = append(views, n.Info())
-	}
-	return page{views, orNull(next)}, err
+	return page{each(list, Notification.Info), orNull(next)}, err
 }
 
 func (s *Service) readNotifications(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
-		return nil, err
-	}
-	upTo := b.required("upTo")
-	if err := b.finish(); err != nil {
+	in := withBody(c)
+	upTo := in.Required("upTo")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	n, err := s.ReadNotifications(c.R.Context(), a, upTo)
@@ -426,16 +340,9 @@ func (s *Service) readNotifications(c *rest.Call, a *Actor) (any, error) {
 }
 
 func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
-		return nil, err
-	}
-	post := b.required("postId")
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("threadId"))
-	if err != nil {
+	in := withBody(c)
+	post, id := in.Required("postId"), in.id("threadId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
@@ -443,12 +350,9 @@ func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
 
 // postReset answers the same whether anybody has the address.
 func (s *Service) postReset(c *rest.Call, _ *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
-		return nil, err
-	}
-	email := b.text("email")
-	if err := b.finish(); err != nil {
+	in := withBody(c)
+	email := in.Object.Text("email")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
@@ -475,8 +379,9 @@ func (u *User) Info() MemberInfo {
 }
 
 func (s *Service) getMember(c *rest.Call, a *Actor) (any, error) {
-	id, err := number(c.Path("userId"))
-	if err != nil {
+	in := noBody(c)
+	id := in.id("userId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	u, err := s.Profile(c.R.Context(), a, id)
@@ -497,33 +402,20 @@ type FoundInfo struct {
 func (f Found) Info() FoundInfo { return FoundInfo{f.thread.title, f.thread.forum, viewPost(f.post)} }
 
 func (s *Service) getSearch(c *rest.Call, a *Actor) (any, error) {
-	after, most, err := pageOf(c)
-	if err != nil {
+	in := noBody(c)
+	after, most := in.page()
+	forum := in.number("forum", 1)
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	in, _, err := queryNumber(c, "forum", 1)
-	if err != nil {
-		return nil, err
-	}
-	list, next, err := s.Search(c.R.Context(), a, SearchQuery{Text: c.Text("q"), Forum: in, Author: c.Text("author"), After: after, Limit: most})
-	views := []FoundInfo{}
-	for _, f := range list {
-		views = append(views, f.Info())
-	}
-	return page{views, orNull(next)}, err
+	list, next, err := s.Search(c.R.Context(), a, SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	return page{each(list, Found.Info), orNull(next)}, err
 }
 
 func (s *Service) postReport(c *rest.Call, a *Actor) (any, error) {
-	b, err := readBody(c)
-	if err != nil {
-		return nil, err
-	}
-	reason := b.text("reason")
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("postId"))
-	if err != nil {
+	in := withBody(c)
+	reason, id := in.Object.Text("reason"), in.id("postId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	report, err := s.Report(c.R.Context(), a, id, reason)
@@ -544,20 +436,14 @@ func (h Held) Info() HeldInfo {
 }
 
 func (s *Service) getQueue(c *rest.Call, a *Actor) (any, error) {
-	after, most, err := pageOf(c)
-	if err != nil {
+	in := noBody(c)
+	after, most := in.page()
+	forum := in.number("forum", 1)
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	in, _, err := queryNumber(c, "forum", 1)
-	if err != nil {
-		return nil, err
-	}
-	list, next, err := s.Queue(c.R.Context(), a, in, after, most)
-	views := []HeldInfo{}
-	for _, h := range list {
-		views = append(views, h.Info())
-	}
-	return page{views, orNull(next)}, err
+	list, next, err := s.Queue(c.R.Context(), a, forum, after, most)
+	return page{each(list, Held.Info), orNull(next)}, err
 }
 
 func (s *Service) approve(c *rest.Call, a *Actor) (any, error) { return s.decide(c, a, s.Approve) }
@@ -567,46 +453,21 @@ func (s *Service) reject(c *rest.Call, a *Actor) (any, error)  { return s.decide
 type decision = func(ctx context.Context, a *Actor, id int64, reason string) (Settled, error)
 
 func (s *Service) decide(c *rest.Call, a *Actor, decision decision) (any, error) {
-	b, err := optionalBody(c)
-	if err != nil {
+	in := bodyIfAny(c)
+	reason, id := in.OptionalText("reason"), in.id("postId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	reason := b.optionalText("reason")
-	if err := b.finish(); err != nil {
-		return nil, err
-	}
-	id, err := number(c.Path("postId"))
-	if err != nil {
-		return nil, err
-	}
-	done, err := decision(c.R.Context(), a, id, orEmpty(reason))
+	done, err := decision(c.R.Context(), a, id, orZero(reason))
 	return envelope{replied{done.Post, done.Thread, visibilityNames[done.Visibility]}}, err
 }
 
 func (s *Service) restore(c *rest.Call, a *Actor) (any, error) {
-	id, err := number(c.Path("postId"))
-	if err != nil {
+	in := noBody(c)
+	id := in.id("postId")
+	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	done, err := s.Restore(c.R.Context(), a, id)
 	return envelope{replied{done.Post, done.Thread, visibilityNames[done.Visibility]}}, err
-}
-
-// unchanged answers a request for the document that the client has already.
-func (s *Service) unchanged(w http.ResponseWriter, r *http.Request) bool {
-	if _, err := s.OpenAPI(); err != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
-	}
-	w.Header().Set("ETag", s.document.tag)
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	if r.Header.Get("If-None-Match") != s.document.tag {
-		return false
-	}
-	w.WriteHeader(http.StatusNotModified)
-	return true
-}
-
-func (s *Service) getOpenAPI(*rest.Call, *Actor) (any, error) {
-	text, err := s.OpenAPI()
-	return rest.Raw{Type: "application/json", Data: text}, err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -13,12 +12,16 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // idempotencyTTL is how long a key of a client is remembered.
 const idempotencyTTL = 24 * time.Hour
+
+// requests remembers the keys of clients.
+var requests = idempotency.NewTable("board_idempotency", idempotencyTTL)
 
 // NewThread is what starts a thread.
 type NewThread struct {
@@ -36,9 +39,8 @@ type NewReply struct {
 	Files     []*Received
 }
 
-// Once makes a repeated request one: Key is chosen by the client, empty: none;
-// Hash stands for the body.
-type Once struct{ Key, Hash string }
+// Once makes a repeated request one.
+type Once = idempotency.Once
 
 // Posted is what a new thread or reply became.
 type Posted struct {
@@ -71,7 +73,7 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 			return done, err
 		}
 		if err := errors.Join(titleErr, body.err); err != nil {
-			return done, first(titleErr, body.err)
+			return done, apierror.Join(titleErr, body.err)
 		}
 		if err := checkPrefix(access, f, request.Prefix); err != nil {
 			return done, err
@@ -433,62 +435,14 @@ func (s *Service) conclude(c store.Conn, a *Actor, t *thread, post int64, w writ
 // author before it decides by what they are, so no race that counts is lost
 // unnoticed, and none is lost for what happens in other threads.
 func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
-	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) error {
-		if key.Key == "" {
-			done, err = fn(c)
-			return err
+	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) (err error) {
+		done, err = idempotency.Do(c, requests, a.id(), key, s.now(), fn)
+		if errors.Is(err, idempotency.ErrMismatch) {
+			return invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
 		}
-		now := s.micros()
-		if _, err := c.Exec("DELETE FROM board_idempotency WHERE user_id = ? AND created_at <= ?", a.id(), now-idempotencyTTL.Microseconds()); err != nil {
-			return err
-		}
-		// Whoever sends the same key meanwhile waits here for how this one ends.
-		first, err := c.Exec("INSERT INTO board_idempotency (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
-			a.id(), key.Key, key.Hash, now)
-		if err != nil {
-			return err
-		}
-		if first == 0 {
-			var hash, body string
-			if err := c.Row("SELECT request_hash, body FROM board_idempotency WHERE user_id = ? AND key = ?", a.id(), key.Key).Scan(&hash, &body); err != nil {
-				return err
-			}
-			if hash != key.Hash {
-				return invalid("Idempotency-Key", "idempotency_mismatch", "this Idempotency-Key was used for another request")
-			}
-			return json.Unmarshal([]byte(body), &done)
-		}
-		if done, err = fn(c); err != nil {
-			return err
-		}
-		text, err := json.Marshal(done)
-		if err != nil {
-			return err
-		}
-		_, err = c.Exec("UPDATE board_idempotency SET body = ? WHERE user_id = ? AND key = ?", string(text), a.id(), key.Key)
 		return err
 	})
 	return done, err
-}
-
-// first is one refusal that tells of all.
-func first(errs ...error) error {
-	var all *apierror.Error
-	for _, err := range errs {
-		e, ok := apierror.From(err)
-		if !ok {
-			continue
-		}
-		if all == nil {
-			all = e
-			continue
-		}
-		all.Details = append(all.Details, e.Details...)
-	}
-	if all == nil {
-		return nil
-	}
-	return all
 }
 
 // wordFilter is a word that the board replaces, or that holds a post.

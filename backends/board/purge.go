@@ -21,7 +21,6 @@ var purges = []struct {
 	keep time.Duration
 	sql  string
 }{
-	{idempotencyTTL, "DELETE FROM board_idempotency WHERE (user_id, key) IN (SELECT user_id, key FROM board_idempotency WHERE created_at <= ? LIMIT ?)"},
 	{keepReads, "DELETE FROM board_thread_reads WHERE (user_id, thread_id) IN (SELECT user_id, thread_id FROM board_thread_reads WHERE read_at <= ? LIMIT ?)"},
 	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
 	{SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
@@ -37,6 +36,9 @@ var purges = []struct {
 // Purge ends what is old: keys of repeated requests, marks of what was read,
 // notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
+	if n, err = requests.Purge(ctx, s.db, s.now(), purgeBatch); err != nil {
+		return n, unavailable(err)
+	}
 	for _, p := range purges {
 		ended, err := s.db.Purge(ctx, purgeBatch, p.sql, s.now().Add(-p.keep).UnixMicro())
 		n += ended

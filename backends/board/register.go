@@ -46,7 +46,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	name, nameErr := text.Normal(m.Name), access.settings.checkNewName(m.Name)
 	email, emailErr := checkEmail(m.Email)
 	passwordErr := checkNewPassword(m.Password, name, email)
-	if err := first(s.checkJoinForm(&access.settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
+	if err := apierror.Join(s.checkJoinForm(&access.settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
 		return done, err
 	}
 	mails := s.Mails()

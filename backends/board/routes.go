@@ -72,7 +72,7 @@ func (s *Service) Routes() []rest.Route {
 		}},
 
 		{0, rest.Route{
-			Method: "GET", Path: "/openapi.json", Tag: tagDocument, Guest: true, Serve: with(s.getOpenAPI), Answer: "Document",
+			Method: "GET", Path: "/openapi.json", Tag: tagDocument, Guest: true, Serve: rest.Publish(s.OpenAPI).Serve, Answer: "Document",
 			Summary: "Show this document",
 		}},
 		{1, rest.Route{

@@ -276,7 +276,7 @@ func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[strin
 			wrong = set.contradictions()
 		}
 		if len(wrong) > 0 {
-			return first(wrong...)
+			return apierror.Join(wrong...)
 		}
 		if set == before {
 			return nil

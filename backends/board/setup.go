@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -89,7 +90,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 		return "", err
 	}
 	address, emailErr := checkEmail(email)
-	if err := first(checkName(name), emailErr); err != nil {
+	if err := apierror.Join(checkName(name), emailErr); err != nil {
 		return "", err
 	}
 	generated := password.Generate()

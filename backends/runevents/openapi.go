@@ -1,9 +1,7 @@
 package runevents
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"net/http"
 	"slices"
 
@@ -15,47 +13,27 @@ import (
 //go:embed schemas.json
 var components []byte
 
-// document is an OpenAPI document.
-type document struct {
-	text []byte
-	tag  string // its entity tag
-}
-
 // openAPI makes the document of the routes behind a prefix, OpenAPI 3.1.
-func openAPI(prefix string) (*document, error) {
+func openAPI(prefix string) ([]byte, error) {
 	var table []rest.Route
 	for _, r := range Routes() {
 		if r.summary != "" {
 			table = append(table, r.documented()...)
 		}
 	}
-	text, err := rest.Document{
+	return rest.Document{
 		Title: "Run events", Version: "4", Server: prefix, Components: components, Security: "bearerToken", PlainErrors: true,
 		Description: "Keeps the reports of configuration agents' runs and answers queries about their events. A client is let in by a bearer token, by its " +
 			"certificate, or by where it is, as the server is configured; reading and submitting are rights apart.",
 	}.OpenAPI(table)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(text)
-	return &document{text, `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
 }
 
 func (e *endpoint) document(w http.ResponseWriter, r *http.Request) {
-	d, err := e.openAPI()
-	if err != nil {
+	if _, err := e.openAPI.Text(); err != nil {
 		e.service.failed(w, err)
 		return
 	}
-	w.Header().Set("ETag", d.tag)
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	if r.Header.Get("If-None-Match") == d.tag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(d.text) // a client that left is no failure of ours
+	e.openAPI.ServeHTTP(w, r)
 }
 
 // documented is the route as the document knows it, once for each method.

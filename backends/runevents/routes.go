@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // Right is what a client needs for a route.
@@ -129,7 +129,7 @@ var (
 // mount is one of the prefixes.
 type mount struct {
 	prefix  string
-	openAPI func() (*document, error)
+	openAPI *rest.Published
 }
 
 // endpoint is a route with its service, behind one of the prefixes.
@@ -142,7 +142,7 @@ type endpoint struct {
 func (s *Service) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, prefix := range s.prefixes() {
-		m := &mount{prefix, sync.OnceValues(func() (*document, error) { return openAPI(prefix) })}
+		m := &mount{prefix, rest.Publish(func() ([]byte, error) { return openAPI(prefix) })}
 		for _, route := range Routes() {
 			mux.Handle(prefix+route.Path, &endpoint{&route, m, s})
 		}

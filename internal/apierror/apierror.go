@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -79,6 +80,28 @@ func Unavailable(what string, cause error) *Error {
 func (e *Error) With(param string) *Error {
 	e.Param = param
 	return e
+}
+
+// Join is the first refusal among errs, which tells of what is wrong with the
+// fields of all of them; nil where there is none. Errors that are no refusals are
+// left out.
+func Join(errs ...error) error {
+	var all *Error
+	for _, err := range errs {
+		e, ok := From(err)
+		switch {
+		case !ok:
+		case all == nil:
+			all = new(*e)
+			all.Details = slices.Clip(e.Details)
+		default:
+			all.Details = append(all.Details, e.Details...)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return all
 }
 
 // Error implements error; it includes the cause and is meant for the log.

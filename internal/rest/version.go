@@ -49,13 +49,17 @@ func (c *Call) Match() (Match, error) {
 // If-None-Match, the answer is 304.
 func (c *Call) Tell(tag string) {
 	c.W.Header().Set("ETag", tag)
-	lines, given := c.R.Header["If-None-Match"]
-	if !given || c.R.Method != http.MethodGet && c.R.Method != http.MethodHead {
-		return
+	c.unchanged = unchanged(c.R, tag)
+}
+
+// unchanged reports whether a read tells that the client has what a tag is of.
+func unchanged(r *http.Request, tag string) bool {
+	lines, given := r.Header["If-None-Match"]
+	if !given || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
 	}
-	if tags, ok := parseTags(strings.Join(lines, ",")); ok && (tags.any || tags.strong[tag] || tags.weak[tag]) {
-		c.unchanged = true
-	}
+	tags, ok := parseTags(strings.Join(lines, ","))
+	return ok && (tags.any || tags.strong[tag] || tags.weak[tag])
 }
 
 // entityTags are those of a condition, in quotes and without W/.

@@ -112,4 +112,3 @@ func (c Conn) Pool() *sql.DB {
 // On is a Conn on a connection or a transaction of the Pool, which ends before the
 // function that c is of.
 func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q, nil} }
-

@@ -26,8 +26,6 @@ type Service struct {
 	Catalog func() *catalog.Catalog
 	// Parts tells the errors of what the gateway cannot work without, by name.
 	Parts func(ctx context.Context) map[string]error
-
-	document document
 }
 
 // own runs fn when the user of the path is the one who signed in.

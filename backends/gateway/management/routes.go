@@ -29,7 +29,7 @@ func (s *Service) Routes() []rest.Route {
 			Summary: "List every model of the providers on offer", Description: "With the tiers it serves, its limits and its list price.",
 		},
 		{
-			Method: "GET", Path: "/openapi.json", Tag: tagPublic, Guest: true, Serve: s.openAPI, Answer: "OpenAPI",
+			Method: "GET", Path: "/openapi.json", Tag: tagPublic, Guest: true, Serve: rest.Publish(s.OpenAPI).Serve, Answer: "OpenAPI",
 			Summary: "Show this document",
 		},
 		{

@@ -1,0 +1,245 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Faults are what is wrong with a request, told together.
+type Faults []apierror.Detail
+
+// mostFaults bounds how many are told of what nobody knows.
+const mostFaults = 20
+
+// Note adds what is wrong with a field.
+func (f *Faults) Note(field, reason, message string) {
+	*f = append(*f, apierror.Detail{Field: field, Reason: reason, Message: message})
+}
+
+// Err is the refusal that tells of all of them; nil where there is none.
+func (f Faults) Err(status int, code string) error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &apierror.Error{Status: status, Code: code, Message: f[0].Message, Details: f}
+}
+
+// Objects is how a service takes JSON objects of which each member is looked at, and
+// all that is wrong is told together. To decode one into a struct, and refuse it by
+// the first fault, is Call.Decode.
+type Objects struct {
+	Most     int64  // bytes
+	Code     string // of a refusal, 400
+	TooLarge string // the code of a body that is larger, 413
+}
+
+// Object is the JSON object in the body of a request. Its methods take the members
+// out and note what is wrong with them; Err tells of all of it. The zero one has no
+// members.
+type Object struct {
+	Raw []byte // the body as it came
+
+	members map[string]json.RawMessage
+	faults  Faults
+	code    string
+}
+
+// Read reads the body of a call. What is no object, or has a name twice, is refused.
+// The Object is good for asking, and empty, after an error too.
+func (o Objects) Read(c *Call) (*Object, error) {
+	if kind := c.R.Header.Get("Content-Type"); kind != "" {
+		media, _, err := mime.ParseMediaType(kind)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+			return new(Object), o.Refuse("", "content_type", "the body must be sent as application/json")
+		}
+	}
+	if c.R.ContentLength > o.Most {
+		return new(Object), o.tooLarge()
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, o.Most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return new(Object), o.tooLarge()
+	case err != nil:
+		return new(Object), o.Refuse("", "incomplete", "the body could not be read whole")
+	}
+	return o.Parse(raw)
+}
+
+// ReadIfAny is Read where the body may be left away.
+func (o Objects) ReadIfAny(c *Call) (*Object, error) {
+	if c.R.ContentLength == 0 {
+		return &Object{code: o.Code}, nil
+	}
+	return o.Read(c)
+}
+
+// Parse is Read of a body that is there.
+func (o Objects) Parse(raw []byte) (*Object, error) {
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		return new(Object), o.Refuse("", "missing", "this needs a JSON body")
+	case !utf8.Valid(raw):
+		return new(Object), o.Refuse("", "encoding", "the body is not UTF-8")
+	}
+	if err := o.wellFormed(raw); err != nil {
+		return new(Object), err
+	}
+	b := &Object{Raw: raw, code: o.Code}
+	if err := json.Unmarshal(raw, &b.members); err != nil || b.members == nil {
+		return new(Object), o.Refuse("", "not_an_object", "the body must be a JSON object")
+	}
+	return b, nil
+}
+
+func (o Objects) tooLarge() error {
+	return apierror.New(http.StatusRequestEntityTooLarge, o.TooLarge, "the body is larger than %d bytes", o.Most)
+}
+
+// Refuse is the refusal of one fault; without a field it is the body's.
+func (o Objects) Refuse(field, reason, message string) error {
+	return Faults{{Field: field, Reason: reason, Message: message}}.Err(http.StatusBadRequest, o.Code)
+}
+
+// wellFormed checks what decoding does not: names that are there twice, nesting,
+// and more behind the value.
+func (o Objects) wellFormed(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	type level struct {
+		names map[string]bool // nil: an array
+		name  bool            // a name comes next
+	}
+	var open []level
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return o.Refuse("", "syntax", fmt.Sprintf("the body is not JSON from byte %d on", d.InputOffset()))
+		}
+		at := len(open) - 1
+		if at >= 0 && open[at].names != nil && open[at].name {
+			if name, ok := token.(string); ok {
+				if open[at].names[name] {
+					return o.Refuse(Quote(name), "duplicate", "the body has "+Quote(name)+" twice")
+				}
+				open[at].names[name], open[at].name = true, false
+				continue
+			}
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, level{names: make(map[string]bool), name: true})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:at]
+		}
+		if len(open) > maxDepth {
+			return o.Refuse("", "nesting", "the body nests deeper than 32 levels")
+		}
+		if token == json.Delim('{') || token == json.Delim('[') {
+			continue
+		}
+		if at = len(open) - 1; at >= 0 {
+			open[at].name = open[at].names != nil
+			continue
+		}
+		if d.More() {
+			return o.Refuse("", "trailing", "there is more behind the JSON value of the body")
+		}
+	}
+	if len(open) > 0 {
+		return o.Refuse("", "syntax", "the JSON of the body ends too early")
+	}
+	return nil
+}
+
+// take removes a member; nil: it is not there.
+func (b *Object) take(name string) json.RawMessage {
+	value := b.members[name]
+	delete(b.members, name)
+	return value
+}
+
+// member decodes a member of a type; nil: it is not there.
+func member[T any](b *Object, name, kind string) *T {
+	raw := b.take(name)
+	if raw == nil {
+		return nil
+	}
+	value := new(T)
+	if bytes.Equal(raw, []byte("null")) || json.Unmarshal(raw, value) != nil {
+		b.faults.Note(name, "type", name+" must be "+kind)
+		return new(T)
+	}
+	return value
+}
+
+// Text is a text that must be there.
+func (b *Object) Text(name string) string {
+	value := member[string](b, name, "text")
+	if value == nil {
+		b.faults.Note(name, "required", name+" is missing")
+		return ""
+	}
+	return *value
+}
+
+// OptionalText is a text; nil: it is not there.
+func (b *Object) OptionalText(name string) *string { return member[string](b, name, "text") }
+
+// Flag is true or false; nil: it is not there.
+func (b *Object) Flag(name string) *bool { return member[bool](b, name, "true or false") }
+
+// Integer is a whole number; nil: it is not there.
+func (b *Object) Integer(name string) *int64 { return member[int64](b, name, "a whole number") }
+
+// Required is a whole number that must be there.
+func (b *Object) Required(name string) int64 {
+	n := b.Integer(name)
+	if n == nil {
+		b.faults.Note(name, "required", name+" is missing")
+		return 0
+	}
+	return *n
+}
+
+// Nullable is an id or null, which is 0; nil: it is not there.
+func (b *Object) Nullable(name string) *int64 {
+	if raw, ok := b.members[name]; ok && bytes.Equal(raw, []byte("null")) {
+		delete(b.members, name)
+		return new(int64)
+	}
+	id := b.Integer(name)
+	if id != nil && *id == 0 {
+		*id = -1 // no id
+	}
+	return id
+}
+
+// Err refuses an object of which something is wrong or left over; nil: nothing is.
+func (b *Object) Err() error {
+	for _, name := range slices.Sorted(maps.Keys(b.members)) {
+		name = Quote(name)
+		b.faults.Note(name, "unknown", "there is no property "+name+" here")
+		if len(b.faults) >= mostFaults {
+			break
+		}
+	}
+	return b.faults.Err(http.StatusBadRequest, b.code)
+}

@@ -1,0 +1,145 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+var testObjects = Objects{Most: 1000, Code: "bad_body", TooLarge: "too_large"}
+
+// TestObject: all that is wrong with the members is told together, and each reader
+// takes what it is for.
+func TestObject(t *testing.T) {
+	t.Parallel()
+	read := func(b *Object) {
+		b.Text("text")
+		b.OptionalText("reason")
+		b.Flag("flag")
+		b.Required("number")
+		b.Nullable("id")
+	}
+	for body, want := range map[string]string{
+		`{"text":"a","number":1}`:                                    "",
+		`{"text":"a","number":1,"reason":"b","flag":true,"id":null}`: "",
+		`{}`: "text required, number required",
+		`{"text":1,"number":1.5,"flag":null,"reason":[],"id":"x"}`: "text type, reason type, flag type, number type, id type",
+		`{"text":"a","number":1,"zoo":1,"ape":{}}`:                 "ape unknown, zoo unknown",
+		`{"number":1,"ape":{}}`:                                    "text required, ape unknown",
+		`{"text":"a","text":"b","number":1}`:                       "text duplicate",
+		`{"text":"a","number":1}{}`:                                " trailing",
+		`{"text":"a","number":1`:                                   " syntax",
+		`["text"]`:                                                 " not_an_object",
+		`null`:                                                     " not_an_object",
+		" ":                                                        " missing",
+		"\xff":                                                     " encoding",
+		strings.Repeat(`{"a":`, 40):                                " nesting",
+	} {
+		b, err := testObjects.Parse([]byte(body))
+		if err == nil {
+			read(b)
+			err = b.Err()
+		}
+		var told []string
+		if e, ok := apierror.From(err); ok {
+			for _, d := range e.Details {
+				told = append(told, d.Field+" "+d.Reason)
+			}
+			if e.Status != 400 || e.Code != "bad_body" || e.Message != e.Details[0].Message {
+				t.Errorf("%s: %+v", body, e)
+			}
+		}
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+	b, _ := testObjects.Parse([]byte(`{"text":"a","number":7,"flag":true,"zero":0,"null":null}`))
+	if b.Text("text") != "a" || b.Required("number") != 7 || !*b.Flag("flag") || b.Integer("none") != nil || *b.Nullable("zero") != -1 || *b.Nullable("null") != 0 || b.Nullable("none") != nil || b.Err() != nil {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestObjectOfCall: what a request has to be for its body to be read.
+func TestObjectOfCall(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind, body string
+		status     int // 0: it is read
+	}{
+		{"", "{}", 0},
+		{"application/json; charset=utf-8", "{}", 0},
+		{"application/problem+json", "{}", 0},
+		{"text/plain", "{}", 400},
+		{"application/json", "", 400},
+		{"application/json", `{"a":"` + strings.Repeat("x", 1000) + `"}`, 413},
+	} {
+		for _, chunked := range []bool{false, true} {
+			r := httptest.NewRequest("POST", "/", strings.NewReader(test.body))
+			r.Header.Set("Content-Type", test.kind)
+			if chunked {
+				r.ContentLength = -1
+			}
+			_, err := testObjects.Read(&Call{W: httptest.NewRecorder(), R: r})
+			status := 0
+			if e, ok := apierror.From(err); ok {
+				status = e.Status
+			}
+			if status != test.status {
+				t.Errorf("%+v: %v", test, err)
+			}
+		}
+	}
+	if b, err := testObjects.ReadIfAny(&Call{R: httptest.NewRequest("POST", "/", nil)}); err != nil || b.Err() != nil {
+		t.Errorf("without a body: %v", err)
+	}
+}
+
+// FuzzObject: no body makes the reader fail other than by a refusal.
+func FuzzObject(f *testing.F) {
+	for _, text := range []string{`{"a":1}`, `{"a":{"b":[1,2,{"c":null}]}}`, `[`, `{"a":1,"a":2}`, `{}{}`, `"x"`, "", "]", `{"a":1}]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := testObjects.Parse([]byte(text))
+		if valid := json.Valid([]byte(text)); err == nil && !valid {
+			t.Errorf("%q passes and is not JSON", text)
+		}
+	})
+}
+
+// TestPublished: a document is made once, and a client that has it is told so.
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	made := 0
+	p := Publish(func() ([]byte, error) { made++; return []byte(`{"openapi":"3.1.0"}`), nil })
+	rt := NewRouter([]Route{{Method: "GET", Path: "/openapi.json", Guest: true, Serve: p.Serve}})
+	ask := func(method, tags string) *httptest.ResponseRecorder {
+		r, w := httptest.NewRequest(method, "/openapi.json", nil), httptest.NewRecorder()
+		if tags != "" {
+			r.Header.Set("If-None-Match", tags)
+		}
+		if err := rt.Serve(w, r, ""); err != nil {
+			t.Error(err)
+		}
+		return w
+	}
+	first := ask("GET", "")
+	tag := first.Header().Get("ETag")
+	if first.Code != 200 || first.Body.String() != `{"openapi":"3.1.0"}` || tag == "" || first.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v %s", first.Code, first.Header(), first.Body)
+	}
+	for _, test := range []struct {
+		method, tags string
+		status, size int
+	}{{"GET", `"other", ` + tag, 304, 0}, {"HEAD", tag, 304, 0}, {"HEAD", "", 200, 0}, {"GET", `"other"`, 200, 19}} {
+		if w := ask(test.method, test.tags); w.Code != test.status || w.Body.Len() != test.size || w.Header().Get("ETag") != tag {
+			t.Errorf("%+v: %d %v %s", test, w.Code, w.Header(), w.Body)
+		}
+	}
+	if made != 1 {
+		t.Errorf("it was made %d times", made)
+	}
+}

@@ -1,0 +1,59 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// Published is an OpenAPI document that is made once, and served with its entity
+// tag.
+type Published struct {
+	make func() ([]byte, error)
+
+	once sync.Once
+	text []byte
+	tag  string
+	err  error
+}
+
+// Publish serves what document makes, JSON, when it is first asked for.
+func Publish(document func() ([]byte, error)) *Published { return &Published{make: document} }
+
+// Text is the document.
+func (p *Published) Text() ([]byte, error) {
+	p.once.Do(func() {
+		p.text, p.err = p.make()
+		p.tag = ETag(p.text)
+	})
+	return p.text, p.err
+}
+
+// Serve is the function of its route.
+func (p *Published) Serve(*Call) (any, error) {
+	_, err := p.Text()
+	return http.Handler(p), err
+}
+
+// ServeHTTP answers with the document, or with 304 where the client has it. Where
+// Text fails it answers with 500.
+func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, err := p.Text()
+	if err != nil {
+		http.Error(w, "the document could not be made", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("ETag", p.tag)
+	header.Set("Cache-Control", "public, max-age=300")
+	if unchanged(r, p.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	header.Set("Content-Type", "application/json")
+	NoSniff(header)
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(text) // a client that left is no failure of ours
+	}
+}
