@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -90,18 +91,18 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 		return err
 	}
 	logger := ctx.Logger()
-	mailer := &jobs.Mailer{Transport: jobs.Log{Logger: logger}, BaseURL: h.BaseURL, Logger: logger}
+	mailer := &jobs.Mailer{Transport: mail.Log{Logger: logger}, BaseURL: h.BaseURL, Logger: logger}
 	c := &claim{
 		app: h.app, started: h.app.Started,
 		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
 	}
 	if h.Mail != nil && h.Mail.URL != "" {
 		replacer := caddy.NewReplacer()
-		c.mail = jobs.SMTPOptions{
+		c.mail = mail.SMTPOptions{
 			URL: replacer.ReplaceKnown(h.Mail.URL, ""), From: replacer.ReplaceKnown(h.Mail.From, ""),
 			User: replacer.ReplaceKnown(h.Mail.User, ""), Password: replacer.ReplaceKnown(h.Mail.Password, ""),
 		}
-		smtp, err := jobs.NewSMTP(c.mail)
+		smtp, err := mail.NewSMTP(c.mail)
 		if err != nil {
 			return fmt.Errorf("mail: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	background "github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
 // worker does the work in the background of one database once, however many
@@ -23,7 +24,7 @@ type worker struct {
 type claim struct {
 	app         any // the same for all handlers of a configuration
 	started     func() bool
-	mail        jobs.SMTPOptions // without a URL mails are only logged
+	mail        mail.SMTPOptions // without a URL mails are only logged
 	baseURL     string
 	attachments string
 	work        *jobs.Work

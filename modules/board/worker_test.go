@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
 // TestWorker: of all handlers on a database one is worked with: of the newest
@@ -13,8 +14,8 @@ func TestWorker(t *testing.T) {
 	t.Parallel()
 	var w worker
 	defer w.close()
-	newClaim := func(app string, up *bool, mail, baseURL, attachments string) *claim {
-		return &claim{app: app, started: func() bool { return *up }, mail: jobs.SMTPOptions{URL: mail}, baseURL: baseURL, attachments: attachments, work: new(jobs.Work)}
+	newClaim := func(app string, up *bool, server, baseURL, attachments string) *claim {
+		return &claim{app: app, started: func() bool { return *up }, mail: mail.SMTPOptions{URL: server}, baseURL: baseURL, attachments: attachments, work: new(jobs.Work)}
 	}
 	join := func(c *claim, refused string) {
 		t.Helper()

@@ -8,24 +8,11 @@ import (
 	"strconv"
 	text "text/template"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
-
-// Letter is a mail that is ready to be sent.
-type Letter struct {
-	// ID is the same when the mail is sent again.
-	ID string
-	// Name and Email of the member.
-	Name, Email string
-	Subject     string
-	Text, HTML  string
-	// Unsubscribe is a link that ends such mails without a login; empty: there is none.
-	Unsubscribe string
-
-	Member  int64
-	Mode    string
-	Threads int
-}
 
 //go:embed letter.txt.tmpl
 var textSource string
@@ -84,7 +71,7 @@ func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January
 // linkPages are where links lead, by their kinds.
 var linkPages = map[string]string{board.LinkReset: "/reset?token=", board.LinkEmail: "/email?token=", board.LinkJoin: "/email?token="}
 
-func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
+func (m *Mailer) letter(mailing *board.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing)}
 	inText, inHTML := template(textLetter), template(htmlLetter)
 	switch {
@@ -100,9 +87,10 @@ func (m *Mailer) letter(mailing *board.Mailing) (*Letter, error) {
 	if err := inHTML.Execute(&rich, data); err != nil {
 		return nil, err
 	}
-	return &Letter{
+	return &mail.Message{
 		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(), HTML: rich.String(),
-		Unsubscribe: data.End, Member: mailing.User, Mode: mailing.Mode, Threads: len(mailing.Threads) + mailing.More,
+		Unsubscribe: data.End,
+		About:       []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads", len(mailing.Threads)+mailing.More)},
 	}, nil
 }
 

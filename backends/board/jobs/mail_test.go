@@ -1,14 +1,12 @@
 package jobs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"mime/quotedprintable"
-	"net"
-	"net/mail"
+	netmail "net/mail"
 	"os"
 	"regexp"
 	"strings"
@@ -20,13 +18,14 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 func newMailer(t *testing.T, server *testenv.SMTPServer) *Mailer {
 	t.Helper()
-	transport, err := NewSMTP(SMTPOptions{URL: "smtp://" + server.Address, From: "Böard <board@example.com>"})
+	transport, err := mail.NewSMTP(mail.SMTPOptions{URL: "smtp://" + server.Address, From: "Böard <board@example.com>"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestMail(t *testing.T) {
 		if len(mails) != 2 || mails[0].To != "alice@example.com" || mails[1].To != "newbie@example.com" || mails[0].From != "board@example.com" {
 			t.Fatalf("%+v", mails)
 		}
-		got, err := mail.ReadMessage(strings.NewReader(mails[0].Data))
+		got, err := netmail.ReadMessage(strings.NewReader(mails[0].Data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +169,7 @@ func TestMailLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		core, logs := observer.New(zap.InfoLevel)
-		m := &Mailer{Transport: Log{zap.New(core)}, Logger: zap.New(core)}
+		m := &Mailer{Transport: mail.Log{Logger: zap.New(core)}, Logger: zap.New(core)}
 		s.follow("alice")
 		s.reply("A secret of ours")
 		s.ahead.Add(int64(time.Minute))
@@ -185,86 +184,6 @@ func TestMailLog(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestMailCut: a server that is silent does not hold the end of the process.
-func TestMailCut(t *testing.T) {
-	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		cancel()
-		<-t.Context().Done()
-	}()
-	s, err := NewSMTP(SMTPOptions{URL: "smtp://" + listener.Addr().String(), From: "board@example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Open(ctx); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-
-	server := testenv.SMTP(t)
-	if s, err = NewSMTP(SMTPOptions{URL: "smtp://" + server.Address, From: "board@example.com"}); err != nil {
-		t.Fatal(err)
-	}
-	session, err := s.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	server.Refuse("a@example.com", testenv.Silence)
-	ctx, cancel = context.WithCancel(t.Context())
-	go func() {
-		<-server.Arrived()
-		cancel()
-	}()
-	if err := session.Send(ctx, &Letter{Email: "a@example.com"}); err == nil {
-		t.Error("a silent server took a mail")
-	}
-}
-
-func TestNewSMTP(t *testing.T) {
-	t.Parallel()
-	for _, o := range []SMTPOptions{
-		{},
-		{URL: "smtp://mail.example.com"},
-		{From: "a@example.com"},
-		{URL: "http://mail.example.com", From: "a@example.com"},
-		{URL: "smtp://", From: "a@example.com"},
-		{URL: "smtp://user:geheim@mail.example.com", From: "a@example.com"},
-		{URL: "smtp://mail.example.com:99999", From: "a@example.com"},
-		{URL: "smtp://mail.example.com/x", From: "a@example.com"},
-		{URL: "smtp://mail.example.com", From: "no address"},
-		{URL: "smtp://mail.example.com", From: "a@example.com", User: "u"},
-		{URL: "smtp://mail.example.com", From: "a@example.com", Password: "geheim"},
-	} {
-		if _, err := NewSMTP(o); err == nil || strings.Contains(err.Error(), "geheim") {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	for url, want := range map[string]string{
-		"smtp://mail.example.com": "TLSMandatory mail.example.com:587", "smtp://mail.example.com:25": "TLSMandatory mail.example.com:25", "smtp://127.0.0.1:25": "TLSOpportunistic 127.0.0.1:25",
-		"smtp://localhost": "TLSOpportunistic localhost:587", "smtps://mail.example.com": "TLSMandatory mail.example.com:465", "smtp://localhost.example.com": "TLSMandatory localhost.example.com:587",
-	} {
-		s, err := NewSMTP(SMTPOptions{URL: url, From: "Board <a@example.com>", User: "u", Password: "p"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.client.TLSPolicy() + " " + s.client.ServerAddr(); got != want {
-			t.Errorf("%s: %s, want %s", url, got, want)
-		}
-	}
 }
 
 // TestLinkMails: a link that was asked for is mailed at once, also while the
@@ -291,7 +210,7 @@ func TestLinkMails(t *testing.T) {
 			if len(mails) != 1 || mails[0].To != "Bob@example.com" {
 				t.Fatalf("%+v", mails)
 			}
-			got, err := mail.ReadMessage(strings.NewReader(mails[0].Data))
+			got, err := netmail.ReadMessage(strings.NewReader(mails[0].Data))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -335,7 +254,7 @@ func TestLinkMails(t *testing.T) {
 		}
 
 		ask()
-		if _, err := (&Mailer{Transport: Log{m.Logger}, Logger: m.Logger}).Send(ctx, s.service); err != nil { // who wants no mails any more
+		if _, err := (&Mailer{Transport: mail.Log{Logger: m.Logger}, Logger: m.Logger}).Send(ctx, s.service); err != nil { // who wants no mails any more
 			t.Fatal(err)
 		}
 		if logs.FilterMessage("mail").Len() != 1 {
@@ -412,7 +331,7 @@ func TestJobs(t *testing.T) {
 			}
 		}
 		run(jobs.ErrNotNow)
-		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: Log{zap.NewNop()}}}
+		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: mail.Log{Logger: zap.NewNop()}}}
 		run(nil)
 		if err := s.db.Close(); err != nil {
 			t.Fatal(err)

@@ -1,11 +1,11 @@
-package jobs
+package mail
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/mail"
+	netmail "net/mail"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -29,7 +29,7 @@ type SMTPOptions struct {
 // SMTP sends mails through a server.
 type SMTP struct {
 	client *gomail.Client
-	from   *mail.Address
+	from   *netmail.Address
 	domain string // of the ids of mails
 }
 
@@ -39,7 +39,7 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the server must be given as smtp://host:port or smtps://host:port; user and password are options of their own")
 	}
-	from, err := mail.ParseAddress(o.From)
+	from, err := netmail.ParseAddress(o.From)
 	if err != nil {
 		return nil, fmt.Errorf("from: %q is not an address such as Board <board@example.com>", o.From)
 	}
@@ -48,7 +48,7 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	}
 	port, policy := 587, gomail.TLSMandatory
 	options := []gomail.Option{
-		gomail.WithTimeout(mailTimeout),
+		gomail.WithTimeout(sendTimeout),
 		gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
 	}
 	if local(u.Hostname()) {
@@ -120,22 +120,22 @@ type smtpSession struct {
 func (s *smtpSession) Close() { _ = s.client.CloseWithSMTPClient(s.conn) }
 
 // Send implements Session.
-func (s *smtpSession) Send(ctx context.Context, l *Letter) error {
+func (s *smtpSession) Send(ctx context.Context, m *Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m, err := s.message(l)
+	mail, err := s.message(m)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.Text.Close() }) // Close of the client would wait
-	err = s.client.SendWithSMTPClient(s.conn, m)
+	err = s.client.SendWithSMTPClient(s.conn, mail)
 	stop()
 	refused, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {
 		return err
 	}
-	// Its text has the address of the member, which is not for the log.
+	// Its text has the address of the recipient, which is not for the log.
 	err = fmt.Errorf("%s (%d %s)", refused.Reason, refused.ErrorCode(), refused.EnhancedStatusCode())
 	// Only what is said of the recipient is for good: a sender that is refused may
 	// be a mistake in the settings.
@@ -145,24 +145,24 @@ func (s *smtpSession) Send(ctx context.Context, l *Letter) error {
 	return err
 }
 
-// message is a letter as it is sent.
-func (s *SMTP) message(l *Letter) (*gomail.Msg, error) {
-	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	m.FromMailAddress(s.from)
-	to, err := mail.ParseAddress(l.Email)
+// message is a mail as it is sent.
+func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
+	mail := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	mail.FromMailAddress(s.from)
+	to, err := netmail.ParseAddress(m.Email)
 	if err != nil {
-		return nil, errors.New("the address of the member is not valid")
+		return nil, errors.New("the address of the recipient is not valid")
 	}
-	m.ToMailAddress(&mail.Address{Name: l.Name, Address: to.Address})
-	m.Subject(l.Subject)
-	m.SetDate()
-	m.SetMessageIDWithValue(l.ID + "@" + s.domain)
-	m.SetGenHeader("Auto-Submitted", "auto-generated")
-	if l.Unsubscribe != "" {
-		m.SetGenHeader("List-Unsubscribe", "<"+l.Unsubscribe+">")
-		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	mail.ToMailAddress(&netmail.Address{Name: m.Name, Address: to.Address})
+	mail.Subject(m.Subject)
+	mail.SetDate()
+	mail.SetMessageIDWithValue(m.ID + "@" + s.domain)
+	mail.SetGenHeader("Auto-Submitted", "auto-generated")
+	if m.Unsubscribe != "" {
+		mail.SetGenHeader("List-Unsubscribe", "<"+m.Unsubscribe+">")
+		mail.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
-	m.SetBodyString(gomail.TypeTextPlain, l.Text)
-	m.AddAlternativeString(gomail.TypeTextHTML, l.HTML)
-	return m, nil
+	mail.SetBodyString(gomail.TypeTextPlain, m.Text)
+	mail.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	return mail, nil
 }

@@ -1,0 +1,91 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// TestCut: a server that is silent does not hold the end of the process.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		cancel()
+		<-t.Context().Done()
+	}()
+	s, err := NewSMTP(SMTPOptions{URL: "smtp://" + listener.Addr().String(), From: "board@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+
+	server := testenv.SMTP(t)
+	if s, err = NewSMTP(SMTPOptions{URL: "smtp://" + server.Address, From: "board@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	server.Refuse("a@example.com", testenv.Silence)
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() {
+		<-server.Arrived()
+		cancel()
+	}()
+	if err := session.Send(ctx, &Message{Email: "a@example.com"}); err == nil {
+		t.Error("a silent server took a mail")
+	}
+}
+
+func TestNewSMTP(t *testing.T) {
+	t.Parallel()
+	for _, o := range []SMTPOptions{
+		{},
+		{URL: "smtp://mail.example.com"},
+		{From: "a@example.com"},
+		{URL: "http://mail.example.com", From: "a@example.com"},
+		{URL: "smtp://", From: "a@example.com"},
+		{URL: "smtp://user:geheim@mail.example.com", From: "a@example.com"},
+		{URL: "smtp://mail.example.com:99999", From: "a@example.com"},
+		{URL: "smtp://mail.example.com/x", From: "a@example.com"},
+		{URL: "smtp://mail.example.com", From: "no address"},
+		{URL: "smtp://mail.example.com", From: "a@example.com", User: "u"},
+		{URL: "smtp://mail.example.com", From: "a@example.com", Password: "geheim"},
+	} {
+		if _, err := NewSMTP(o); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for url, want := range map[string]string{
+		"smtp://mail.example.com": "TLSMandatory mail.example.com:587", "smtp://mail.example.com:25": "TLSMandatory mail.example.com:25", "smtp://127.0.0.1:25": "TLSOpportunistic 127.0.0.1:25",
+		"smtp://localhost": "TLSOpportunistic localhost:587", "smtps://mail.example.com": "TLSMandatory mail.example.com:465", "smtp://localhost.example.com": "TLSMandatory localhost.example.com:587",
+	} {
+		s, err := NewSMTP(SMTPOptions{URL: url, From: "Board <a@example.com>", User: "u", Password: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.client.TLSPolicy() + " " + s.client.ServerAddr(); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
