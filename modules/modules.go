@@ -12,6 +12,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
+	_ "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/health"
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
@@ -70,11 +71,15 @@ func start(tb testing.TB) *site {
 	if err := s.app.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	gateway, err := s.app.Gateway()
+	app, err := gateway.From(s.ctx)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.service = gateway.Keychain
+	kept, err := app.Gateway()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.service = kept.Keychain
 	return s
 }
 

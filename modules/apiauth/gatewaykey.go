@@ -1,7 +1,6 @@
 package apiauth
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -46,7 +45,7 @@ const identityVar = "tollgate.gateway_key"
 //	{http.auth.user.key_label}              its label
 //	{http.auth.user.rate_limit_per_minute}  its limit; empty: none
 type GatewayKey struct {
-	app *tollgate.App
+	app *gateway.App
 }
 
 // CaddyModule returns the Caddy module information.
@@ -58,12 +57,10 @@ func (GatewayKey) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision gets the keychain.
-func (g *GatewayKey) Provision(ctx caddy.Context) error {
-	app, err := tollgate.From(ctx)
-	if err != nil {
-		return fmt.Errorf("loading the app tollgate: %w", err)
+func (g *GatewayKey) Provision(ctx caddy.Context) (err error) {
+	if g.app, err = gateway.From(ctx); err != nil {
+		return err
 	}
-	g.app = app
 	warnOfShownKeys(ctx)
 	return nil
 }
@@ -90,13 +87,13 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was sent: send it as Authorization: Bearer ak-… or as x-api-key: ak-…")
 	}
-	gateway, err := g.app.Gateway()
+	kept, err := g.app.Gateway()
 	if err != nil {
 		return nil, err
 	}
-	identity, err := gateway.Keychain.Authenticate(r.Context(), key)
+	identity, err := kept.Keychain.Authenticate(r.Context(), key)
 	if err != nil {
-		return nil, tollgate.Unavailable(err)
+		return nil, gateway.Unavailable(err)
 	}
 	caddyhttp.SetVar(r.Context(), identityVar, identity)
 	return identity, nil

@@ -98,8 +98,8 @@ type UserJWT struct {
 	// DisableLocal refuses the tokens that Tollgate signs itself.
 	DisableLocal bool `json:"disable_local,omitempty"`
 
-	app    *tollgate.App
-	keys   keyFinder // nil: only local tokens are accepted
+	local  func() ([][]byte, error) // keys of local tokens; nil: they are refused
+	keys   keyFinder                // nil: only local tokens are accepted
 	pooled *sourceKey
 	cache  *tokenCache
 	now    func() time.Time
@@ -137,9 +137,9 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 	if !u.DisableLocal {
 		app, err := tollgate.From(ctx)
 		if err != nil {
-			return fmt.Errorf("loading the app tollgate: %w", err)
+			return err
 		}
-		u.app = app
+		u.local = app.Keys(UserTokens)
 	}
 	if err := u.check(); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (u *UserJWT) check() error {
 	if u.JWKSURL != "" && u.Issuer == "" {
 		return errors.New("jwks_url needs an issuer")
 	}
-	if u.Issuer == tollgate.UserTokenIssuer {
+	if u.Issuer == UserTokenIssuer {
 		return fmt.Errorf("the issuer %q is that of local tokens", u.Issuer)
 	}
 	if len(u.Audiences) == 0 || slices.Contains(u.Audiences, "") {

@@ -30,7 +30,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // testSecret is an hs256 secret of just the least length.
@@ -626,7 +625,7 @@ func TestUserJWTCache(t *testing.T) {
 // TestLocalTokens does not run in parallel; see apiauth_test.go.
 func TestLocalTokens(t *testing.T) {
 	s := start(t)
-	gateway, err := s.app.Gateway()
+	keys, err := s.app.Keys(UserTokens)()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -641,11 +640,11 @@ func TestLocalTokens(t *testing.T) {
 	}
 	plain := load(`{}`)
 	now := plain.clock.now()
-	local, expires, err := tollgate.SignUserToken(gateway.UserTokenKeys, "alice", now, time.Hour)
+	local, expires, err := SignUserToken(keys, "alice", now, time.Hour)
 	if err != nil || !expires.Equal(now.Add(time.Hour)) {
 		t.Fatalf("expires %v, error %v", expires, err)
 	}
-	key := gateway.UserTokenKeys[0]
+	key := keys[0]
 	claims := func(more jwt.MapClaims) jwt.MapClaims {
 		all := jwt.MapClaims{"iss": "tollgate", "sub": "alice", "exp": now.Add(time.Hour).Unix()}
 		maps.Copy(all, more)
@@ -674,14 +673,15 @@ func TestLocalTokens(t *testing.T) {
 	off.passes(sign(t, "HS256", []byte(testSecret), nil, off.claims()))
 
 	// A new master key signs; the old one still verifies.
-	gateway.UserTokenKeys = [][]byte{[]byte(testSecret), key}
+	keys = [][]byte{[]byte(testSecret), key}
+	plain.local = func() ([][]byte, error) { return keys, nil }
 	plain.passes(local)
-	newer, _, err := tollgate.SignUserToken(gateway.UserTokenKeys, "alice", now, time.Hour)
+	newer, _, err := SignUserToken(keys, "alice", now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	plain.passes(newer)
-	gateway.UserTokenKeys = [][]byte{[]byte(testSecret)}
+	keys = [][]byte{[]byte(testSecret)}
 	plain.refuses(local, errSignature)
 }
 
@@ -693,7 +693,7 @@ func TestLocalTokensTooEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := clocked(t, loaded.(*UserJWT))
-	local, _, err := tollgate.SignUserToken([][]byte{[]byte(testSecret)}, "alice", c.clock.now(), time.Hour)
+	local, _, err := SignUserToken([][]byte{[]byte(testSecret)}, "alice", c.clock.now(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

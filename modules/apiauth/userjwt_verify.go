@@ -17,7 +17,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 const (
@@ -162,10 +161,10 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, error) {
 		}
 		var keys []any
 		var err error
-		if issuer, _ := claims["iss"].(string); u.app != nil && issuer == tollgate.UserTokenIssuer {
-			v, keys, err = u.local(token.Method.Alg(), claims)
+		if issuer, _ := claims["iss"].(string); u.local != nil && issuer == UserTokenIssuer {
+			v, keys, err = u.verifyLocal(token.Method.Alg(), claims)
 		} else {
-			v, keys, err = u.external(ctx, token, claims)
+			v, keys, err = u.verifyExternal(ctx, token, claims)
 		}
 		if err != nil {
 			return nil, err
@@ -208,8 +207,8 @@ func (u *UserJWT) typeAccepted(header any) bool {
 	return slices.ContainsFunc(u.Types, func(t string) bool { return strings.EqualFold(t, text) })
 }
 
-// local checks the claims of a token that Tollgate signed.
-func (u *UserJWT) local(algorithm string, claims jwt.MapClaims) (*verified, []any, error) {
+// verifyLocal checks the claims of a token that Tollgate signed.
+func (u *UserJWT) verifyLocal(algorithm string, claims jwt.MapClaims) (*verified, []any, error) {
 	if algorithm != "HS256" {
 		return nil, nil, errAlgorithm
 	}
@@ -221,20 +220,20 @@ func (u *UserJWT) local(algorithm string, claims jwt.MapClaims) (*verified, []an
 	if err != nil {
 		return nil, nil, err
 	}
-	gateway, err := u.app.Gateway()
+	local, err := u.local()
 	if err != nil {
 		return nil, nil, err
 	}
-	keys := make([]any, len(gateway.UserTokenKeys))
-	for i, key := range gateway.UserTokenKeys {
+	keys := make([]any, len(local))
+	for i, key := range local {
 		keys[i] = key
 	}
 	return v, keys, nil
 }
 
-// external checks the claims of the identity provider's token and finds the
+// verifyExternal checks the claims of the identity provider's token and finds the
 // keys that may have signed it.
-func (u *UserJWT) external(ctx context.Context, token *jwt.Token, claims jwt.MapClaims) (*verified, []any, error) {
+func (u *UserJWT) verifyExternal(ctx context.Context, token *jwt.Token, claims jwt.MapClaims) (*verified, []any, error) {
 	algorithm := token.Method.Alg()
 	if u.keys == nil {
 		return nil, nil, errIssuer
@@ -316,7 +315,7 @@ func oneOf(claim any, values []string) bool {
 // newVerified is what the claims say of the user.
 func newVerified(claims jwt.MapClaims, userClaim string, expires time.Time) (*verified, error) {
 	id, _ := claims[userClaim].(string)
-	if !tollgate.ValidUserID(id) {
+	if !ValidUserID(id) {
 		return nil, errUser
 	}
 	issuer, _ := claims["iss"].(string)

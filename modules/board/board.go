@@ -134,7 +134,7 @@ func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipV
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("loading the app tollgate: %w", err)
+		return nil, nil, err
 	}
 	db, err := app.SealedDatabase(serviceName, board.Schema(), board.SealedSample)
 	if err != nil {

@@ -67,11 +67,15 @@ func (o *options) run(work func(ctx context.Context, service *board.Service, cmd
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		db, end, err := tollgate.OpenDatabase(ctx, o.config, o.adapter, serviceName, board.Schema())
+		app, end, err := tollgate.Load(o.config, o.adapter)
 		if err != nil {
 			return err
 		}
 		defer end()
+		db, err := app.OpenDatabase(ctx, serviceName, board.Schema())
+		if err != nil {
+			return err
+		}
 		service := board.New(db, board.Options{}, zap.NewNop(), time.Now)
 		defer service.Close()
 		if err = service.Ready(ctx); err == nil {

@@ -29,11 +29,18 @@ older master key can be taken out of the keyring.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			db, ring, end, err := tollgate.OpenSealed(ctx, o.config, o.adapter, serviceName, board.Schema(), board.SealedSample)
+			app, end, err := tollgate.Load(o.config, o.adapter)
 			if err != nil {
 				return err
 			}
 			defer end()
+			if err := app.Exists(serviceName); err != nil {
+				return err
+			}
+			db, ring, err := app.OpenSealed(ctx, serviceName, board.Schema(), board.SealedSample)
+			if err != nil {
+				return err
+			}
 			service := board.New(db, board.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
 			defer service.Close()
 			resealed, unreadable, err := service.Reencrypt(ctx)

@@ -5,7 +5,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -38,11 +38,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		option := d.Val()
 		switch option {
 		case "first_content":
-			if err := tollgate.Durations(d, &h.FirstContent); err != nil {
+			if err := gateway.Durations(d, &h.FirstContent); err != nil {
 				return err
 			}
 		case "answer":
-			if err := tollgate.Durations(d, &h.Answer); err != nil {
+			if err := gateway.Durations(d, &h.Answer); err != nil {
 				return err
 			}
 		case "idle":
@@ -50,7 +50,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Err("idle is given twice")
 			}
 			var err error
-			if h.Idle, err = tollgate.Duration(d); err != nil {
+			if h.Idle, err = gateway.Duration(d); err != nil {
 				return err
 			}
 		case "default_tier":

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 	"github.com/tollgate-gateway/tollgate/modules/translate"
 )
@@ -90,7 +91,7 @@ type Handler struct {
 	// Leaves error.failed_attempts out of the answer. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	app     *tollgate.App
+	app     *gateway.App
 	options cascade.Options
 	logger  *zap.Logger
 }
@@ -106,16 +107,16 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision gets the app and reads the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	app, err := tollgate.From(ctx)
-	if err != nil {
-		return fmt.Errorf("loading the app tollgate: %w", err)
-	}
-	h.app = app
-	first, err := tollgate.PerTier("first_content", h.FirstContent)
+	app, err := gateway.From(ctx)
 	if err != nil {
 		return err
 	}
-	answer, err := tollgate.PerTier("answer", h.Answer)
+	h.app = app
+	first, err := gateway.PerTier("first_content", h.FirstContent)
+	if err != nil {
+		return err
+	}
+	answer, err := gateway.PerTier("answer", h.Answer)
 	if err != nil {
 		return err
 	}
@@ -220,34 +221,34 @@ func probe(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()
-	gateway, identity, err := h.client(r)
+	kept, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, gateway, identity)
+	ask := newRequest(r, kept, identity)
 	defer func() {
 		if ask.Chat != nil {
 			ask.Chat.Release()
 		}
 	}()
-	held, err := h.read(w, r, ask, format, gateway, identity)
+	held, err := h.read(w, r, ask, format, kept, identity)
 	defer held.Give()
 	if err != nil {
 		return err
 	}
-	engine := h.engine(gateway)
+	engine := h.engine(kept)
 	traced := traceOf(r)
 	if traced != nil {
 		engine.Observe = traced.attempt
 	}
 	result, err := engine.Answer(r.Context(), w, ask)
-	account(r, ask, gateway, identity, result, traced, started)
+	account(r, ask, kept, identity, result, traced, started)
 	return statusError(err)
 }
 
 // read reads the request, and what the sender may use. held is the memory of a
 // request that refers to its body to its end.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format hub.Format, gateway *tollgate.Gateway,
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format hub.Format, kept *gateway.Gateway,
 	identity *keychain.Identity,
 ) (held *wire.Lease, err error) {
 	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
@@ -262,9 +263,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 		}
 	case hub.Messages:
 		ask.Header = vendorHeaders(r)
-		ask.Hub, err = messages.Read(text, readOptions(r, gateway, identity))
+		ask.Hub, err = messages.Read(text, readOptions(r, kept, identity))
 	case hub.Responses:
-		ask.Hub, err = responses.Read(text, readOptions(r, gateway, identity))
+		ask.Hub, err = responses.Read(text, readOptions(r, kept, identity))
 	}
 	if ask.Hub != nil {
 		lease.Keep()
@@ -272,44 +273,43 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	if err != nil {
 		return lease, statusError(err)
 	}
-	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return lease, statusError(tollgate.Unavailable(err))
+	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return lease, statusError(gateway.Unavailable(err))
 	}
-	return lease, statusError(tollgate.Unavailable(gateway.Keychain.Admit(r.Context(), identity)))
+	return lease, statusError(gateway.Unavailable(kept.Keychain.Admit(r.Context(), identity)))
 }
 
 // account tells the usage log, the metrics, the trace and the placeholders how
 // a request went.
-func account(r *http.Request, ask *cascade.Request, gateway *tollgate.Gateway, identity *keychain.Identity, result *cascade.Result, t *traced, started time.Time) {
+func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, identity *keychain.Identity, result *cascade.Result, t *traced, started time.Time) {
 	record := newRecord(ask, identity, result, started)
-	gateway.Usage.Add(record)
+	kept.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
 	publish(r, &record)
 }
 
 // client is who sent the request.
-func (h *Handler) client(r *http.Request) (*tollgate.Gateway, *keychain.Identity, error) {
+func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity, error) {
 	identity, ok := apiauth.Identity(r)
 	if !ok {
 		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
-	gateway, err := h.app.Gateway()
+	kept, err := h.app.Gateway()
 	if err != nil {
 		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	return gateway, identity, nil
+	return kept, identity, nil
 }
 
-func (h *Handler) engine(gateway *tollgate.Gateway) *cascade.Engine {
-	return &cascade.Engine{
-		Options: h.options, Memory: gateway.Memory, Budget: h.app.MemoryBudget(), Catalog: h.app.ModelCatalog,
-		Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now, Observe: observeAttempt,
-	}
+func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
+	engine := h.app.Engine(kept, h.options, h.logger)
+	engine.Observe = observeAttempt
+	return engine
 }
 
-func newRequest(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gateway.Sealer, User: identity.UserID, KeyID: identity.KeyID}
+func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
+	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, User: identity.UserID, KeyID: identity.KeyID}
 	if len(identity.AllowedModels) > 0 {
 		ask.Allows = identity.Allows
 	}
@@ -323,10 +323,10 @@ func requestID(r *http.Request) string {
 	return wire.NewID("req_") // used without api_errors
 }
 
-func readOptions(r *http.Request, gateway *tollgate.Gateway, identity *keychain.Identity) hub.ReadOptions {
+func readOptions(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) hub.ReadOptions {
 	return hub.ReadOptions{
 		Version: r.Header.Get("Anthropic-Version"),
-		Open:    func(token string) (hub.State, bool) { return gateway.Sealer.Open(identity.UserID, token) },
+		Open:    func(token string) (hub.State, bool) { return kept.Sealer.Open(identity.UserID, token) },
 	}
 }
 
@@ -345,7 +345,7 @@ func vendorHeaders(r *http.Request) map[string]string {
 // count answers POST /v1/messages/count_tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 	defer h.app.Acquire()()
-	gateway, identity, err := h.client(r)
+	kept, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
@@ -354,15 +354,15 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer lease.Give()
-	ask := newRequest(r, gateway, identity)
+	ask := newRequest(r, kept, identity)
 	ask.Header = vendorHeaders(r)
-	if ask.Hub, err = messages.ReadCount(text, readOptions(r, gateway, identity)); err != nil {
+	if ask.Hub, err = messages.ReadCount(text, readOptions(r, kept, identity)); err != nil {
 		return statusError(err)
 	}
-	if ask.Account, err = gateway.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return statusError(tollgate.Unavailable(err))
+	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return statusError(gateway.Unavailable(err))
 	}
-	tokens, err := h.engine(gateway).CountTokens(r.Context(), ask)
+	tokens, err := h.engine(kept).CountTokens(r.Context(), ask)
 	if err != nil {
 		return statusError(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // answers is an upstream without a network.
@@ -50,11 +50,11 @@ func (n *nobody) SetReadDeadline(time.Time) error { return nil }
 // stands for, without the network on either side.
 func BenchmarkGateway(b *testing.B) {
 	server, app := startGateway(b)
-	gateway, err := app.Gateway()
+	kept, err := app.Gateway()
 	if err != nil {
 		b.Fatal(err)
 	}
-	service := gateway.Keychain
+	service := kept.Keychain
 	if _, _, _, err := service.InitUser(b.Context(), "bench"); err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	var upstream answers
-	gateway.Providers.RegisterProtocol("http", &upstream)
+	kept.Providers.RegisterProtocol("http", &upstream)
 	for _, c := range []struct {
 		name, body string
 		upstream   answers
@@ -95,7 +95,7 @@ func BenchmarkGateway(b *testing.B) {
 	}
 }
 
-func startGateway(b testing.TB) (*caddyhttp.Server, *tollgate.App) {
+func startGateway(b testing.TB) (*caddyhttp.Server, *gateway.App) {
 	b.Helper()
 	dir := b.TempDir()
 	file := fmt.Sprintf(`{
@@ -139,12 +139,12 @@ http://localhost:0 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	app, err := ctx.App("tollgate")
+	app, err := ctx.App("tollgate.gateway")
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, server := range web.(*caddyhttp.App).Servers {
-		return server, app.(*tollgate.App)
+		return server, app.(*gateway.App)
 	}
 	b.Fatal("there is no server")
 	return nil, nil

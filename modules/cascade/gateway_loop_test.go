@@ -35,24 +35,24 @@ func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
 // the format of the client, and SDKs do not repeat it.
 func TestGatewayAskedByItself(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
-	gateway, err := app.Gateway()
+	kept, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := gateway.Keychain.InitUser(t.Context(), "loop"); err != nil {
+	if _, _, _, err := kept.Keychain.InitUser(t.Context(), "loop"); err != nil {
 		t.Fatal(err)
 	}
-	key, err := gateway.Keychain.CreateKey(t.Context(), "loop", keychain.KeyOptions{})
+	key, err := kept.Keychain.CreateKey(t.Context(), "loop", keychain.KeyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gateway.Keychain.AddModel(t.Context(), "loop", keychain.CustomModel{
+	if _, err := kept.Keychain.AddModel(t.Context(), "loop", keychain.CustomModel{
 		Entry: "loop/x", BaseURL: "http://gateway.example/v1", Model: "loop/x", Tier: catalog.Low, APIKey: key.Key,
 	}); err != nil {
 		t.Fatal(err)
 	}
 	network := &around{gateway: server}
-	gateway.Custom.RegisterProtocol("http", network)
+	kept.Custom.RegisterProtocol("http", network)
 	for path, c := range map[string]struct{ body, code, want string }{
 		"/v1/chat/completions": {`"messages":[{"role":"user","content":"hi"}]`, "error.code", "loop_detected"},
 		"/v1/responses":        {`"input":"hi"`, "error.code", "loop_detected"},

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // listedModel is a model in the shape that serves both kinds of clients
@@ -42,15 +42,15 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if !ok {
 		return refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
-	gateway, err := h.app.Gateway()
+	kept, err := h.app.Gateway()
 	if err != nil {
 		return statusError(err)
 	}
-	account, err := gateway.Keychain.Account(r.Context(), identity.UserID)
+	account, err := kept.Keychain.Account(r.Context(), identity.UserID)
 	if err != nil {
-		return statusError(tollgate.Unavailable(err))
+		return statusError(gateway.Unavailable(err))
 	}
-	all := list(account.Routing(h.app.ModelCatalog()), identity)
+	all := list(account.Routing(h.app.Catalog()), identity)
 	if id != "" {
 		for _, m := range all {
 			if m.ID == id {

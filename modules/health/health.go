@@ -59,13 +59,9 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision gets the app. Nothing is opened for it.
-func (h *Handler) Provision(ctx caddy.Context) error {
-	app, err := ctx.App("tollgate")
-	if err != nil {
-		return fmt.Errorf("loading the app tollgate: %w", err)
-	}
-	h.app = app.(*tollgate.App)
-	return nil
+func (h *Handler) Provision(ctx caddy.Context) (err error) {
+	h.app, err = tollgate.From(ctx)
+	return err
 }
 
 // Validate checks the names.

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -79,26 +80,31 @@ func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 // run makes a subcommand of a function that works on the open keychain. Where
 // there is no database the command is in the wrong folder, and makes none.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return o.on(tollgate.OpenExistingKeychain, work)
+	return o.on((*tollgate.App).Exists, work)
 }
 
 // begin is run for a subcommand that a new database may begin with.
 func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return o.on(tollgate.OpenKeychain, work)
+	return o.on(func(*tollgate.App, string) error { return nil }, work)
 }
 
-// opener is one of the functions that open the keychain.
-type opener func(ctx context.Context, configFile, adapter string) (*keychain.Service, *catalog.Catalog, func(), error)
-
-func (o *options) on(open opener, work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) on(check func(app *tollgate.App, service string) error, work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		service, cat, end, err := open(ctx, o.config, o.adapter)
+		app, end, err := tollgate.Load(o.config, o.adapter)
 		if err != nil {
 			return err
 		}
 		defer end()
+		if err := check(app, gateway.Name); err != nil {
+			return err
+		}
+		service, cat, err := gateway.OpenKeychain(ctx, app)
+		if err != nil {
+			return err
+		}
+		defer service.Close()
 		s := &session{
 			Service: service, catalog: cat, ctx: ctx, user: o.user, json: o.json,
 			out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr(),

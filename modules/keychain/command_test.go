@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
@@ -73,11 +74,16 @@ func execute(ctx context.Context, stdin string, args ...string) (out, notes stri
 // begin makes the database.
 func (l *line) begin() {
 	l.t.Helper()
-	_, _, end, err := tollgate.OpenKeychain(l.t.Context(), l.config, "")
+	app, end, err := tollgate.Load(l.config, "")
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	end()
+	defer end()
+	service, _, err := gateway.OpenKeychain(l.t.Context(), app)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	service.Close()
 }
 
 // run is a command that works; it returns what was printed.

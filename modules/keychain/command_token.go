@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -35,11 +36,16 @@ other than by a new key of the keyring: keep its life short.
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		keys, err := tollgate.OpenUserTokenKeys(ctx, o.config, o.adapter)
+		app, end, err := tollgate.Load(o.config, o.adapter)
 		if err != nil {
 			return err
 		}
-		token, expires, err := tollgate.SignUserToken(keys, args[0], time.Now(), ttl)
+		defer end()
+		keys, err := app.DeriveKeys(ctx, apiauth.UserTokens)
+		if err != nil {
+			return err
+		}
+		token, expires, err := apiauth.SignUserToken(keys, args[0], time.Now(), ttl)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 )
 
 // The tests of this file do not run in parallel; see command_test.go.
@@ -42,13 +42,13 @@ func TestToken(t *testing.T) {
 	for args, want := range map[string]time.Duration{
 		"token alice":           12 * time.Hour,
 		"token alice --ttl 90m": 90 * time.Minute,
-		"token alice --ttl 30d": tollgate.MaxUserTokenTTL,
+		"token alice --ttl 30d": apiauth.MaxUserTokenTTL,
 	} {
 		out, notes := l.run(strings.Fields(args)...)
 		token := strings.TrimSuffix(out, "\n")
 		claims := claimsOf(t, token)
 		life := claims["exp"].(float64) - claims["iat"].(float64)
-		if claims["iss"] != tollgate.UserTokenIssuer || claims["sub"] != "alice" || life != want.Seconds() {
+		if claims["iss"] != apiauth.UserTokenIssuer || claims["sub"] != "alice" || life != want.Seconds() {
 			t.Errorf("%s: %v", args, claims)
 		}
 		if strings.Contains(notes, token) || steady(notes) != "Signs in alice until TIME.\n" {

@@ -3,7 +3,6 @@
 package keychain
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -50,7 +49,7 @@ type Handler struct {
 	// Default: 90d.
 	RequestLog caddy.Duration `json:"request_log,omitempty"`
 
-	app     *tollgate.App
+	app     *gateway.App
 	logger  *zap.Logger
 	service *management.Service
 	router  *rest.Router
@@ -68,9 +67,9 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision gets the app.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	app, err := tollgate.From(ctx)
+	app, err := gateway.From(ctx)
 	if err != nil {
-		return fmt.Errorf("loading the app tollgate: %w", err)
+		return err
 	}
 	h.app, h.logger, h.once = app, ctx.Logger(), new(sync.Once)
 	if kept := time.Duration(h.RequestLog); kept != 0 {
@@ -81,9 +80,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
-	h.service = &management.Service{Catalog: app.ModelCatalog, Parts: func(ctx context.Context) map[string]error {
-		return app.Parts(ctx, tollgate.GatewaySchema)
-	}}
+	h.service = &management.Service{Catalog: app.Catalog, Parts: app.Parts}
 	h.router = rest.NewRouter(h.service.Routes())
 	h.console, err = h.Console.make()
 	return err
@@ -103,7 +100,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
-	gateway, err := h.app.Gateway()
+	kept, err := h.app.Gateway()
 	if err != nil && (strings.HasPrefix(r.URL.Path, "/users/") || strings.HasPrefix(r.URL.Path, "/keychain-keys/")) {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
@@ -111,11 +108,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return answered(h.router.Serve(w, r, ""))
 	}
 	h.once.Do(func() {
-		h.service.Keychain = gateway.Keychain
-		h.service.Engine = &cascade.Engine{
-			Options: cascade.Options{}.WithDefaults(), Memory: gateway.Memory, Budget: h.app.MemoryBudget(), Catalog: h.app.ModelCatalog,
-			Providers: gateway.Providers, Custom: gateway.Custom, Mark: gateway.Mark, Logger: h.logger, Now: time.Now,
-		}
+		h.service.Keychain = kept.Keychain
+		h.service.Engine = h.app.Engine(kept, cascade.Options{}.WithDefaults(), h.logger)
 	})
 	user := ""
 	if subject, ok := apiauth.Subject(r); ok {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -69,26 +68,30 @@ type session struct {
 
 // run makes a subcommand of a function that works on the open service.
 func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
-	return o.on(tollgate.OpenDatabase, work)
+	return o.on(func(*tollgate.App, string) error { return nil }, work)
 }
 
 // find is run for a subcommand that has no use for an empty database.
 func (o *options) find(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
-	return o.on(tollgate.OpenExistingDatabase, work)
+	return o.on((*tollgate.App).Exists, work)
 }
 
-// opener is one of the functions that open the database.
-type opener func(ctx context.Context, configFile, adapter, service string, schema store.Schema) (*store.DB, func(), error)
-
-func (o *options) on(open opener, work func(s *session, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) on(check func(app *tollgate.App, service string) error, work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		db, end, err := open(ctx, o.config, o.adapter, runevents.SchemaName, runevents.Schema())
+		app, end, err := tollgate.Load(o.config, o.adapter)
 		if err != nil {
 			return err
 		}
 		defer end()
+		if err := check(app, runevents.SchemaName); err != nil {
+			return err
+		}
+		db, err := app.OpenDatabase(ctx, runevents.SchemaName, runevents.Schema())
+		if err != nil {
+			return err
+		}
 		service, err := runevents.New(runevents.Options{DB: db, EventTTL: keepAll, ReportTTL: keepAll, Import: true})
 		if err != nil {
 			return err

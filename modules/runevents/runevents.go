@@ -180,7 +180,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	app, err := tollgate.From(ctx)
 	if err != nil {
-		return fmt.Errorf("loading the app tollgate: %w", err)
+		return err
 	}
 	h.app, h.logger = app, ctx.Logger()
 	db, err := app.ServiceDatabase(runevents.SchemaName, runevents.Schema())

@@ -1,5 +1,6 @@
-// Package tollgate is the app that Tollgate's modules share: databases,
-// counters, keyring, model catalog, and the model gateway's memory.
+// Package tollgate is the app that Tollgate's modules share: databases, counters,
+// keyring, memory, and how long they live. It knows no service; those of the model
+// gateway, for example, share an app of their own (modules/gateway).
 package tollgate
 
 import (
@@ -8,16 +9,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
@@ -28,33 +24,18 @@ func init() {
 	caddy.RegisterModule(new(App))
 }
 
-// Storage is a guest of the namespace tollgate.storage.
-type Storage interface {
-	// Open makes the database; it touches nothing yet.
-	Open(logger *zap.Logger) (*store.DB, error)
-	// Key is comparable and identifies the database and its settings.
-	Key() any
-}
-
 // CounterStore is a guest of the namespace tollgate.counters.
 type CounterStore interface {
 	Open(logger *zap.Logger) (counters.Store, error)
 	Key() any
 }
 
-// KeyringProvider is a guest of the namespace tollgate.keyring.
-type KeyringProvider interface {
-	// Open makes the keyring; dir is the folder for files that it makes.
-	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
-	Key() any
-}
-
 // App holds what the modules of Tollgate share. It is loaded by the first
 // module that needs it; without configuration it keeps everything in the folder
-// data of the working directory. The database and the keyring are opened only for
-// modules that need them, which budget does not. All of it survives reloads: pools
-// stay open, budgets keep their counts, requests and streams of the configuration
-// before go on.
+// data of the working directory. A database is opened, and tables are made in it, for
+// modules that ask for one; the keyring is opened, and a key file made, where one of
+// them seals something or signs with it. All of it survives reloads: pools stay open,
+// budgets keep their counts, requests and streams of the configuration before go on.
 //
 // In the Caddyfile, a global option:
 //
@@ -110,41 +91,39 @@ type App struct {
 	// control group or the machine, leaves to the process.
 	Memory int64 `json:"memory,omitempty"`
 
-	// The providers and models of the gateway.
-	Catalog *Catalog `json:"catalog,omitempty"`
+	// The providers and models of the model gateway: the module tollgate.catalog.
+	CatalogRaw json.RawMessage `json:"catalog,omitempty"`
 
 	// The networks (CIDR) that the base URLs of users' own models may lead to
 	// beside public addresses, for example 127.0.0.0/8 for a server on this
 	// machine. Default: none, so that users cannot reach what is private here.
 	AllowNetworks []string `json:"allow_networks,omitempty"`
 
-	// For a first try on one's own machine: makes a user and a gateway key and
-	// prints how to use it.
-	FirstRun *FirstRun `json:"first_run,omitempty"`
+	// For a first try on one's own machine: the module tollgate.first_run.
+	FirstRunRaw json.RawMessage `json:"first_run,omitempty"`
 
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
 
 	memory   *memory.Budget
-	db       *store.DB
+	counters counters.Store
 	common   Storage
 	named    map[string]any       // loaded storages of single services
 	opened   []opened             // what Start opens
-	sealings []*sealing           // the services with secrets among them
 	served   map[string]*store.DB // by service
-	counters counters.Store
 	ring     KeyringProvider
-	source   *catalog.Source
-	dir      string
+	dir      string          // of files that ring makes
+	keyed    bool            // some module derives keys of it
+	base     keyring.Keyring // what it opened
+	sealings []*sealing      // the services with secrets
+	options  map[string]any  // loaded ones of services, by name
 
-	leases   []lease // references on pooled values, in the order they were taken
-	gateway  atomic.Pointer[Gateway]
-	dbKey    any
-	needed   bool           // some module needs more than the counters
-	kept     *time.Duration // of the request log; nil: the default
-	begun    atomic.Bool    // Start was called
-	started  atomic.Bool    // what is shared is there
+	onStart  []func() error
+	onCut    []func()
+	leases   []lease     // references on pooled values, in the order they were taken
+	begun    atomic.Bool // Start was called
+	started  atomic.Bool // what is shared is there
 	inflight atomic.Int64
 }
 
@@ -162,28 +141,28 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.provisionMemory(ctx); err != nil {
 		return err
 	}
-	if err := a.provisionKeychain(ctx); err != nil {
+	if err := a.provisionStores(ctx); err != nil {
 		return err
+	}
+	for name := range a.optionsRaw() {
+		if _, err := a.Option(name); err != nil {
+			return err
+		}
 	}
 	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
 	if err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
-	if a.counters, err = take(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
+	if a.counters, err = Share(a, counterStores, counting.Key(), func() (counters.Store, error) { return counting.Open(a.logger) },
 		func(s counters.Store) error { return s.Close() }); err != nil {
 		return fmt.Errorf("counters: %w", err)
-	}
-	if a.FirstRun != nil {
-		if err := a.FirstRun.provision(); err != nil {
-			return fmt.Errorf("first_run: %w", err)
-		}
 	}
 	return nil
 }
 
-// provisionKeychain loads what the keychain works on: the database, the keyring,
-// the catalog and the allowed networks. The command line has need of no more.
-func (a *App) provisionKeychain(ctx caddy.Context) error {
+// provisionStores loads the networks, the databases and the keyring. A command line
+// has need of no more.
+func (a *App) provisionStores(ctx caddy.Context) error {
 	for _, text := range a.AllowNetworks {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -191,134 +170,28 @@ func (a *App) provisionKeychain(ctx caddy.Context) error {
 		}
 		a.allow = append(a.allow, prefix.Masked())
 	}
-	storage, err := a.storages()
-	if err != nil {
+	if err := a.provisionStorages(ctx); err != nil {
 		return err
 	}
-	a.dir = "data"
-	if local, ok := storage.(interface{ Dir() string }); ok {
-		a.dir = local.Dir()
-	}
-	a.dbKey = storage.Key()
-	if a.db, err = a.SealedDatabase(GatewaySchema, keychain.Schema(), keychain.SealedSample); err != nil {
-		return err
-	}
-	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
-		return fmt.Errorf("keyring: %w", err)
-	}
-	if a.source, err = a.Catalog.source(a.logger); err != nil {
-		return fmt.Errorf("catalog: %w", err)
-	}
-	return nil
+	return a.provisionKeyring(ctx)
 }
 
-// Services are the names that a database of its own can be given to.
-var Services = []string{GatewaySchema, "board", "cms", "answer", "authserver", "events"}
-
-// opened is a database and a schema that Start puts into it.
-type opened struct {
-	db     *store.DB
-	schema store.Schema
-}
-
-// storages loads all storages and returns the gateway's.
-func (a *App) storages() (Storage, error) {
-	for name := range a.DatabasesRaw {
-		if !slices.Contains(Services, name) {
-			return nil, fmt.Errorf("databases: there is no service %q; there are: %s", name, strings.Join(Services, ", "))
-		}
-	}
-	if len(a.DatabasesRaw) > 0 {
-		loaded, err := a.ctx.LoadModule(a, "DatabasesRaw")
-		if err != nil {
-			return nil, fmt.Errorf("databases: %w", err)
-		}
-		a.named = loaded.(map[string]any)
-	}
-	common, err := guest[Storage](a.ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
-	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	a.common = common
-	return a.storage(GatewaySchema), nil
-}
-
-// storage is a service's database, or the one of all services.
-func (a *App) storage(service string) Storage {
-	if named, ok := a.named[service].(Storage); ok {
-		return named
-	}
-	return a.common
-}
-
-// open takes a database, for Start to open with a schema in it.
-func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
-	db, err := take(a, databases, storage.Key(), func() (*store.DB, error) { return storage.Open(a.logger) },
-		func(db *store.DB) error { return db.Close() })
-	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	a.opened = append(a.opened, opened{db, schema})
-	return db, nil
-}
-
-// ServiceDatabase is the database of a service: its own where the configuration
-// names one, else that of all services. A module calls it while it is
-// provisioned; Start migrates the schema and opens the database, which is
-// waited for in the background where it is down.
-func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
-	db, err := a.open(a.storage(service), schema)
-	if err != nil {
-		return nil, err
-	}
-	if a.served == nil {
-		a.served = make(map[string]*store.DB)
-	}
-	a.served[service] = db
-	return db, nil
-}
-
-// guest loads a guest module, or the default one when none is configured.
-func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage) (T, error) {
-	var none T
-	var loaded any
-	var err error
-	if raw == nil {
-		loaded, err = ctx.LoadModuleByID(byDefault, config)
-	} else {
-		loaded, err = ctx.LoadModule(app, field)
-	}
-	if err != nil {
-		return none, err
-	}
-	module, ok := loaded.(T)
-	if !ok {
-		return none, fmt.Errorf("module %T cannot be used here", loaded)
-	}
-	return module, nil
-}
-
-// Start opens the keyring and the database and begins to write usage. A
-// database that is down is waited for in the background; requests that need it
-// get 503 until it is there. A keyring that is not that of a database is an error.
-// Where no module needs them, nothing is opened.
+// Start opens what the modules have asked for. A database that is down is waited
+// for in the background; requests that need it get 503 until it is there. A keyring
+// that is not that of a database is an error.
 func (a *App) Start() error {
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
-	if !a.needed && a.FirstRun == nil {
-		return nil
-	}
 	// First what a reload finds in the pools: another app may serve requests already.
 	if err := a.takeKeyrings(); err != nil {
 		return err
 	}
 	a.started.Store(true)
-	key := gatewayKey{a.dbKey, a.ring.Key(), fmt.Sprint(a.allow)}
-	gateway, err := take(a, gateways, key, a.makeGateway, (*Gateway).close)
-	if err != nil {
-		return fmt.Errorf("gateway: %w", err)
+	for _, start := range a.onStart {
+		if err := start(); err != nil {
+			return err
+		}
 	}
-	a.gateway.Store(gateway)
 	if err := a.register(); err != nil {
 		return err
 	}
@@ -327,35 +200,16 @@ func (a *App) Start() error {
 			o.db.Start(a.ctx)
 		}
 	}
-	if err := a.checkKeyrings(a.ctx); err != nil {
-		return err
-	}
-	go a.source.Run(a.ctx)
-	go a.cutRequests(a.ctx, gateway)
-	if a.FirstRun != nil {
-		go a.firstRun(a.ctx, gateway)
-	}
-	return nil
+	return a.checkKeyrings(a.ctx)
 }
 
-// register puts the schemas into the databases. None is started before: it would
-// seem ready without the rest.
-func (a *App) register() error {
-	for _, o := range a.opened {
-		if err := o.db.Register(o.schema); err != nil {
-			return fmt.Errorf("database: %w", err)
-		}
-	}
-	return nil
-}
+// OnStart has a function called when the app starts: the keyrings are open, and the
+// databases are about to be. A module calls it while it is provisioned.
+func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
 
-func (a *App) makeGateway() (*Gateway, error) {
-	ring, err := a.sealedRing(GatewaySchema)
-	if err != nil {
-		return nil, err
-	}
-	return newGateway(a.db, ring, a.allow, a.logger)
-}
+// OnCut has a function called when the process ends and the grace period has left
+// requests of this configuration: it ends what they wait for.
+func (a *App) OnCut(do func()) { a.onCut = append(a.onCut, do) }
 
 // Stop implements caddy.App. What is shared is given back by Cleanup.
 func (a *App) Stop() error { return nil }
@@ -398,33 +252,20 @@ func (a *App) done() { a.inflight.Add(-1) }
 // Counters are the shared counters.
 func (a *App) Counters() counters.Store { return a.counters }
 
-// Database is the database of the gateway.
-func (a *App) Database() *store.DB { return a.db }
+// Started reports whether the app has opened what its modules share.
+func (a *App) Started() bool { return a.started.Load() }
 
-// ModelCatalog is the catalog as of now.
-func (a *App) ModelCatalog() *catalog.Catalog { return a.source.Current() }
+// AllowedNetworks are those that connections to addresses of users may lead to
+// beside public ones.
+func (a *App) AllowedNetworks() []netip.Prefix { return a.allow }
 
-// Gateway is the model gateway. Before the app has started, and while the keyring is
-// not that of the database, it is a 503.
-func (a *App) Gateway() (*Gateway, error) {
-	g := a.gateway.Load()
-	if g == nil {
-		return nil, apierror.Unavailable("the gateway", errNotStarted)
-	}
-	return g, g.ring.Ready()
-}
-
-// From loads the app for a module that is being provisioned and needs the
-// database, the keyring or the gateway. One that needs only Counters takes the app
-// from the context instead, so that nothing is opened for it.
+// From is the app, for a module that is being provisioned.
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App("tollgate")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loading the app tollgate: %w", err)
 	}
-	app := loaded.(*App)
-	app.needed = true
-	return app, nil
+	return loaded.(*App), nil
 }
 
 // Interface guards

@@ -18,8 +18,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -33,123 +31,53 @@ const migrationWait = 15 * time.Minute
 // maxConfig bounds a configuration file, in bytes.
 const maxConfig = 64 << 20
 
-// OpenKeychain opens the keychain that a configuration file describes, for a
-// command of another process than the server: its database, keyring and
-// catalog, nothing else. It works while the server runs and while it does not;
-// a running server sees what changes within keychain.CacheTTL.
-//
-// configFile "" is ./Caddyfile when there is one, else the defaults of App;
-// adapter "" goes by the name of the file as Caddy's own commands do. A database
-// that cannot be used within five seconds is an error. close gives everything
-// back; it is nil only beside an error.
-func OpenKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
-	return openKeychain(ctx, configFile, adapter, false)
-}
-
-// OpenExistingKeychain is OpenKeychain for a command that has no use for an empty
-// database: it makes none.
-func OpenExistingKeychain(ctx context.Context, configFile, adapter string) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
-	return openKeychain(ctx, configFile, adapter, true)
-}
-
-func openKeychain(ctx context.Context, configFile, adapter string, existing bool) (service *keychain.Service, cat *catalog.Catalog, close func(), err error) {
-	a, end, err := forCommand(configFile, adapter)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if existing {
-		err = exists(a.storage(GatewaySchema))
-	}
-	var ring *sealed.Ring
-	if err == nil {
-		ring, err = a.commandKeyring(ctx, GatewaySchema)
-	}
-	if err == nil {
-		service, err = newKeychain(a.db, ring, a.allow, a.logger)
-	}
-	if err != nil {
-		end()
-		return nil, nil, nil, err
-	}
-	return service, a.source.Current(), func() { service.Close(); end() }, nil
-}
-
-// commandKeyring is the keyring of a service for a command: one that is not that of
-// the database is an error.
-func (a *App) commandKeyring(ctx context.Context, service string) (*sealed.Ring, error) {
-	i := slices.IndexFunc(a.sealings, func(s *sealing) bool { return s.service == service })
-	s := a.sealings[i]
-	if err := a.register(); err != nil {
-		return nil, err
-	}
-	if err := await(ctx, s.db); err != nil {
-		return nil, err
-	}
-	base, err := a.openKeyring(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("keyring: %w", err)
-	}
-	ring := sealed.New(s.db, s.service, base, s.sample, a.logger)
-	return ring, ring.Check(ctx)
-}
-
-// OpenDatabase opens the database of a service that a configuration file
-// describes, with the service's schema, for a command. See OpenKeychain.
-func OpenDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema) (db *store.DB, close func(), err error) {
-	return openDatabase(ctx, configFile, adapter, service, schema, false)
-}
-
-// OpenExistingDatabase is OpenDatabase for a command that has no use for an empty
-// database: it makes none.
-func OpenExistingDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema) (db *store.DB, close func(), err error) {
-	return openDatabase(ctx, configFile, adapter, service, schema, true)
-}
-
-func openDatabase(ctx context.Context, configFile, adapter, service string, schema store.Schema, existing bool) (db *store.DB, close func(), err error) {
-	a, end, err := forCommand(configFile, adapter)
-	if err != nil {
-		return nil, nil, err
-	}
-	if existing {
-		err = exists(a.storage(service))
-	}
-	if err == nil {
-		db, err = a.ServiceDatabase(service, schema)
-	}
+// OpenDatabase opens the database of a service, with its schema, for a command. One
+// that cannot be used within five seconds is an error.
+func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Schema) (*store.DB, error) {
+	db, err := a.ServiceDatabase(service, schema)
 	if err == nil {
 		err = waitFor(ctx, db, schema)
 	}
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return db, end, nil
+	return db, err
 }
 
-// OpenSealed is OpenExistingDatabase for a service that keeps secrets, with its
-// keyring.
-func OpenSealed(ctx context.Context, configFile, adapter, service string, schema store.Schema, sample sealed.Sample) (db *store.DB, ring *sealed.Ring, close func(), err error) {
-	a, end, err := forCommand(configFile, adapter)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	a.opened, a.sealings = nil, nil // of the gateway
-	if err = exists(a.storage(service)); err == nil {
-		db, err = a.SealedDatabase(service, schema, sample)
+// OpenSealed is OpenDatabase for a service that keeps secrets, with its keyring: one
+// that is not that of the database is an error.
+func (a *App) OpenSealed(ctx context.Context, service string, schema store.Schema, sample sealed.Sample) (*store.DB, *sealed.Ring, error) {
+	db, err := a.SealedDatabase(service, schema, sample)
+	if err == nil {
+		err = a.register()
 	}
 	if err == nil {
-		ring, err = a.commandKeyring(ctx, service)
+		err = await(ctx, db)
 	}
 	if err != nil {
-		end()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return db, ring, end, nil
+	base, err := a.openKeyring(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keyring: %w", err)
+	}
+	ring := sealed.New(db, service, base, sample, a.logger)
+	return db, ring, ring.Check(ctx)
+}
+
+// DeriveKeys is what Keys tells, for a command: of a keyring that exists, since no
+// server would know one that is made now. No database is opened.
+func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
+	if file := a.missingKey(); file != "" {
+		return nil, fmt.Errorf("there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts", file)
+	}
+	ring, err := a.ring.Open(a.dir, a.logger)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	return ring.Derive(ctx, label)
 }
 
 // adoptKeyring makes the keyring of the configuration that of a service's database.
 func adoptKeyring(ctx context.Context, configFile, adapter, service string) error {
-	a, end, err := forCommand(configFile, adapter)
+	a, end, err := Load(configFile, adapter)
 	if err != nil {
 		return err
 	}
@@ -157,7 +85,7 @@ func adoptKeyring(ctx context.Context, configFile, adapter, service string) erro
 	if !slices.Contains(Services, service) {
 		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services, ", "))
 	}
-	if err := exists(a.storage(service)); err != nil {
+	if err := a.Exists(service); err != nil {
 		return err
 	}
 	db, err := a.open(a.storage(service), sealed.Schema())
@@ -174,9 +102,10 @@ func adoptKeyring(ctx context.Context, configFile, adapter, service string) erro
 	return sealed.New(db, service, base, nil, a.logger).Adopt(ctx)
 }
 
-// exists is an error where the database would be a new file.
-func exists(storage Storage) error {
-	local, ok := storage.(interface{ File() string })
+// Exists is an error where the database of a service would be a new file: a command
+// that has no use for an empty one is in the wrong folder.
+func (a *App) Exists(service string) error {
+	local, ok := a.storage(service).(interface{ File() string })
 	if !ok {
 		return nil
 	}
@@ -186,8 +115,14 @@ func exists(storage Storage) error {
 	return nil
 }
 
-// forCommand makes the app of a configuration file without starting it.
-func forCommand(configFile, adapter string) (a *App, end func(), err error) {
+// Load makes the app of a configuration file without starting it, for a command of
+// another process than the server. It works while the server runs and while it does
+// not; nothing is opened yet.
+//
+// configFile "" is ./Caddyfile when there is one, else the defaults of App;
+// adapter "" goes by the name of the file as Caddy's own commands do. end gives
+// everything back.
+func Load(configFile, adapter string) (a *App, end func(), err error) {
 	raw, err := appConfig(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
@@ -214,7 +149,7 @@ func forCommand(configFile, adapter string) (a *App, end func(), err error) {
 		}
 	}
 	if err == nil {
-		err = a.provisionKeychain(guests)
+		err = a.provisionStores(guests)
 	}
 	if err != nil {
 		end()

@@ -43,7 +43,7 @@ key before the old one and run: tollgate keychain re-encrypt
 			return nil
 		},
 	}
-	adopt.Flags().StringVar(&service, "service", GatewaySchema, "The service whose secrets are lost")
+	adopt.Flags().StringVar(&service, "service", keyService, "The service whose secrets are lost")
 	flags := root.PersistentFlags()
 	flags.StringVarP(&config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
 	flags.StringVarP(&adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")

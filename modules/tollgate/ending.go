@@ -62,14 +62,14 @@ func (a *App) awaitQuiet() {
 }
 
 // cutShort ends the requests that the grace period has left, so that their
-// clients are told and what they used is in the log. It cuts their upstreams,
-// which they take for the end of the answer.
+// clients are told and what they used is in the log. What OnCut was given cuts their
+// upstreams, which they take for the end of the answer.
 func (a *App) cutShort() {
 	if a.inflight.Load() == 0 {
 		return
 	}
-	if g := a.gateway.Load(); g != nil {
-		g.connections.Cut()
+	for _, cut := range a.onCut {
+		cut()
 	}
 	for waited := time.Duration(0); a.inflight.Load() > 0 && waited < cutTime; waited += cutStep {
 		time.Sleep(cutStep)

@@ -21,9 +21,6 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	if Stopping(ctx) {
 		parts["node"] = errStopping
 	}
-	if !a.needed && a.FirstRun == nil {
-		return parts
-	}
 	for service, db := range a.served {
 		if len(services) > 0 && !slices.Contains(services, service) {
 			continue

@@ -1,20 +1,43 @@
 package tollgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
+
+// KeyringProvider is a guest of the namespace tollgate.keyring.
+type KeyringProvider interface {
+	// Open makes the keyring; dir is the folder for files that it makes.
+	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
+	Key() any
+}
+
+// keyService is the service beside whose database the key file is, where the
+// configuration names no other place.
+const keyService = "gateway"
+
+// provisionKeyring loads the keyring; see takeKeyrings.
+func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
+	a.dir = cmp.Or(a.ServiceFolder(keyService), "data")
+	if a.ring, err = guest[KeyringProvider](ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil); err != nil {
+		return fmt.Errorf("keyring: %w", err)
+	}
+	return nil
+}
 
 // keyMaker is a KeyringProvider that makes a key file where there is none.
 type keyMaker interface {
@@ -56,7 +79,7 @@ func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.
 // database.
 func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	return func() (keyring.Keyring, error) {
-		ring, err := a.sealedRing(service)
+		ring, err := a.Ring(service)
 		if err == nil {
 			err = ring.Ready()
 		}
@@ -67,7 +90,9 @@ func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	}
 }
 
-func (a *App) sealedRing(service string) (*sealed.Ring, error) {
+// Ring is the keyring of a service that has SealedDatabase, whether it may be used yet
+// or not: a 503 before the app has started.
+func (a *App) Ring(service string) (*sealed.Ring, error) {
 	if a.started.Load() {
 		for _, s := range a.sealings {
 			if s.service == service {
@@ -95,16 +120,47 @@ type sealedKey struct {
 	database any
 }
 
-// takeKeyrings opens the keyring and holds it to the database of each service. What
-// is in them is not looked at yet.
+// Keys returns what asks for the keys that the keyring derives for a label; the first
+// one signs, the others still verify. It is a 503 before the app has started, and while
+// the keyring is not that of a database. A module calls it while it is provisioned.
+func (a *App) Keys(label string) func() ([][]byte, error) {
+	a.keyed = true
+	var known atomic.Pointer[[][]byte]
+	return func() ([][]byte, error) {
+		if !a.started.Load() {
+			return nil, apierror.Unavailable("the keyring", errNotStarted)
+		}
+		for _, s := range a.sealings {
+			if err := s.ring.Ready(); err != nil {
+				return nil, err
+			}
+		}
+		if keys := known.Load(); keys != nil {
+			return *keys, nil
+		}
+		keys, err := a.base.Derive(a.ctx, label)
+		if err != nil {
+			return nil, apierror.Unavailable("the keyring", err)
+		}
+		known.Store(&keys)
+		return keys, nil
+	}
+}
+
+// takeKeyrings opens the keyring, where it is needed, and holds it to the database of
+// each service. What is in them is not looked at yet.
 func (a *App) takeKeyrings() error {
+	if len(a.sealings) == 0 && !a.keyed {
+		return nil
+	}
 	key := keyringKey{a.ring.Key(), a.dir}
-	base, err := take(a, keyrings, key, func() (keyring.Keyring, error) { return a.openKeyring(a.ctx) }, func(keyring.Keyring) error { return nil })
+	base, err := Share(a, keyrings, key, func() (keyring.Keyring, error) { return a.openKeyring(a.ctx) }, func(keyring.Keyring) error { return nil })
 	if err != nil {
 		return fmt.Errorf("keyring: %w", err)
 	}
+	a.base = base
 	for _, s := range a.sealings {
-		held, err := take(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
+		held, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
 			return watch(sealed.New(s.db, s.service, base, s.sample, a.logger)), nil
 		}, (*watched).close)
 		if err != nil {

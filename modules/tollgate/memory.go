@@ -67,7 +67,7 @@ func TakeMemory() (budget *memory.Budget, release func() error, err error) {
 }
 
 func (a *App) takeMemory(size int64) (err error) {
-	a.memory, err = take(a, budgets, budgetKey, func() (*memory.Budget, error) { return memory.New(size), nil },
+	a.memory, err = Share(a, budgets, budgetKey, func() (*memory.Budget, error) { return memory.New(size), nil },
 		func(*memory.Budget) error { return nil })
 	return err
 }

@@ -10,7 +10,6 @@ import (
 var (
 	databases     = caddy.NewUsagePool()
 	counterStores = caddy.NewUsagePool()
-	gateways      = caddy.NewUsagePool()
 )
 
 // lease gives one reference on a pooled value back.
@@ -25,9 +24,10 @@ type pooled[T any] struct {
 // Destruct implements caddy.Destructor.
 func (p *pooled[T]) Destruct() error { return p.end(p.value) }
 
-// take loads the value of key from a pool, or makes it, and notes the
-// reference with the app.
-func take[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
+// Share loads the value of key from a pool, or makes it, so that it survives reloads.
+// It ends behind the last request of the last configuration that has it, before
+// what was shared before it. A module calls it while it is provisioned, or in OnStart.
+func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
 	loaded, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
 		value, err := make()
 		if err != nil {
@@ -48,11 +48,4 @@ func take[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error),
 		return err
 	})
 	return p.value, nil
-}
-
-// Share loads the value of key from a service's own pool, or makes it, so that it
-// survives reloads. It ends behind the last request of the last configuration
-// that has it, before the databases that were taken before it.
-func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
-	return take(a, pool, key, make, end)
 }

@@ -1,4 +1,4 @@
-package tollgate
+package gateway
 
 import (
 	"errors"
@@ -13,7 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// Catalog chooses the providers and models that the gateway knows.
+func init() {
+	caddy.RegisterModule(new(Catalog))
+}
+
+// Catalog chooses the providers and models that the gateway knows. It is the option
+// catalog of the app tollgate.
 type Catalog struct {
 	// File is a newer data file than the one built in. It is read again when it
 	// changes; a file with a mistake is reported and not used.
@@ -33,6 +38,22 @@ type Catalog struct {
 
 	// Providers changes how providers are reached, by their code.
 	Providers map[string]*Provider `json:"providers,omitempty"`
+
+	source *catalog.Source
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Catalog) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.catalog",
+		New: func() caddy.Module { return new(Catalog) },
+	}
+}
+
+// Provision reads the data file.
+func (c *Catalog) Provision(ctx caddy.Context) (err error) {
+	c.source, err = c.open(ctx.Logger())
+	return err
 }
 
 // Provider changes how one provider is reached: through a proxy, in a region,
@@ -69,11 +90,7 @@ type Provider struct {
 	Idle caddy.Duration `json:"idle,omitempty"`
 }
 
-// source reads the catalog; a nil Catalog is the built-in one.
-func (c *Catalog) source(logger *zap.Logger) (*catalog.Source, error) {
-	if c == nil {
-		return catalog.NewSource("", catalog.Options{}, logger)
-	}
+func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	repl := caddy.NewReplacer()
 	file, err := repl.ReplaceOrErr(c.File, c.File != "", true)
 	if err != nil {
@@ -148,3 +165,6 @@ func PerTier(option string, times map[string]caddy.Duration) (catalog.PerTier, e
 	}
 	return out, nil
 }
+
+// Interface guards
+var _ caddy.Provisioner = (*Catalog)(nil)

@@ -1,4 +1,4 @@
-package tollgate
+package gateway
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
@@ -20,13 +21,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// GatewaySchema names the gateway's part of the database.
-const GatewaySchema = "gateway"
+// gateways survive reloads.
+var gateways = caddy.NewUsagePool()
+
+var errNotStarted = errors.New("the app has not started yet")
 
 // gatewayKey is what makes two configurations share a gateway.
 type gatewayKey struct {
-	database, keyring any
-	allow             string
+	db    *store.DB
+	ring  *sealed.Ring
+	allow string
 }
 
 // Gateway is what the model gateway keeps across reloads.
@@ -40,9 +44,6 @@ type Gateway struct {
 	Mark *cascade.Mark
 	// Sealer makes the tokens in which clients carry reasoning state.
 	Sealer *hub.Sealer
-	// UserTokenKeys verify the user tokens that SignUserToken makes; the first
-	// one signs.
-	UserTokenKeys [][]byte
 	// Providers sends to the catalog's base URLs, Custom to those of users.
 	Providers, Custom *http.Transport
 
@@ -68,21 +69,16 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 	if err != nil {
 		return nil, err
 	}
-	tokenKeys, err := userTokenKeys(context.Background(), ring)
-	if err != nil {
-		return nil, err
-	}
 	g := &Gateway{
-		ring:          ring,
-		Sealer:        sealer,
-		UserTokenKeys: tokenKeys,
-		Keychain:      service,
-		Usage:         keychain.NewUsageLog(service, logger),
-		retention:     keychain.NewRetention(service, logger),
-		Memory:        cascade.NewMemory(time.Now),
-		Mark:          cascade.NewMark(marks...),
-		Providers:     cascade.NewTransport(),
-		Custom:        cascade.NewGuardedTransport(allow),
+		ring:      ring,
+		Sealer:    sealer,
+		Keychain:  service,
+		Usage:     keychain.NewUsageLog(service, logger),
+		retention: keychain.NewRetention(service, logger),
+		Memory:    cascade.NewMemory(time.Now),
+		Mark:      cascade.NewMark(marks...),
+		Providers: cascade.NewTransport(),
+		Custom:    cascade.NewGuardedTransport(allow),
 	}
 	g.connections.Watch(g.Providers)
 	g.connections.Watch(g.Custom)

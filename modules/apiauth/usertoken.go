@@ -1,18 +1,17 @@
-package tollgate
+package apiauth
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
-
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
 const (
+	// UserTokens is the label of the keys that sign user tokens, in the keyring.
+	UserTokens = "user tokens"
 	// UserTokenIssuer is the claim iss of the user tokens that Tollgate signs.
 	UserTokenIssuer = "tollgate"
 	// MaxUserTokenTTL is how long such a token lives at most.
@@ -20,12 +19,6 @@ const (
 	// MaxUserID is the length of a user id in characters, at most.
 	MaxUserID = 200
 )
-
-// userTokenKeys are the keys that sign user tokens: with the first one, the
-// others still verify.
-func userTokenKeys(ctx context.Context, ring keyring.Keyring) ([][]byte, error) {
-	return ring.Derive(ctx, "user tokens")
-}
 
 // ValidUserID reports whether an id may name a user: 1 to 200 characters, no
 // control characters, valid UTF-8.
@@ -42,7 +35,7 @@ func ValidUserID(id string) bool {
 }
 
 // SignUserToken makes a token with which user signs in until ttl after now. keys
-// are those of Gateway.UserTokenKeys.
+// are those that the keyring derives for UserTokens.
 func SignUserToken(keys [][]byte, user string, now time.Time, ttl time.Duration) (token string, expires time.Time, err error) {
 	if !ValidUserID(user) {
 		return "", time.Time{}, fmt.Errorf("a user id has 1 to %d characters and no control characters", MaxUserID)
@@ -59,24 +52,4 @@ func SignUserToken(keys [][]byte, user string, now time.Time, ttl time.Duration)
 		"iss": UserTokenIssuer, "sub": user, "iat": now.Unix(), "exp": expires.Unix(),
 	}).SignedString(keys[0])
 	return token, time.Unix(expires.Unix(), 0).UTC(), err
-}
-
-// OpenUserTokenKeys returns the keys of the keyring that a configuration file
-// describes, for a command of another process than the server. Its arguments are
-// those of OpenKeychain; the database is not opened. It makes no key: no server
-// would know it.
-func OpenUserTokenKeys(ctx context.Context, configFile, adapter string) (keys [][]byte, err error) {
-	a, end, err := forCommand(configFile, adapter)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	if file := a.missingKey(); file != "" {
-		return nil, fmt.Errorf("there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts", file)
-	}
-	ring, err := a.ring.Open(a.dir, a.logger)
-	if err != nil {
-		return nil, fmt.Errorf("keyring: %w", err)
-	}
-	return userTokenKeys(ctx, ring)
 }

@@ -1,4 +1,4 @@
-package tollgate
+package gateway
 
 import (
 	"context"
@@ -13,17 +13,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
+func init() {
+	caddy.RegisterModule(new(FirstRun))
+}
+
 // FirstRun lets a newcomer see an answer at once: at each start it takes
 // provider keys from the environment variables that the catalog names
 // (OPENAI_API_KEY, GROQ_API_KEY …), looks for model servers on this machine,
 // and, when the database is new, makes the user "local" with a gateway key and
-// prints a line that uses it. It is meant for one's own machine.
+// prints a line that uses it. It is meant for one's own machine. It is the option
+// first_run of the app tollgate.
 type FirstRun struct {
 	// URL is the address of the gateway as the printed line has it. Required.
 	URL string `json:"url,omitempty"`
@@ -42,7 +48,16 @@ type FirstRun struct {
 // LocalUser is the user that FirstRun makes.
 const LocalUser = "local"
 
-func (f *FirstRun) provision() error {
+// CaddyModule returns the Caddy module information.
+func (*FirstRun) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.first_run",
+		New: func() caddy.Module { return new(FirstRun) },
+	}
+}
+
+// Provision checks the addresses.
+func (f *FirstRun) Provision(caddy.Context) error {
 	if f.URL == "" {
 		return errors.New("the URL of the gateway is required")
 	}
@@ -79,7 +94,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	bases := a.FirstRun.Discover
+	bases := a.first.Discover
 	if own := os.Getenv("OPENAI_BASE_URL"); own != "" {
 		bases = append([]string{own}, bases...)
 	}
@@ -103,10 +118,10 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 // server may be a site of this very process that is about to listen, so it gets
 // a few seconds to answer.
 func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
-	if a.FirstRun.Fallback == "" {
+	if a.first.Fallback == "" {
 		return false, nil
 	}
-	base := []string{a.FirstRun.Fallback}
+	base := []string{a.first.Fallback}
 	if !use {
 		_, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, nil)
 		return false, err
@@ -129,7 +144,7 @@ func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, erro
 // can be used: a certificate may still have to be made, and the line that is
 // printed is meant to work at once.
 func (a *App) waitUntilServing(ctx context.Context) {
-	u, err := url.Parse(a.FirstRun.URL)
+	u, err := url.Parse(a.first.URL)
 	if err != nil {
 		return
 	}
@@ -163,7 +178,7 @@ func (a *App) waitUntilServing(ctx context.Context) {
 // removes those whose variable is gone. It returns what it found, for people.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) ([]string, error) {
 	var found []string
-	cat := a.ModelCatalog()
+	cat := a.Catalog()
 	for _, p := range cat.Providers() {
 		for i, name := range p.Env {
 			secret := strings.TrimSpace(os.Getenv(name))
@@ -185,7 +200,7 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 // is shown this once and must not end up in a log file.
 func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
 	var b strings.Builder
-	b.WriteString("\n  Tollgate is up at " + a.FirstRun.URL + "\n\n")
+	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")
 	switch {
 	case len(serving) > 0:
 		b.WriteString("  Models from:  " + strings.Join(serving, ", ") + "\n")
@@ -203,8 +218,8 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	} else {
 		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program + " keychain keys create --user " + LocalUser + "\n")
 	}
-	b.WriteString("  Console:      " + a.FirstRun.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
-	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.FirstRun.URL + "/v1/chat/completions \\\n" +
+	b.WriteString("  Console:      " + a.first.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
+	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.first.URL + "/v1/chat/completions \\\n" +
 		`    -H "Authorization: Bearer ` + secret + `" -H 'Content-Type: application/json' \` + "\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
 	_, _ = os.Stdout.WriteString(b.String()) // nobody to tell when there is no output
@@ -212,10 +227,13 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 
 // trust is the option that makes curl trust the certificate of `tls internal`.
 func (a *App) trust() string {
-	u, err := url.Parse(a.FirstRun.URL)
+	u, err := url.Parse(a.first.URL)
 	storage, local := a.ctx.Storage().(*certmagic.FileStorage)
 	if err != nil || u.Scheme != "https" || !local {
 		return ""
 	}
 	return "--cacert " + filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt") + " "
 }
+
+// Interface guards
+var _ caddy.Provisioner = (*FirstRun)(nil)

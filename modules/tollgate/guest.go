@@ -1,0 +1,55 @@
+package tollgate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// guest loads a guest module, or the default one when none is configured.
+func guest[T any](ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage) (T, error) {
+	var none T
+	var loaded any
+	var err error
+	if raw == nil {
+		loaded, err = ctx.LoadModuleByID(byDefault, config)
+	} else {
+		loaded, err = ctx.LoadModule(app, field)
+	}
+	if err != nil {
+		return none, err
+	}
+	module, ok := loaded.(T)
+	if !ok {
+		return none, fmt.Errorf("module %T cannot be used here", loaded)
+	}
+	return module, nil
+}
+
+// optionsRaw are the options that belong to services: each is a module
+// tollgate.<name>.
+func (a *App) optionsRaw() map[string]json.RawMessage {
+	given := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
+	maps.DeleteFunc(given, func(_ string, raw json.RawMessage) bool { return raw == nil })
+	return given
+}
+
+// Option is an option of a service, catalog or first_run, as the module tollgate.<name>
+// that was loaded of it; nil: it is not given.
+func (a *App) Option(name string) (any, error) {
+	raw, given := a.optionsRaw()[name]
+	if loaded, ok := a.options[name]; ok || !given {
+		return loaded, nil
+	}
+	loaded, err := a.ctx.LoadModuleByID("tollgate."+name, raw)
+	if err != nil {
+		return nil, err
+	}
+	if a.options == nil {
+		a.options = make(map[string]any)
+	}
+	a.options[name] = loaded
+	return loaded, nil
+}
