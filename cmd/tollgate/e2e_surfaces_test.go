@@ -303,18 +303,18 @@ func TestResponses(t *testing.T) {
 	})
 }
 
-// TestTranslateExample runs the README's translate in front of a chat server.
+// TestTranslateExample runs the reference's translate in front of a chat server.
 func TestTranslateExample(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/reference/translate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(readme), "### `translate <format>...`")
+	_, rest, found := strings.Cut(string(page), "## Example\n")
 	_, rest, fenced := strings.Cut(rest, "```caddyfile\n")
 	example, _, closed := strings.Cut(rest, "```")
 	if !found || !fenced || !closed {
-		t.Fatal("the README has no example of translate")
+		t.Fatal("the reference has no example of translate")
 	}
 	up := newUpstream(t)
 	port := freePort(t)

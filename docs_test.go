@@ -1,0 +1,402 @@
+package tollgate_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// pages are the documents by their paths from the root of the repository.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	read := func(name string) {
+		text, err := os.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		read(name)
+	}
+	err := fs.WalkDir(os.DirFS("."), "docs", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
+			read(name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// page is one of them.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// block is a fenced block of a page.
+type block struct {
+	info string // behind the fence: the language, and more words
+	text string
+	line int
+}
+
+// fenced divides a page into its blocks and the text around them.
+func fenced(text string) (blocks []block, rest string) {
+	var around strings.Builder
+	var open *block
+	indent := ""
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		bare := strings.TrimLeft(line, " ")
+		info, fence := strings.CutPrefix(bare, "```")
+		switch {
+		case fence && open == nil:
+			open, indent = &block{info: strings.TrimSpace(info), line: number}, line[:len(line)-len(bare)]
+		case fence && strings.TrimSpace(info) == "":
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.text += strings.TrimPrefix(line, indent)
+		default:
+			around.WriteString(line)
+		}
+	}
+	return blocks, around.String()
+}
+
+var (
+	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
+	codeSpan   = regexp.MustCompile("`[^`\n]*`")
+	inline     = regexp.MustCompile(`\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`)
+	attribute  = regexp.MustCompile(`(?:src|srcset|href)="([^"]*)"`)
+	linkedText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	unspoken   = regexp.MustCompile(`[^\p{L}\p{N}\p{M} _-]`)
+)
+
+// anchors are the fragments that the headings of a page can be reached by, as the
+// common renderers make them.
+func anchors(text string) map[string]bool {
+	_, text = fenced(text)
+	found := make(map[string]bool)
+	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+		name := linkedText.ReplaceAllString(match[1], "$1")
+		name = unspoken.ReplaceAllString(strings.ToLower(name), "")
+		name = strings.ReplaceAll(name, " ", "-")
+		unique := name
+		for n := 1; found[unique]; n++ {
+			unique = name + "-" + strconv.Itoa(n)
+		}
+		found[unique] = true
+	}
+	return found
+}
+
+// links are where a page leads.
+func links(text string) []string {
+	_, text = fenced(text)
+	text = codeSpan.ReplaceAllString(text, "")
+	var found []string
+	for _, pattern := range []*regexp.Regexp{inline, attribute} {
+		for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+			found = append(found, match[1])
+		}
+	}
+	return found
+}
+
+// relative is where a link of a page leads in the repository; a link elsewhere is not
+// relative.
+func relative(from, link string) (target, fragment string, ok bool) {
+	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+		return "", "", false
+	}
+	target, fragment, _ = strings.Cut(link, "#")
+	if target == "" {
+		return from, fragment, true
+	}
+	return path.Join(path.Dir(from), target), fragment, true
+}
+
+// TestDocumentLinks: what the documents link to is there, the anchors included.
+func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
+	count := 0
+	texts := pages(t)
+	for name, text := range texts {
+		for _, link := range links(text) {
+			target, fragment, ok := relative(name, link)
+			if !ok {
+				continue
+			}
+			count++
+			if _, err := os.Stat(filepath.FromSlash(target)); err != nil || strings.HasPrefix(target, "../") {
+				t.Errorf("%s: %s leads nowhere", name, link)
+				continue
+			}
+			if fragment == "" {
+				continue
+			}
+			if there, ok := texts[target]; !ok || !anchors(there)[fragment] {
+				t.Errorf("%s: %s: there is no such heading", name, link)
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d links: they are not found any more", count)
+	}
+}
+
+// TestDocumentsReached: every page is linked from the index of the documents, which
+// the README links.
+func TestDocumentsReached(t *testing.T) {
+	t.Parallel()
+	reached := func(from string) map[string]bool {
+		found := make(map[string]bool)
+		for _, link := range links(page(t, from)) {
+			if target, _, ok := relative(from, link); ok {
+				found[target] = true
+			}
+		}
+		return found
+	}
+	index := reached("docs/README.md")
+	if !reached("README.md")["docs/README.md"] {
+		t.Error("README.md does not link docs/README.md")
+	}
+	for name := range pages(t) {
+		if strings.HasPrefix(name, "docs/") && name != "docs/README.md" && !index[name] {
+			t.Errorf("docs/README.md does not link %s", name)
+		}
+	}
+}
+
+// surroundings are what the word behind `caddyfile` in a fence says: where a block
+// that is no whole Caddyfile belongs.
+var surroundings = map[string][2]string{
+	"":         {"", ""},
+	"site":     {":80 {\n", "\n}\n"},
+	"global":   {"{\n", "\n}\n"},
+	"tollgate": {"{\n\ttollgate {\n", "\n\t}\n}\n"},
+	"catalog":  {"{\n\ttollgate {\n\t\tcatalog {\n", "\n\t\t}\n\t}\n}\n"},
+	"gateway":  {":80 {\n\ttollgate gateway {\n", "\n\t}\n}\n"},
+	"board":    {":80 {\n\ttollgate board {\n", "\n\t}\n}\n"},
+	"events":   {":80 {\n\ttollgate events {\n", "\n\t}\n}\n"},
+}
+
+// TestDocumentCaddyfiles: every Caddyfile in the documents adapts.
+func TestDocumentCaddyfiles(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for name, text := range pages(t) {
+		blocks, _ := fenced(text)
+		for _, b := range blocks {
+			words := strings.Fields(b.info)
+			if len(words) == 0 || words[0] != "caddyfile" {
+				continue
+			}
+			count++
+			place := strings.Join(words[1:], " ")
+			around, ok := surroundings[place]
+			if !ok {
+				t.Errorf("%s:%d: there is no surrounding %q", name, b.line, place)
+				continue
+			}
+			_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(around[0]+b.text+around[1]), map[string]any{"filename": "Caddyfile"})
+			if err != nil {
+				t.Errorf("%s:%d: %v", name, b.line, err)
+			}
+		}
+	}
+	if count < 20 {
+		t.Errorf("only %d Caddyfiles: they are not found any more", count)
+	}
+}
+
+// known are the words that a parser says there are, asked for one that there is not.
+func known(t *testing.T, config string) []string {
+	t.Helper()
+	_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(config), map[string]any{"filename": "Caddyfile"})
+	if err == nil {
+		t.Fatalf("takes an option of no sense:\n%s", config)
+	}
+	_, list, found := strings.Cut(err.Error(), "; there are: ")
+	if !found {
+		_, list, found = strings.Cut(err.Error(), "must be one of: ")
+	}
+	if !found {
+		t.Fatalf("does not say what there is: %v\n%s", err, config)
+	}
+	list, _, _ = strings.Cut(list, ", at Caddyfile:")
+	return strings.Split(strings.TrimSpace(list), ", ")
+}
+
+// TestDocumentOptions: every option that a parser knows is on its page of the
+// reference.
+func TestDocumentOptions(t *testing.T) {
+	t.Parallel()
+	site := func(text string) string { return ":80 {\n" + text + "\n}\n" }
+	global := func(text string) string { return "{\n\ttollgate {\n" + text + "\n\t}\n}\n" }
+	for place, test := range map[string]struct {
+		page, config string
+		names        []string // where the parser does not list them
+	}{
+		"tollgate":             {page: "tollgate-option", config: global("nonsense")},
+		"database":             {page: "tollgate-option", config: global("database nonsense")},
+		"counters":             {page: "tollgate-option", config: global("counters nonsense")},
+		"keyring":              {page: "tollgate-option", config: global("keyring nonsense")},
+		"catalog":              {page: "catalog", config: global("catalog {\nnonsense\n}")},
+		"provider":             {page: "catalog", config: global("catalog {\nprovider openai {\nnonsense\n}\n}")},
+		"first_run":            {page: "tollgate-option", config: global("first_run https://localhost {\nnonsense\n}")},
+		"sqlite":               {page: "tollgate-option", names: []string{"readers", "synchronous", "busy_timeout"}},
+		"postgres":             {page: "tollgate-option", names: []string{"max_conns"}},
+		"redis":                {page: "tollgate-option", names: []string{"timeout", "prefix"}},
+		"aes":                  {page: "tollgate-option", names: []string{"file"}},
+		"tollgate <service>":   {page: "tollgate", config: site("tollgate nonsense")},
+		"tollgate gateway":     {page: "tollgate", config: site("tollgate gateway {\nnonsense\n}")},
+		"tollgate board":       {page: "tollgate", config: site("tollgate board {\nnonsense\n}")},
+		"tollgate events":      {page: "tollgate", config: site("tollgate events {\nnonsense\n}")},
+		"api_auth":             {page: "api_auth", config: site("api_auth nonsense")},
+		"api_auth user_jwt":    {page: "api_auth", config: site("api_auth user_jwt {\nnonsense\n}")},
+		"api_auth board_token": {page: "api_auth", names: []string{"guest", "bad_token"}},
+		"api_errors":           {page: "api_errors", config: site("api_errors nonsense")},
+		"budget":               {page: "budget", config: site("budget {\nnonsense\n}")},
+		"translate":            {page: "translate", config: site("translate messages {\nnonsense\n}")},
+		"cascade":              {page: "cascade", config: site("cascade {\nnonsense\n}")},
+		"keychain":             {page: "keychain", config: site("keychain {\nnonsense\n}")},
+		"keychain console":     {page: "keychain", config: site("keychain {\nconsole {\nnonsense\n}\n}")},
+		"board":                {page: "board", names: []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "mail"}},
+		"board mail":           {page: "board", names: []string{"log", "smtp", "from", "user", "password"}},
+		"run_events":           {page: "run_events", config: site("run_events {\nnonsense\n}")},
+		"run_events read":      {page: "run_events", config: site("run_events {\nread nonsense\n}")},
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			names := test.names
+			if names == nil {
+				names = known(t, test.config)
+			}
+			text := page(t, "docs/reference/"+test.page+".md")
+			for _, name := range names {
+				if !regexp.MustCompile("`" + regexp.QuoteMeta(name) + "[` :]").MatchString(text) {
+					t.Errorf("docs/reference/%s.md does not have the option %s", test.page, name)
+				}
+			}
+		})
+	}
+}
+
+// TestDocumentModules: every module has its id on a page of the reference.
+func TestDocumentModules(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for name, text := range pages(t) {
+		if strings.HasPrefix(name, "docs/reference/") {
+			all.WriteString(text)
+		}
+	}
+	for _, id := range registeredModules(t) {
+		if !strings.Contains(all.String(), "`"+id+"`") {
+			t.Errorf("no page in docs/reference has the module `%s`", id)
+		}
+	}
+}
+
+var metricName = regexp.MustCompile(`Namespace:\s*"tollgate",\s*Subsystem:\s*"(\w+)",\s*Name:\s*"(\w+)"`)
+
+// TestDocumentMetrics: the page of metrics has those that there are, and no others.
+func TestDocumentMetrics(t *testing.T) {
+	t.Parallel()
+	var names []string
+	err := fs.WalkDir(os.DirFS("."), "modules", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
+			return err
+		}
+		for _, match := range metricName.FindAllStringSubmatch(page(t, name), -1) {
+			names = append(names, "tollgate_"+match[1]+"_"+match[2])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 15 {
+		t.Fatalf("only %q: they are not found any more", names)
+	}
+	text := page(t, "docs/reference/metrics.md")
+	for _, name := range names {
+		if !regexp.MustCompile("`" + name + "[`{]").MatchString(text) {
+			t.Errorf("docs/reference/metrics.md does not have %s", name)
+		}
+	}
+	for _, file := range []string{"docs/reference/metrics.md", "docs/how-to/monitoring/dashboard.json", "docs/how-to/monitoring/alerts.yml"} {
+		for _, name := range regexp.MustCompile(`tollgate_[a-z_]+[a-z]`).FindAllString(page(t, file), -1) {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				name = strings.TrimSuffix(name, suffix)
+			}
+			if !slices.Contains(names, name) {
+				t.Errorf("%s: there is no metric %s", file, name)
+			}
+		}
+	}
+}
+
+// TestDocumentCommands: the page of the command line has every command of ours with
+// its flags.
+func TestDocumentCommands(t *testing.T) {
+	t.Parallel()
+	text := page(t, "docs/reference/command-line.md")
+	count := 0
+	var walk func(c *cobra.Command, path string)
+	walk = func(c *cobra.Command, path string) {
+		count++
+		_, section, found := strings.Cut(text, "# `"+path+"`\n")
+		if !found {
+			t.Errorf("docs/reference/command-line.md has no heading `%s`", path)
+			return
+		}
+		section, _, _ = strings.Cut(section, "\n#")
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !strings.Contains(section, "`--"+f.Name) {
+				t.Errorf("docs/reference/command-line.md: %s does not have --%s", path, f.Name)
+			}
+		})
+		for _, sub := range c.Commands() {
+			walk(sub, path+" "+sub.Name())
+		}
+	}
+	for _, name := range []string{"keychain", "board", "events", "keyring", "scripted-model"} {
+		command, ok := caddycmd.Commands()[name]
+		if !ok || command.CobraFunc == nil {
+			t.Errorf("there is no command %s", name)
+			continue
+		}
+		c := &cobra.Command{Use: name}
+		command.CobraFunc(c)
+		walk(c, "tollgate "+name)
+	}
+	if count < 30 {
+		t.Errorf("only %d commands", count)
+	}
+}
