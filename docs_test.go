@@ -323,7 +323,11 @@ func TestDocumentModules(t *testing.T) {
 	}
 }
 
-var metricName = regexp.MustCompile(`Namespace:\s*"tollgate",\s*Subsystem:\s*"(\w+)",\s*Name:\s*"(\w+)"`)
+// Where metrics are made: one by one, and those of a service's jobs.
+var (
+	metricName = regexp.MustCompile(`Namespace:\s*"tollgate",\s*Subsystem:\s*"(\w+)",\s*Name:\s*"(\w+)"`)
+	jobMetrics = regexp.MustCompile(`NewJobMetrics\("(\w+)"`)
+)
 
 // TestDocumentMetrics: the page of metrics has those that there are, and no others.
 func TestDocumentMetrics(t *testing.T) {
@@ -333,8 +337,12 @@ func TestDocumentMetrics(t *testing.T) {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
 			return err
 		}
-		for _, match := range metricName.FindAllStringSubmatch(page(t, name), -1) {
+		text := page(t, name)
+		for _, match := range metricName.FindAllStringSubmatch(text, -1) {
 			names = append(names, "tollgate_"+match[1]+"_"+match[2])
+		}
+		for _, match := range jobMetrics.FindAllStringSubmatch(text, -1) {
+			names = append(names, "tollgate_"+match[1]+"_job_runs_total", "tollgate_"+match[1]+"_job_done_total")
 		}
 		return nil
 	})
