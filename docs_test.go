@@ -5,12 +5,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
@@ -320,6 +322,54 @@ func TestDocumentModules(t *testing.T) {
 		if !strings.Contains(all.String(), "`"+id+"`") {
 			t.Errorf("no page in docs/reference has the module `%s`", id)
 		}
+	}
+}
+
+// TestDocumentFields: every field of a module's JSON is named in the reference.
+func TestDocumentFields(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for name, text := range pages(t) {
+		if strings.HasPrefix(name, "docs/reference/") {
+			all.WriteString(text)
+		}
+	}
+	text := all.String()
+	count := 0
+	seen := make(map[reflect.Type]bool)
+	var walk func(id string, typ reflect.Type)
+	walk = func(id string, typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] || !strings.HasPrefix(typ.PkgPath(), modulePath+"/") {
+			return
+		}
+		seen[typ] = true
+		for i := range typ.NumField() {
+			field := typ.Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !field.IsExported() || name == "-" || name == "" && !field.Anonymous {
+				continue
+			}
+			if name != "" {
+				count++
+				if !regexp.MustCompile("[`\".]" + regexp.QuoteMeta(name) + "[`\"]").MatchString(text) {
+					t.Errorf("docs/reference does not have the JSON field %s of %s", name, id)
+				}
+			}
+			walk(id, field.Type)
+		}
+	}
+	for _, id := range registeredModules(t) {
+		info, err := caddy.GetModule(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk(id, reflect.TypeOf(info.New()))
+	}
+	if count < 60 {
+		t.Errorf("only %d fields: they are not found any more", count)
 	}
 }
 
