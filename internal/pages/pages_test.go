@@ -1,0 +1,588 @@
+package pages
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+// A shop is the smallest service: an index, a thing that members change, a file, and
+// a page that breaks.
+
+var shopFiles = fstest.MapFS{
+	"static/shop.css":  {Data: []byte(".thing { color: red; }")},
+	"static/extra.css": {Data: []byte("p {}")},
+	"templates/parts.html": {Data: []byte(`{{define "head"}}<meta name="who" content="{{.Site.User}}">
+{{end}}{{define "home"}}To the shop{{end}}{{define "one"}}<li>{{.Data}} of {{.Site.User}}</li>{{end}}`)},
+	"templates/index.html": {Data: []byte(`{{define "main"}}<h1>Things</h1><ul>{{range .Data}}{{template "one" ($.With .)}}{{end}}</ul>` +
+		`<link href="{{.At (asset "extra.css")}}">{{template "more" link "/?after=2" "Older"}}{{end}}`)},
+	"templates/thing.html": {Data: []byte(`{{define "main"}}<h1>{{.Title}}</h1>{{template "problems" .}}` +
+		`<form method="post" action="{{.At "/things/7"}}">{{template "token" .}}<input type="hidden" name="once" value="{{.Once}}">{{template "version" .Data}}` +
+		`<input id="title" name="title" value="{{.Data.Title}}" {{.Invalid "title"}}>{{template "note" .Note "title"}}` +
+		`<select name="kind">{{template "options" .Data.Kinds}}</select></form>{{template "diff" .Data.Changes}}{{$.When .Data.At}}{{end}}`)},
+	"templates/broken.html": {Data: []byte(`{{define "main"}}before {{.Data.None}}{{end}}`)},
+}
+
+type thing struct {
+	Edit
+	Title   string
+	Kinds   Select
+	Changes []Change
+	At      int64
+}
+
+type shop struct {
+	*Call
+	service *shopService
+	user    string
+}
+
+type shopService struct {
+	down  error
+	title string
+	files []string
+}
+
+// site is a shop and how its pages are asked for.
+type testSite struct {
+	t       *testing.T
+	service *shopService
+	handler http.Handler
+	logs    *observer.ObservedLogs
+	hidden  []string
+}
+
+func newSite(t *testing.T, mount, base string) *testSite {
+	t.Helper()
+	core, logs := observer.New(zap.WarnLevel)
+	s := &testSite{t: t, service: &shopService{title: "A thing"}, logs: logs}
+	everybody := func(*shop) error { return nil }
+	table := []Page[*shop]{
+		{Method: http.MethodGet, Path: "/{$}", Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", []string{"<b>first</b>", "second"}) }},
+		{Method: http.MethodGet, Path: "/things/{thingId}", Serve: (*shop).thing},
+		{Method: http.MethodPost, Path: "/things/{thingId}", Serve: (*shop).save},
+		{Method: http.MethodPost, Path: "/files", Serve: (*shop).upload, Upload: 4 * MaxForm},
+		{Method: http.MethodGet, Path: "/login", Admit: everybody, Serve: func(c *shop) error {
+			return c.Show("thing", "Sign in", thing{Title: Local(c.Query.Text("next"))})
+		}},
+		{Method: http.MethodPost, Path: "/login", Admit: everybody, Serve: func(c *shop) error {
+			c.SignIn("ada", time.Hour)
+			return c.Redirect("/", "Welcome, <ada>.")
+		}},
+		{Method: http.MethodPost, Path: "/logout", Serve: func(c *shop) error {
+			c.SignOut()
+			return c.Redirect("/", "")
+		}},
+		{Method: http.MethodGet, Path: "/settings", Admit: func(c *shop) error { return c.ToConfirm("/confirm") }, Serve: (*shop).thing},
+		{Method: http.MethodPost, Path: "/settings", Admit: func(c *shop) error { return c.ToConfirm("/confirm") }, Serve: (*shop).thing},
+		{Method: http.MethodGet, Path: "/secret", Secret: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", nil) }},
+		{Method: http.MethodGet, Path: "/feed", Public: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", []string{c.user}) }},
+		{Method: http.MethodPost, Path: "/proof", Signed: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", nil) }},
+		{Method: http.MethodGet, Path: "/consent", Admit: everybody, Serve: func(c *shop) error {
+			c.AllowForms("https://client.example")
+			c.AllowImages("https:")
+			return c.Show("index", "", nil)
+		}},
+		{Method: http.MethodGet, Path: "/broken", Admit: everybody, Serve: func(c *shop) error { return c.Show("broken", "", 7) }},
+		{Method: http.MethodGet, Path: "/unknown", Admit: everybody, Serve: func(c *shop) error { return c.Show("nothing", "", nil) }},
+	}
+	s.handler = New(Options[*shop]{
+		Look: NewLook("shop", shopFiles, nil), Table: table, Called: "the shop", Mount: mount, BaseURL: base, Logger: zap.New(core),
+		Signer:  func() signed.Signer { return signed.Signer{Key: bytes.Repeat([]byte{7}, 32), Label: "form"} },
+		Conceal: func(r *http.Request) { s.hidden = append(s.hidden, r.URL.Path) },
+		Begin: func(c *Call) (*shop, error) {
+			if s.service.down != nil {
+				return nil, s.service.down
+			}
+			own := &shop{Call: c, service: s.service}
+			if c.Session() == "ada" || c.Session() == "eve" {
+				c.SignedIn()
+				own.user = c.Session()
+			}
+			c.Name, c.Site = "The Shop", map[string]string{"User": own.user}
+			return own, nil
+		},
+		Admit: func(c *shop) error {
+			if c.user == "" {
+				return c.ToLogin("/login")
+			}
+			return nil
+		},
+	})
+	return s
+}
+
+func (c *shop) thing() error {
+	return c.Show("thing", "Thing", c.form(c.service.title))
+}
+
+func (c *shop) form(title string) *thing {
+	t := &thing{Edit: Edit{Version: rest.ETag([]byte(c.service.title))}, Title: title, At: 1_750_000_000_000_000}
+	t.Kinds.Add("1", "one", true)
+	t.Kinds.Add("2", "two", false)
+	return t
+}
+
+func (c *shop) save() error {
+	if c.ID("thingId") != 7 {
+		return NotFound()
+	}
+	title, kind := c.Form.Text("title"), c.Form.Number("kind")
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	form := c.form(title)
+	err := c.Match().Check(rest.ETag([]byte(c.service.title)))
+	refusal, is := Changed(err)
+	switch {
+	case is:
+		form.Differing = []struct{ What, From, To string }{{"title", c.service.title, title}}
+		form.Changes = Diff(c.service.title, title)
+	case title == "":
+		refusal = &apierror.Error{Status: http.StatusUnprocessableEntity, Message: "no", Details: []apierror.Detail{{Field: "title", Message: "a title is needed"}}}
+	case kind == 2:
+		refusal = &apierror.Error{Status: http.StatusTooManyRequests, Message: "too many things", RetryAfter: 90 * time.Second}
+	case title == c.Once(title):
+		refusal = NotFound()
+	}
+	if refusal != nil {
+		return c.ShowForm(refusal, "thing", "Thing", form)
+	}
+	c.service.title = title
+	return c.Redirect("/things/7", "Saved.")
+}
+
+func (c *shop) upload() error {
+	if !c.Uploads() {
+		return c.Redirect("/", "no files")
+	}
+	form, err := c.ReadFiles(2*MaxForm, nil)
+	if err != nil {
+		return err
+	}
+	defer form.RemoveAll() //nolint:errcheck // in the folder of the test
+	for _, file := range form.File["file"] {
+		c.service.files = append(c.service.files, Valid(file.Filename)+" "+c.Form.Text("title"))
+	}
+	return c.Redirect("/", "")
+}
+
+// browser keeps cookies.
+type browser struct {
+	*testSite
+	cookies map[string]string
+}
+
+func (s *testSite) browser() *browser { return &browser{s, make(map[string]string)} }
+
+type answer struct {
+	*browser
+	*httptest.ResponseRecorder
+}
+
+func (b *browser) do(method, target, body string, header ...string) *answer {
+	b.t.Helper()
+	r := httptest.NewRequestWithContext(b.t.Context(), method, target, strings.NewReader(body))
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, value := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value}) //nolint:gosec // of a request
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() { //nolint:bodyclose // of a recorder
+		if b.cookies[c.Name] = c.Value; c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		}
+		if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" {
+			b.t.Errorf("the cookie %s", c)
+		}
+	}
+	return &answer{b, w}
+}
+
+func (b *browser) get(target string) *answer { b.t.Helper(); return b.do(http.MethodGet, target, "") }
+
+func (a *answer) want(status int, texts ...string) *answer {
+	a.t.Helper()
+	if a.Code != status {
+		a.t.Fatalf("status %d, want %d:\n%s", a.Code, status, a.Body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.Body.String(), text) {
+			a.t.Errorf("the page does not have %q:\n%s", text, a.Body)
+		}
+	}
+	return a
+}
+
+func (a *answer) lacks(text string) *answer {
+	a.t.Helper()
+	if strings.Contains(a.Body.String(), text) {
+		a.t.Errorf("the page has %q:\n%s", text, a.Body)
+	}
+	return a
+}
+
+func (a *answer) header(name, want string) *answer {
+	a.t.Helper()
+	if got := a.Header().Get(name); got != want {
+		a.t.Errorf("%s is %q, want %q", name, got, want)
+	}
+	return a
+}
+
+// field is the value of a hidden field.
+func (a *answer) field(name string) string {
+	match := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(a.Body.String())
+	if match == nil {
+		return ""
+	}
+	return strings.ReplaceAll(match[1], "&#34;", `"`)
+}
+
+// send sends the form of a page.
+func (a *answer) send(target string, fields ...string) *answer {
+	a.t.Helper()
+	values := url.Values{"token": {a.field("token")}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		values.Set(fields[i], fields[i+1])
+	}
+	return a.do(http.MethodPost, target, values.Encode())
+}
+
+// signedIn is a browser of somebody who signed in.
+func (s *testSite) signedIn(mount string) *browser {
+	s.t.Helper()
+	b := s.browser()
+	b.get(mount+"/login").want(200).send(mount+"/login").want(303).header("Location", mount+"/")
+	return b
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	p := s.browser().get("/").want(200, "<!doctype html>", "<title>The Shop</title>", "<li>&lt;b&gt;first&lt;/b&gt; of </li>", `<meta name="who" content="">`,
+		`rel="next" href="/?after=2">Older<`, "All times are in UTC")
+	p.header("Content-Type", "text/html; charset=utf-8").header("Cache-Control", "no-cache").header("Vary", "Cookie").
+		header("X-Content-Type-Options", "nosniff").header("Referrer-Policy", "same-origin").header("Cross-Origin-Opener-Policy", "same-origin").
+		header("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	if p.Header().Get("Set-Cookie") != "" {
+		t.Error("a page without a form sets a cookie")
+	}
+	head := s.browser().do(http.MethodHead, "/", "").want(200).header("Content-Length", p.Header().Get("Content-Length"))
+	if head.Body.Len() != 0 || p.Body.Len() == 0 {
+		t.Errorf("HEAD has %d bytes, GET %d", head.Body.Len(), p.Body.Len())
+	}
+	s.browser().do(http.MethodPut, "/", "").want(405).header("Allow", "GET, HEAD, POST")
+	s.browser().get("/nothing").want(404, "<title>Nothing here – The Shop</title>", "There is nothing here that you may see.", `<a href="/">To the shop</a>`)
+	s.browser().get("/logout").want(404) // what changes something is no GET
+	s.browser().get("/consent").want(200).header("Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; img-src 'self' https:; form-action 'self' https://client.example; frame-ancestors 'none'; base-uri 'none'")
+	if len(s.hidden) != 0 {
+		t.Errorf("%v are not logged", s.hidden)
+	}
+	s.browser().get("/secret").want(200).header("Referrer-Policy", "strict-origin")
+	if len(s.hidden) != 1 {
+		t.Error("a secret address is logged")
+	}
+}
+
+// TestRules: the rule of a page comes before it, and leads back.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	b := s.browser()
+	b.get("/things/7-a-thing?x=1").want(303).header("Location", "/login?next=%2Fthings%2F7-a-thing%3Fx%3D1")
+	token := b.get("/login?next=/things/7").want(200, `value="/things/7"`).field("token")
+	b.do(http.MethodPost, "/things/7", url.Values{"token": {token}, "title": {"x"}}.Encode()).want(403, "You are signed out.")
+	if s.service.title != "A thing" {
+		t.Error("a guest changed the thing")
+	}
+	b = s.signedIn("")
+	p := b.get("/things/7").want(200, `<meta name="who" content="ada">`).header("Cache-Control", "private, no-store")
+	for _, path := range []string{"/things/x", "/things/0", "/things/+7", "/things/-7", "/things/99999999999999999999"} {
+		b.get(path).want(404)
+	}
+	b.get("/settings?a=b").want(303).header("Location", "/confirm?next=%2Fsettings%3Fa%3Db")
+	form := url.Values{"token": {p.field("token")}}.Encode()
+	b.do(http.MethodPost, "/settings", form, "Referer", "http://example.com/settings?c=d").want(303).header("Location", "/confirm?next=%2Fsettings%3Fc%3Dd")
+	b.do(http.MethodPost, "/settings", form, "Referer", "http://evil.example/settings").want(303).header("Location", "/confirm?next=%2F")
+	// What is the same for everybody asks nobody who it is.
+	feed := b.get("/feed").want(200, `content=""`)
+	if feed.Header().Get("Set-Cookie") != "" {
+		t.Error("a public page sets a cookie")
+	}
+}
+
+// TestForms: a form that no page made for this browser does nothing.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	b := s.signedIn("")
+	page := b.get("/things/7").want(200)
+	good := page.field("token")
+	eve := s.browser()
+	eve.cookies["shop_session"] = "eve"
+	guest := s.browser()
+	form := func(token string) string { return url.Values{"token": {token}, "title": {"changed"}}.Encode() }
+	for name, test := range map[string]struct {
+		body   string
+		header []string
+		status int
+		target string
+	}{
+		"no token":              {form(""), nil, 403, ""},
+		"wrong token":           {form("x" + good[1:]), nil, 403, ""},
+		"token of another":      {form(eve.get("/things/7").field("token")), nil, 403, ""},
+		"token of a guest":      {form(guest.get("/login").field("token")), nil, 403, ""},
+		"token in the address":  {"title=changed", nil, 403, "?token=" + good},
+		"another site":          {form(good), []string{"Origin", "https://evil.example"}, 403, ""},
+		"another site, told so": {form(good), []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
+		"plain text":            {form(good), []string{"Content-Type", "text/plain"}, 400, ""},
+		"no type":               {form(good), []string{"Content-Type", ""}, 400, ""},
+		"files":                 {form(good), []string{"Content-Type", "multipart/form-data; boundary=x"}, 400, ""},
+		"not a form":            {"token=%zz", nil, 400, ""},
+		"too large":             {form(good) + "&x=" + strings.Repeat("x", MaxForm), nil, 413, ""},
+	} {
+		p := b.do(http.MethodPost, "/things/7"+test.target, test.body, test.header...)
+		if p.Code != test.status {
+			t.Errorf("%s: %d, want %d", name, p.Code, test.status)
+		}
+		if s.service.title != "A thing" {
+			t.Fatalf("%s changed the thing", name)
+		}
+	}
+	page.send("/things/7", "title", "changed").want(303).header("Location", "/things/7")
+	if s.service.title != "changed" {
+		t.Error("a good form changes nothing")
+	}
+	s.browser().do(http.MethodPost, "/proof", "").want(200)
+
+	// The form of a guest is bound to the browser, until somebody signs in.
+	p := guest.get("/login").header("Cache-Control", "private, no-store")
+	s.browser().do(http.MethodPost, "/login", form(p.field("token"))).want(403)
+	p.send("/login").want(303)
+	if guest.cookies["shop_form"] != "" || guest.cookies["shop_session"] == "" {
+		t.Errorf("the cookies are %v", guest.cookies)
+	}
+	p.send("/login").want(403)
+	guest.get("/things/7").send("/logout").want(303)
+	guest.get("/things/7").want(303)
+}
+
+// TestProblems: a form that is refused comes again with what was typed and what is
+// wrong with it.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	p := s.signedIn("").get("/things/7").want(200, `<option value="1" selected>one</option>`, `value="A thing" >`, `<time datetime="2025-06-15T15:06:40Z" title="Sunday, 15 June 2025, 15:06:40 UTC">15 Jun 2025, 15:06</time>`).lacks("This was not done")
+	p.send("/things/7", "title", "").want(422, "This was not done:", `<a href="#title">A title is needed.</a>`, `aria-invalid="true" aria-describedby="title-problem"`, `<p class="problem" id="title-problem">A title is needed.</p>`)
+	p.send("/things/7", "title", "<x>", "kind", "2").want(429, "<li>Too many things (90 seconds)</li>", `value="&lt;x&gt;"`).header("Retry-After", "90")
+	p.send("/things/7", "title", "x", "kind", "-1").want(400, "Kind must be a number.")
+	p.send("/things/8", "title", "x").want(404, "Nothing here")
+	if s.service.title != "A thing" {
+		t.Error("a refused form changed the thing")
+	}
+}
+
+// TestSecondEdit: who saves second sees both, and saves on top of that.
+func TestSecondEdit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	p := s.signedIn("").get("/things/7")
+	version := p.field("version")
+	p.send("/things/7", "title", "first", "version", version).want(303)
+	second := p.send("/things/7", "title", "second", "version", version).want(409, "Somebody else has changed this", "<del>first</del>", "<ins>second</ins>",
+		"<del>first\n</del><ins>second\n</ins>", `value="second"`)
+	if s.service.title != "first" || second.field("version") == version {
+		t.Errorf("the title is %s, the version %s", s.service.title, second.field("version"))
+	}
+	second.send("/things/7", "title", "second", "version", second.field("version")).want(303)
+	if s.service.title != "second" {
+		t.Error("nothing was saved on top")
+	}
+}
+
+// TestNotice: what a form did is told on the next page, once.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	b := s.signedIn("")
+	b.get("/feed").want(200).lacks("Welcome")
+	b.get("/").want(200, `<p class="notice" role="status">Welcome, &lt;ada&gt;.</p>`)
+	b.get("/").want(200).lacks("notice")
+	for _, broken := range []string{"%", "AA==", "_w"} {
+		b.cookies["shop_notice"] = broken
+		b.get("/").want(200).lacks("notice")
+	}
+}
+
+// TestFaults: what fails is a page, too, and tells nothing of the inside.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	s.browser().get("/broken").want(500, "Something went wrong").lacks("before")
+	s.browser().get("/unknown").want(500, "Something went wrong")
+	if s.logs.Len() != 2 {
+		t.Errorf("%d lines are logged", s.logs.Len())
+	}
+	s.service.down = apierror.Unavailable("the shop", io.ErrUnexpectedEOF)
+	p := s.browser().get("/things/7").want(503, "<h1>Closed for now</h1>", "The shop is not available right now, try again shortly.", "Try again in 1 second.", "To the shop").
+		header("Retry-After", "1").header("Content-Type", "text/html; charset=utf-8").lacks("EOF")
+	if policy := p.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
+		t.Errorf("the policy is %q", policy)
+	}
+	s.browser().get("/assets/shop.css").want(200) // for the page that tells it
+	s.service.down = io.ErrUnexpectedEOF
+	s.browser().get("/").want(500, "Something went wrong").lacks("EOF")
+}
+
+// TestMount: all addresses are below the mount, and cookies are marked on https.
+func TestMount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "/shop", "https://example.com/")
+	b := s.signedIn("/shop")
+	if b.cookies["__Host-shop_session"] == "" {
+		t.Errorf("the cookies are %v", b.cookies)
+	}
+	p := b.get("/shop/").want(200, `href="/shop/assets/shop.css?v=`, `<a class="brand" href="/shop/">The Shop</a>`, `<link href="/shop/assets/extra.css?v=`)
+	b.get(regexp.MustCompile(`href="([^"]*extra[^"]*)"`).FindStringSubmatch(p.Body.String())[1]).want(200, "p {}").header("Cache-Control", "public, max-age=31536000, immutable")
+	b.get("/shop/assets/extra.css?v=0").want(200).header("Cache-Control", "no-cache")
+	b.get("/shop/assets/shop.css").want(200, ".thing { color: red; }", "color-scheme: light dark").header("Content-Type", "text/css; charset=utf-8")
+	b.get("/shop/assets/nothing").want(404, "<title>Nothing here")
+	b.get("/").want(404)
+	s.browser().get("/shop/things/7?x=1").want(303).header("Location", "/shop/login?next=%2Fthings%2F7%3Fx%3D1")
+	token := b.get("/shop/things/7").want(200, `action="/shop/things/7"`).field("token")
+	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/shop/settings").want(303).header("Location", "/shop/confirm?next=%2Fsettings")
+	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/blog").want(303).header("Location", "/shop/confirm?next=%2F")
+	s.service.down = io.EOF
+	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
+}
+
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	b := s.signedIn("")
+	token := b.get("/things/7").field("token")
+	send := func(status int, size int, fields ...string) {
+		t.Helper()
+		var body bytes.Buffer
+		w := multipart.NewWriter(&body)
+		for i := 0; i+1 < len(fields); i += 2 {
+			_ = w.WriteField(fields[i], fields[i+1])
+		}
+		file, _ := w.CreateFormFile("file", "a\xff.txt")
+		_, _ = io.WriteString(file, strings.Repeat("x", size))
+		_ = w.Close()
+		b.do(http.MethodPost, "/files", body.String(), "Content-Type", w.FormDataContentType()).want(status)
+	}
+	send(403, 1, "token", "wrong")
+	send(403, 1, "title", "first", "token", token)
+	send(413, 3*MaxForm, "token", token)
+	send(413, 5*MaxForm, "token", token)
+	send(413, 1, "token", token, "title", strings.Repeat("x", MaxForm+1))
+	b.do(http.MethodPost, "/files", "--x\r\n", "Content-Type", "multipart/form-data; boundary=x").want(400)
+	b.do(http.MethodPost, "/files", "", "Content-Type", "multipart/form-data").want(400)
+	if len(s.service.files) != 0 {
+		t.Fatalf("%q came", s.service.files)
+	}
+	send(303, 10, "token", token, "title", "a file")
+	if len(s.service.files) != 1 || s.service.files[0] != "a\uFFFD.txt a file" {
+		t.Errorf("%q came", s.service.files)
+	}
+	b.do(http.MethodPost, "/files", "token="+url.QueryEscape(token)).want(303) // a browser without files
+}
+
+func TestFields(t *testing.T) {
+	t.Parallel()
+	f := Fields{values: url.Values{"n": {"7"}, "list": {"1", "2", "0", "1"}, "text": {"a\xffb"}, "empty": {""}}}
+	if f.Number("n") != 7 || f.Number("empty") != 0 || f.Number("none") != 0 || len(f.Numbers("list")) != 2 || f.Text("text") != "a\uFFFDb" || !f.Has("empty") || f.Has("none") || f.Flag("empty") || !f.Flag("n") || len(f.Values("list")) != 4 {
+		t.Error("a field is read wrongly")
+	}
+	if f.Err() != nil {
+		t.Errorf("the fields are good, but %v", f.Err())
+	}
+	for _, text := range []string{"-1", "x", "1.5", "99999999999999999999", " 1"} {
+		f := Fields{values: url.Values{"n": {text}, "m": {"y"}}}
+		if n := f.Number("n"); n != 0 || f.Err() == nil {
+			t.Errorf("%q is %d", text, n)
+		}
+		if f.Numbers("m"); f.Err().Error() != "bad_request: n must be a number." {
+			t.Errorf("%q: %v", text, f.Err())
+		}
+	}
+	many := Fields{values: url.Values{"n": make([]string, maxNumbers+1)}}
+	if many.Numbers("n"); many.Err() == nil {
+		t.Error("any number of fields is read")
+	}
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/": "/", "/a?b=c#d": "/a?b=c#d", "": "/", "a": "/", "//evil.example": "/", `/\evil.example`: "/", "https://evil.example": "/", "/a\nb": "/", "/%zz": "/",
+		"/" + strings.Repeat("a", 2000): "/",
+	} {
+		if got := Local(path); got != want {
+			t.Errorf("%.30q leads to %q", path, got)
+		}
+	}
+}
+
+// FuzzLocal: what leads back stays here, as browsers read it.
+func FuzzLocal(f *testing.F) {
+	for _, path := range []string{"/", "//a", `/\a`, "/a?b", "/\t/a", "https://a", "/a:b"} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		got := Local(path)
+		u, err := url.Parse("https://here.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := u.Parse(strings.NewReplacer("\t", "", "\r", "", "\n", "", `\`, "/").Replace(strings.TrimSpace(got)))
+		if err != nil || to.Host != "here.example" || to.Scheme != "https" {
+			t.Errorf("%q leads to %q, %v", path, got, err)
+		}
+	})
+}
+
+// TestStyle: the style has nothing from elsewhere, and each colour is in the light
+// and in the dark one.
+func TestStyle(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("static/pages.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, dark, ok := strings.Cut(string(text), "@media (prefers-color-scheme: dark)")
+	if !ok || strings.Contains(string(text), "url(") || strings.Contains(string(text), "@import") {
+		t.Fatal("the style is not one sheet with two sets of colours")
+	}
+	for _, match := range regexp.MustCompile(`(?m)^\t(--[a-z-]+): #`).FindAllStringSubmatch(light, -1) {
+		if !strings.Contains(dark, "\t\t"+match[1]+": #") {
+			t.Errorf("%s has no dark colour", match[1])
+		}
+	}
+}
