@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,9 +24,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}}
+// databases have the fixture.
+var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
+	service := board.New(db, board.Options{Passwords: cheap}, zap.NewNop(), func() time.Time { return begins })
+	defer service.Close()
+	_, err := service.Seed(ctx, strings.NewReader(fixture), func(string, int) {})
+	return err
+}}
 
-// onBoth runs the test on an empty database of each engine.
+// cheap hashes passwords at no cost.
+var cheap = password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}
+
+// begins is when the fixture is made and every test begins.
+var begins = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// onBoth runs the test on a database of each engine.
 func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	databases.OnBoth(t, test)
@@ -92,19 +106,35 @@ type site struct {
 func newSite(t *testing.T, db *store.DB, options Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, clock: new(clock)}
-	s.clock.micros.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	s.clock.micros.Store(begins.UnixMicro())
 	s.service = board.New(db, board.Options{
-		Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}},
-		NoFlood:   true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
+		Passwords: cheap, NoFlood: true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
 	}, zap.NewNop(), s.clock.now)
 	t.Cleanup(s.service.Close)
-	if _, err := s.service.Seed(t.Context(), strings.NewReader(fixture), func(string, int) {}); err != nil {
+	if err := s.service.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pages := New(s.service, options, zaptest.NewLogger(t))
 	s.server = httptest.NewServer(pages)
 	t.Cleanup(s.server.Close)
 	return s
+}
+
+// in is the site for a part of the test.
+func (s *site) in(t *testing.T) *site {
+	return &site{t: t, db: s.db, service: s.service, clock: s.clock, server: s.server}
+}
+
+// inParts goes through a list by some parts at the same time.
+func inParts[T any](s *site, list []T, test func(s *site, part []T)) {
+	s.t.Run("parts", func(t *testing.T) {
+		for part := range slices.Chunk(list, len(list)/6+1) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				test(s.in(t), part)
+			})
+		}
+	})
 }
 
 // browser keeps the cookies of one person.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"html"
 	"net/http"
 	"net/url"
@@ -75,6 +76,7 @@ func TestHidden(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		all := []string{"secretheld", "secretdeleted", "secretmember", "secretstaff", "secretticket"}
+		pages := s.everyPage()
 		for _, person := range []struct {
 			name string
 			sees []string
@@ -85,33 +87,36 @@ func TestHidden(t *testing.T) {
 			{"mod", []string{"secretmember", "secretheld", "secretdeleted", "secretticket"}},
 			{"ada", all},
 		} {
-			b := s.as(person.name)
-			seen := make(map[string]bool)
-			for _, page := range s.everyPage() {
-				p := b.get(page)
-				if p.status >= 500 {
-					t.Errorf("%q %s: %d", person.name, page, p.status)
-				}
-				if strings.HasPrefix(page, "/search") {
-					continue // shows the words that were looked for
-				}
-				for _, secret := range all {
-					if strings.Contains(p.body, secret) {
-						seen[secret] = true
-						if !slices.Contains(person.sees, secret) {
-							t.Errorf("%q sees %s on %s", person.name, secret, page)
+			t.Run(cmp.Or(person.name, "guest"), func(t *testing.T) {
+				t.Parallel()
+				b := s.in(t).as(person.name)
+				seen := make(map[string]bool)
+				for _, page := range pages {
+					p := b.get(page)
+					if p.status >= 500 {
+						t.Errorf("%s: %d", page, p.status)
+					}
+					if strings.HasPrefix(page, "/search") {
+						continue // shows the words that were looked for
+					}
+					for _, secret := range all {
+						if strings.Contains(p.body, secret) {
+							seen[secret] = true
+							if !slices.Contains(person.sees, secret) {
+								t.Errorf("sees %s on %s", secret, page)
+							}
 						}
 					}
 				}
-			}
-			for _, secret := range person.sees {
-				if !seen[secret] {
-					t.Errorf("%q does not see %s anywhere", person.name, secret)
+				for _, secret := range person.sees {
+					if !seen[secret] {
+						t.Errorf("does not see %s anywhere", secret)
+					}
 				}
-			}
-			if found := b.get("/search?q=common").body; person.name == "" && strings.Contains(found, "secret") {
-				t.Errorf("a guest finds what is hidden:\n%s", found)
-			}
+				if found := b.get("/search?q=common").body; person.name == "" && strings.Contains(found, "secret") {
+					t.Errorf("finds what is hidden:\n%s", found)
+				}
+			})
 		}
 	})
 }
@@ -206,28 +211,33 @@ func TestFeeds(t *testing.T) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), Options{})
-	b := s.as("ada")
-	p := b.get("/account")
-	public := s.forum("public")
-	for _, line := range testenv.Scripts() {
-		title := string([]rune(line)[:min(len([]rune(line)), 110)])
-		p.send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1").inert()
-		p.send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").want(200).inert()
-		p.send("/account", "title", title[:min(len(title), 60)], "bio", line).inert()
-		p.send("/account", "title", strings.Repeat(title, 20), "bio", line).inert()
-		p.send("/posts/1/report", "reason", line).inert()
-		p.join("username", line, "email", line, "password", line).inert()
-		p.send("/account/tokens", "name", line, "scope", line, "days", "1", "password", line).inert()
-		p.send("/threads/1/posts/2/edit", "message", line, "reason", line+line, "preview", "1").inert()
-		b.do(http.MethodGet, "/search?"+values("q", line, "author", line), "").inert()
-		b.do(http.MethodGet, "/login?"+values("next", line), "").inert()
-		s.guest().get("/login").send("/login", "name", line, "password", line, "next", line).inert()
-		p.get("/").inert()
-		p.get(at("/forums/%d", public)).inert()
-	}
-	for _, page := range s.everyPage() {
-		b.get(page).inert()
-	}
+	ada, public := s.as("ada"), s.forum("public")
+	inParts(s, testenv.Scripts(), func(s *site, lines []string) {
+		b := &browser{s, ada.client}
+		p := b.get("/account")
+		for _, line := range lines {
+			title := string([]rune(line)[:min(len([]rune(line)), 110)])
+			p.send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1").inert()
+			p.send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").want(200).inert()
+			p.send("/account", "title", title[:min(len(title), 60)], "bio", line).inert()
+			p.send("/account", "title", strings.Repeat(title, 20), "bio", line).inert()
+			p.send("/posts/1/report", "reason", line).inert()
+			p.join("username", line, "email", line, "password", line).inert()
+			p.send("/account/tokens", "name", line, "scope", line, "days", "1", "password", line).inert()
+			p.send("/threads/1/posts/2/edit", "message", line, "reason", line+line, "preview", "1").inert()
+			b.do(http.MethodGet, "/search?"+values("q", line, "author", line), "").inert()
+			b.do(http.MethodGet, "/login?"+values("next", line), "").inert()
+			s.guest().get("/login").send("/login", "name", line, "password", line, "next", line).inert()
+			p.get("/").inert()
+			p.get(at("/forums/%d", public)).inert()
+		}
+	})
+	inParts(s, s.everyPage(), func(s *site, pages []string) {
+		b := &browser{s, ada.client}
+		for _, page := range pages {
+			b.get(page).inert()
+		}
+	})
 }
 
 var (
