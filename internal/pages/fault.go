@@ -70,7 +70,7 @@ func (c *Call) fail(err error) {
 	header, body := c.site.look.ErrorPage(c.site.mount, e)
 	maps.Copy(c.W.Header(), header)
 	c.W.WriteHeader(e.Status)
-	_, _ = c.W.Write(body) // the client may be gone
+	_, _ = c.W.Write(body) //nolint:gosec // html/template has written it; the client may be gone
 }
 
 // ErrorPage is the page of an error that needs nothing of the service, for what is

@@ -158,8 +158,6 @@ func (c *shop) save() error {
 		refusal = &apierror.Error{Status: http.StatusUnprocessableEntity, Message: "no", Details: []apierror.Detail{{Field: "title", Message: "a title is needed"}}}
 	case kind == 2:
 		refusal = &apierror.Error{Status: http.StatusTooManyRequests, Message: "too many things", RetryAfter: 90 * time.Second}
-	case title == c.Once(title):
-		refusal = NotFound()
 	}
 	if refusal != nil {
 		return c.ShowForm(refusal, "thing", "Thing", form)
@@ -210,7 +208,7 @@ func (b *browser) do(method, target, body string, header ...string) *answer {
 	}
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
-	for _, c := range w.Result().Cookies() { //nolint:bodyclose // of a recorder
+	for _, c := range w.Result().Cookies() {
 		if b.cookies[c.Name] = c.Value; c.MaxAge < 0 {
 			delete(b.cookies, c.Name)
 		}
@@ -535,6 +533,28 @@ func TestFields(t *testing.T) {
 	many := Fields{values: url.Values{"n": make([]string, maxNumbers+1)}}
 	if many.Numbers("n"); many.Err() == nil {
 		t.Error("any number of fields is read")
+	}
+}
+
+// TestOnce: the same form sent twice has one key, another text another.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	once := func(path, word string, texts ...string) string {
+		c := newCall(&site{}, nil, httptest.NewRequest(http.MethodPost, path, nil))
+		c.Form.values = url.Values{"once": {word}}
+		return c.Once(texts...)
+	}
+	key := once("/a", "word", "x", "y")
+	if key == "" || key != once("/a", "word", "x", "y") {
+		t.Errorf("the key is %q, then %q", key, once("/a", "word", "x", "y"))
+	}
+	for _, other := range []string{once("/b", "word", "x", "y"), once("/a", "another", "x", "y"), once("/a", "word", "x", "z"), once("/a", "word", "xy", "")} {
+		if other == key {
+			t.Error("two forms have one key")
+		}
+	}
+	if once("/a", "", "x") != "" || once("/a", strings.Repeat("x", maxToken+1), "x") != "" {
+		t.Error("a form without a word has a key")
 	}
 }
 
