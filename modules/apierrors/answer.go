@@ -27,30 +27,11 @@ func answerName(e *apierror.Error) string {
 	case "insufficient_quota", "quota_exceeded":
 		return "QuotaExceeded"
 	}
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return "Unauthorized"
-	case http.StatusPaymentRequired:
-		return "QuotaExceeded"
-	case http.StatusForbidden:
-		return "Forbidden"
-	case http.StatusNotFound, http.StatusGone:
-		return "NotFound"
-	case http.StatusMethodNotAllowed:
-		return "MethodNotAllowed"
-	case http.StatusRequestEntityTooLarge:
-		return "PayloadTooLarge"
-	case http.StatusUnsupportedMediaType:
-		return "UnsupportedMediaType"
-	case http.StatusTooManyRequests:
-		return "RateLimited"
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
-		return "ServiceUnavailable"
-	case http.StatusGatewayTimeout:
-		return "Timeout"
-	}
-	if e.Status >= 500 {
-		return "InternalError"
-	}
-	return "InvalidRequest"
+	return answerNames.Of(e.Status)
+}
+
+var answerNames = apierror.ByStatus{
+	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
+	410: "NotFound", 413: "PayloadTooLarge", 415: "UnsupportedMediaType", 429: "RateLimited",
+	500: "InternalError", 502: "ServiceUnavailable", 503: "ServiceUnavailable", 504: "Timeout",
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -279,7 +280,7 @@ func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"
 	}
-	return chatCode(e)
+	return chat.ErrorCode(e)
 }
 
 func (h *Handler) log(level zapcore.Level, msg, id string, status int, code string, err error) {

@@ -1,8 +1,6 @@
 package apierrors
 
 import (
-	"net/http"
-
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -33,28 +31,13 @@ func boardCode(e *apierror.Error) string {
 	case "insufficient_scope":
 		return "missing_scope"
 	}
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return "unauthenticated"
-	case http.StatusPaymentRequired, http.StatusForbidden:
-		return "forbidden"
-	case http.StatusNotFound, http.StatusGone:
-		return "not_found"
-	case http.StatusMethodNotAllowed:
-		return "method_not_allowed"
-	case http.StatusConflict:
-		return "conflict"
-	case http.StatusRequestEntityTooLarge:
-		return "payload_too_large"
-	case http.StatusUnprocessableEntity:
-		return "validation_failed"
-	case http.StatusTooManyRequests:
-		return "rate_limited"
-	}
-	if e.Status >= 500 {
-		return "internal" // board_offline is the switch of the administrators only
-	}
-	return "bad_request"
+	return boardCodes.Of(e.Status)
+}
+
+var boardCodes = apierror.ByStatus{
+	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+	409: "conflict", 410: "not_found", 413: "payload_too_large", 422: "validation_failed", 429: "rate_limited",
+	500: "internal", // board_offline is the switch of the administrators only
 }
 
 // boardDetails returns the fields at fault; an error that names just one in

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -15,8 +16,7 @@ import (
 // left before its answer.
 const statusClientClosed = 499
 
-// statusOverloaded is how the messages format spells 503.
-const statusOverloaded = 529
+const statusOverloaded = messages.StatusOverloaded
 
 // internalError is all that a client learns of a fault.
 const internalError = "internal error"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	modelapis "github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -27,14 +28,21 @@ type reply struct {
 }
 
 var formats = map[string]format{
-	"chat_completions": {render: renderChat},
-	"responses":        {render: renderChat},
-	"messages":         {render: renderMessages, requestIDHeader: true},
-	"board":            {render: renderBoard},
-	"cms":              {render: renderCMS},
-	"answer":           {render: renderAnswer},
-	"events":           {render: renderEvents},
-	"problem":          {render: renderProblem},
+	"board":   {render: renderBoard},
+	"cms":     {render: renderCMS},
+	"answer":  {render: renderAnswer},
+	"events":  {render: renderEvents},
+	"problem": {render: renderProblem},
+}
+
+// The model APIs are rows of their own table.
+func init() {
+	for _, f := range modelapis.All() {
+		formats[f.Facts().Surface] = format{requestIDHeader: f.Facts().RequestID, render: func(e *apierror.Error, id string) reply {
+			status, body := f.Error(e, id)
+			return reply{status: status, header: contentType("application/json"), body: body}
+		}}
+	}
 }
 
 // Register adds a format, from the init of a module that has one of its own.

@@ -21,6 +21,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -286,7 +288,7 @@ func TestStatusAlone(t *testing.T) {
 		{504, "api_error", "upstream_timeout", "timeout_error", "internal", "Timeout"},
 	} {
 		e := classify(caddyhttp.Error(tt.status, nil))
-		got := []string{chatType(e), chatCode(e), messagesType(e), boardCode(e), answerName(e)}
+		got := []string{chat.ErrorType(e), chat.ErrorCode(e), messages.ErrorType(e), boardCode(e), answerName(e)}
 		if want := []string{tt.typ, tt.code, tt.messages, tt.board, tt.envelope}; e.Status != tt.status || !slices.Equal(got, want) {
 			t.Errorf("%d: got %d %q, want %q", tt.status, e.Status, got, want)
 		}
@@ -298,8 +300,8 @@ func TestStatusAlone(t *testing.T) {
 	scope := classify(apierror.New(403, "insufficient_scope", "no").With("scope"))
 	bare := classify((&apierror.Error{Status: 422}).With("title"))
 	got := []string{
-		chatType(quota), messagesType(quota), answerName(quota), messagesType(typed), chatType(foreign),
-		messagesType(foreign), boardCode(scope), boardDetails(scope)[0].Reason, boardDetails(bare)[0].Reason,
+		chat.ErrorType(quota), messages.ErrorType(quota), answerName(quota), messages.ErrorType(typed), chat.ErrorType(foreign),
+		messages.ErrorType(foreign), boardCode(scope), boardDetails(scope)[0].Reason, boardDetails(bare)[0].Reason,
 	}
 	want := []string{
 		"insufficient_quota", "billing_error", "QuotaExceeded", "overloaded_error", "server_error",

@@ -1,5 +1,6 @@
-// Package body reads the bodies of model requests: once, bounded in size, time and
-// memory, and decompressed.
+// Package body is what handlers of model requests share: a body is read once, bounded in
+// size, time and memory, and decompressed; a client's own request is offered to the
+// handler behind; tokens that were counted are told.
 package body
 
 import (

@@ -16,10 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
@@ -27,7 +25,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
-	"github.com/tollgate-gateway/tollgate/modules/translate"
 )
 
 func init() {
@@ -149,28 +146,14 @@ func (h *Handler) Validate() error {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
 	rest.NoSniff(w.Header())
-	client, format, translated := translate.Take(r)
-	path := client.URL.Path
-	if translated && path == "/v1/"+string(format) {
-		return h.answer(w, client, format)
+	offer := body.OfferOf(r)
+	path := r.URL.Path
+	if offer != nil {
+		offer.Take() // also where there is nothing at its path
+		path = offer.Request.URL.Path
 	}
-	switch path {
-	case "/v1/chat/completions":
-		if r.Method != http.MethodPost {
-			return methodNotAllowed(w, r, "POST")
-		}
-		return h.answer(w, r, hub.Chat)
-	case "/v1/messages/count_tokens":
-		if r.Method != http.MethodPost {
-			return methodNotAllowed(w, r, "POST")
-		}
-		return h.count(w, r)
-	case "/v1/messages", "/v1/responses":
-		if r.Method != http.MethodPost {
-			return methodNotAllowed(w, r, "POST")
-		}
-		format := strings.TrimPrefix(path, "/v1/")
-		return refuse(http.StatusNotFound, "not_found", "this site does not serve "+path+": put `translate "+format+"` before `cascade`")
+	if format, base, count, ok := formats.At(path); ok && base == "/v1" {
+		return h.model(w, r, offer, format, count)
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
@@ -197,6 +180,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
+// model answers at the path of a format; offer is nil where nobody would translate.
+func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, format formats.Format, count bool) error {
+	if r.Method != http.MethodPost {
+		return methodNotAllowed(w, r, http.MethodPost)
+	}
+	counter, counts := format.(formats.Counter)
+	switch {
+	case count && counts:
+		return h.count(w, r, counter)
+	case offer != nil:
+		return h.answer(w, offer.Request, format)
+	case format != formats.Chat():
+		facts := format.Facts()
+		return refuse(http.StatusNotFound, "not_found", "this site does not serve /v1"+facts.Path+": put `translate "+string(facts.Name)+"` before `cascade`")
+	}
+	return h.answer(w, r, format)
+}
+
 func refuse(status int, code, message string) error {
 	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
 }
@@ -218,7 +219,7 @@ func probe(w http.ResponseWriter, r *http.Request) error {
 
 // answer answers a request of any format. What a stream does not need while it
 // is open is in functions of its own: the stack is most of what it holds.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Format) error {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.Format) error {
 	defer h.app.Acquire()()
 	started := time.Now()
 	kept, identity, err := h.client(r)
@@ -248,30 +249,23 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format hub.Form
 
 // read reads the request, and what the sender may use. held is the memory of a
 // request that refers to its body to its end.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format hub.Format, kept *gateway.Gateway,
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
 	identity *keychain.Identity,
 ) (held *wire.Lease, err error) {
 	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
 	if err != nil {
 		return nil, err
 	}
-	switch format {
-	case hub.Chat:
-		if ask.Chat, err = native.Parse(text); err == nil {
-			ask.Chat.Lease = lease
-			lease = nil
-		}
-	case hub.Messages:
-		ask.Header = vendorHeaders(r)
-		ask.Hub, err = messages.Read(text, readOptions(r, kept, identity))
-	case hub.Responses:
-		ask.Hub, err = responses.Read(text, readOptions(r, kept, identity))
-	}
-	if ask.Hub != nil {
-		lease.Keep()
-	}
-	if err != nil {
+	ask.Header = headers(r, format)
+	err = ask.Read(format, text, readOptions(r, format, kept, identity))
+	switch {
+	case err != nil:
 		return lease, statusError(err)
+	case ask.Hub != nil:
+		lease.Keep()
+	default:
+		ask.Chat.Lease = lease
+		lease = nil
 	}
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return lease, statusError(gateway.Unavailable(err))
@@ -323,18 +317,19 @@ func requestID(r *http.Request) string {
 	return wire.NewID("req_") // used without api_errors
 }
 
-func readOptions(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) hub.ReadOptions {
-	return hub.ReadOptions{
-		Version: r.Header.Get("Anthropic-Version"),
-		Open:    func(token string) (hub.State, bool) { return kept.Sealer.Open(identity.UserID, token) },
-	}
+func readOptions(r *http.Request, format formats.Format, kept *gateway.Gateway, identity *keychain.Identity) hub.ReadOptions {
+	return body.Options(r, format, func(token string) (hub.State, bool) { return kept.Sealer.Open(identity.UserID, token) })
 }
 
-// vendorHeaders are what a provider that speaks the messages format gets to know
-// of a client's.
-func vendorHeaders(r *http.Request) map[string]string {
-	header := make(map[string]string, 2)
-	for _, name := range []string{"Anthropic-Version", "Anthropic-Beta"} {
+// headers are what a provider that speaks the client's format gets to know of the
+// client's; nil: none.
+func headers(r *http.Request, format formats.Format) map[string]string {
+	names := format.Facts().Header
+	if len(names) == 0 {
+		return nil
+	}
+	header := make(map[string]string, len(names))
+	for _, name := range names {
 		if values := r.Header.Values(name); len(values) > 0 {
 			header[name] = strings.Join(values, ",")
 		}
@@ -342,8 +337,8 @@ func vendorHeaders(r *http.Request) map[string]string {
 	return header
 }
 
-// count answers POST /v1/messages/count_tokens.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
+// count answers a request for the number of its tokens.
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
 	defer h.app.Acquire()()
 	kept, identity, err := h.client(r)
 	if err != nil {
@@ -355,8 +350,8 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer lease.Give()
 	ask := newRequest(r, kept, identity)
-	ask.Header = vendorHeaders(r)
-	if ask.Hub, err = messages.ReadCount(text, readOptions(r, kept, identity)); err != nil {
+	ask.Header = headers(r, format)
+	if ask.Hub, err = format.ReadCount(text, readOptions(r, format, kept, identity)); err != nil {
 		return statusError(err)
 	}
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
@@ -366,7 +361,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return statusError(err)
 	}
-	return translate.WriteCount(w, tokens)
+	return body.WriteCount(w, tokens)
 }
 
 // statusError gives Caddy the status of an error that api_errors will render.
@@ -379,15 +374,9 @@ func statusError(err error) error {
 
 // newRecord is what the usage log keeps of a request.
 func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascade.Result, started time.Time) keychain.Record {
-	var surface, model string
-	var stream bool
-	if c := ask.Chat; c != nil {
-		surface, model, stream = "chat_completions", c.Model, c.Stream
-	} else {
-		surface, model, stream = string(ask.Hub.Format), ask.Hub.Model, ask.Hub.Stream
-	}
+	format, model, stream := ask.Asked()
 	record := keychain.Record{
-		At: started, RequestID: ask.ID, UserID: identity.UserID, KeyID: identity.KeyID, Surface: surface,
+		At: started, RequestID: ask.ID, UserID: identity.UserID, KeyID: identity.KeyID, Surface: format.Facts().Surface,
 		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,

@@ -22,6 +22,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
@@ -165,7 +166,7 @@ func TestTranslateBehindTheRequest(t *testing.T) {
 	}
 	text := hello + `,"system":"` + strings.Repeat("mine ", 200) + `"}`
 	for range 100 {
-		tr := &translation{handler: h, format: hub.Messages, original: request(text), client: httptest.NewRecorder()}
+		tr := &translation{handler: h, Offer: body.Offer{Request: request(text), Format: messages.Format{}}, client: httptest.NewRecorder()}
 		tr.release()
 		made := tr.convert()
 		if made.err != nil {

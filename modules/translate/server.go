@@ -4,10 +4,8 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
@@ -43,13 +41,13 @@ func (t *translation) failure() error {
 }
 
 func (t *translation) write(made *conversion) error {
-	text, lease, err := body.Read(t.client, t.original, t.handler.memory)
+	text, lease, err := body.Read(t.client, t.Request, t.handler.memory)
 	if err != nil {
 		return err
 	}
 	lease.Keep() // the transport may convert behind the end of the request
 	t.hold(lease)
-	ask, err := t.handler.read(text, t.original, t.format)
+	ask, err := t.Format.Read(text, body.Options(t.Request, t.Format, t.handler.open))
 	if err != nil {
 		return err
 	}
@@ -73,7 +71,7 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 	if model.ID == "" {
 		model.ID = ask.Model
 	}
-	return chat.Write(ask, &hub.Target{
+	return formats.Chat().Write(ask, &hub.Target{
 		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField, StreamUsage: server.Shape.StreamUsage,
 	})
 }
@@ -81,12 +79,10 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 // pass carries the server's answer to the client; whole: it is none of events.
 func (t *translation) pass(ask *hub.Request, whole bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
-	from, to := chat.NewReader("", false), messages.NewWriter
-	if ask.Format == hub.Responses {
-		to = responses.NewWriter
-	} else if ask.Stream {
+	if t.Format.Facts().CountsFirst && ask.Stream {
 		reply.InputTokens = hub.CountTokens(ask)
 	}
+	from, to := formats.Chat().NewReader(&server), t.Format.NewWriter
 	if ask.Stream && whole {
 		return hub.Streamed(from, to(ask, reply), to(ask, reply))
 	}

@@ -10,8 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -19,12 +17,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
-	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -99,14 +95,20 @@ func (h *Handler) Provision(caddy.Context) (err error) {
 	return err
 }
 
+// translatable are the formats of clients; servers speak chat completions.
+var (
+	translatable = slices.DeleteFunc(slices.Clone(formats.All()), func(f formats.Format) bool { return f == formats.Chat() })
+	names        = formats.Names(translatable, func(f *hub.Facts) string { return string(f.Name) })
+)
+
 // Validate checks the formats.
 func (h *Handler) Validate() error {
 	if len(h.Formats) == 0 {
-		return errors.New("formats: there must be one of messages, responses")
+		return errors.New("formats: there must be one of " + names)
 	}
 	for i, f := range h.Formats {
-		if f != hub.Messages && f != hub.Responses {
-			return fmt.Errorf("format %q cannot be translated; there are: messages, responses", f)
+		if !slices.ContainsFunc(translatable, func(t formats.Format) bool { return t.Facts().Name == f }) {
+			return fmt.Errorf("format %q cannot be translated; there are: %s", f, names)
 		}
 		if slices.Contains(h.Formats[:i], f) {
 			return fmt.Errorf("format %q is given twice", f)
@@ -123,35 +125,36 @@ func (h *Handler) Cleanup() error {
 	return h.release()
 }
 
-const countTokens = "/messages/count_tokens"
-
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.Method != http.MethodPost {
 		return next.ServeHTTP(w, r)
 	}
-	for _, format := range h.Formats {
-		if base, ok := strings.CutSuffix(r.URL.Path, "/"+string(format)); ok {
-			return h.translate(w, r, next, format, base)
-		}
-		if format == hub.Messages && strings.HasSuffix(r.URL.Path, countTokens) {
-			return h.count(w, r)
-		}
+	format, base, count, ok := formats.At(r.URL.Path)
+	if !ok || !slices.Contains(h.Formats, format.Facts().Name) {
+		return next.ServeHTTP(w, r)
 	}
-	return next.ServeHTTP(w, r)
+	if counter, ok := format.(formats.Counter); ok && count {
+		return h.count(w, r, counter)
+	}
+	return h.translate(w, r, next, format, base)
 }
 
 // translate sends the request on as a chat completion below base.
-func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format hub.Format, base string) error {
-	t := &translation{handler: h, format: format, original: r, client: w}
-	caddyhttp.SetVar(r.Context(), original, t)
-	out := r.WithContext(r.Context())
+func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, format formats.Format, base string) error {
+	t := &translation{handler: h, Offer: body.Offer{Request: r, Format: format}, client: w}
+	out := t.With(r)
 	target := *r.URL
-	target.Path, target.RawPath = base+"/chat/completions", ""
+	target.Path, target.RawPath = base+formats.Chat().Facts().Path, ""
 	out.URL = &target
 	out.RequestURI = target.RequestURI()
 	out.Header = r.Header.Clone()
-	for _, name := range []string{"Accept-Encoding", "Content-Encoding", "Content-Length", "Anthropic-Version", "Anthropic-Beta"} {
+	for _, name := range []string{"Accept-Encoding", "Content-Encoding", "Content-Length"} {
 		out.Header.Del(name)
+	}
+	for _, f := range formats.All() {
+		for _, name := range f.Facts().Header {
+			out.Header.Del(name)
+		}
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
@@ -161,55 +164,30 @@ func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyht
 	return answer.finish(answer.serve(next, out))
 }
 
-// read reads a request of the client's format.
-func (h *Handler) read(text []byte, r *http.Request, format hub.Format) (*hub.Request, error) {
-	options := hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open}
-	if format == hub.Messages {
-		return messages.Read(text, options)
-	}
-	return responses.Read(text, options)
-}
-
 func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open("", token) }
 
-// count answers …/messages/count_tokens.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request) error {
+// count answers a request for the number of its tokens.
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
 	text, lease, err := body.Read(w, r, h.memory)
 	if err != nil {
 		return err
 	}
 	defer lease.Give()
-	ask, err := messages.ReadCount(text, hub.ReadOptions{Version: r.Header.Get("Anthropic-Version"), Open: h.open})
+	ask, err := format.ReadCount(text, body.Options(r, format, h.open))
 	if err == nil {
 		_, err = h.write(ask) // what cannot be asked is not counted either
 	}
 	if err != nil {
 		return statusError(err)
 	}
-	return WriteCount(w, hub.CountTokens(ask))
+	return body.WriteCount(w, hub.CountTokens(ask))
 }
-
-// WriteCount writes the answer of count_tokens.
-func WriteCount(w http.ResponseWriter, tokens int64) error {
-	answer := strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10)
-	answer = append(answer, '}')
-	rest.NoSniff(w.Header())
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	_, err := w.Write(answer)
-	return err
-}
-
-// original is the request variable that holds the translation under way.
-const original = "tollgate.translate"
 
 // translation is one request on its way through.
 type translation struct {
-	handler  *Handler
-	format   hub.Format
-	original *http.Request
-	client   http.ResponseWriter
-	taken    bool
+	handler *Handler
+	body.Offer
+	client http.ResponseWriter
 
 	// The transport of reverse_proxy reads the body on a goroutine of its own, and
 	// its server may answer before that is through.
@@ -241,18 +219,6 @@ func (t *translation) release() {
 	t.held = nil
 }
 
-// Take hands the client's own request to a handler that answers in the client's
-// format: from now on nothing is translated here. ok is false when r is not to
-// be translated at all.
-func Take(r *http.Request) (client *http.Request, format hub.Format, ok bool) {
-	t, ok := caddyhttp.GetVar(r.Context(), original).(*translation)
-	if !ok {
-		return r, hub.Chat, false
-	}
-	t.taken = true
-	return t.original, t.format, true
-}
-
 // behind reports whether an answer is that of a chat server, and not of a handler
 // that never looks at the body.
 func (t *translation) behind(status int) bool {
@@ -263,7 +229,7 @@ func (t *translation) behind(status int) bool {
 		return false
 	}
 	// A server that answers at once: nothing of the body may be read yet.
-	repl, ok := t.original.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	repl, ok := t.Request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return false
 	}

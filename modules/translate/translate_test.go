@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
 // send passes a request through the middleware; next nil: to a scripted model.
@@ -278,9 +279,13 @@ func TestTranslateLeavesAlone(t *testing.T) {
 			return err
 		}},
 		"taken": {"/v1/messages", func(w http.ResponseWriter, r *http.Request) error {
-			client, format, ok := Take(r)
-			text, err := io.ReadAll(client.Body)
-			if !ok || format != hub.Messages || string(text) != "anything" || err != nil || client.URL.Path != "/v1/messages" {
+			offer := body.OfferOf(r)
+			if offer == nil || offer.Format.Facts().Name != hub.Messages {
+				return errors.New("there is no offer")
+			}
+			offer.Take()
+			text, err := io.ReadAll(offer.Request.Body)
+			if string(text) != "anything" || err != nil || offer.Request.URL.Path != "/v1/messages" {
 				return errors.New("the client's request is gone")
 			}
 			w.WriteHeader(http.StatusOK)

@@ -75,7 +75,7 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	if w.t.taken || !w.t.behind(status) {
+	if w.t.Taken() || !w.t.behind(status) {
 		w.mode = untouched
 		w.ResponseWriter.WriteHeader(status)
 		return
@@ -146,7 +146,7 @@ func (w *writer) keep(p []byte) error {
 	}
 	if size > cap(w.kept) {
 		grown := min(max(2*cap(w.kept), size), maxReply)
-		if err := w.share.Grow(w.t.original.Context(), 2*int64(grown)); err != nil { // of it one as large is made
+		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // of it one as large is made
 			w.mode, w.err, w.kept = refused, apierror.Unavailable("memory for this answer", err), nil
 			w.share.Free()
 			return nil
@@ -164,7 +164,7 @@ func (w *writer) mend() error {
 		return upstream(errTooLarge)
 	}
 	if size > len(w.kept) {
-		if err := w.share.Grow(w.t.original.Context(), int64(cap(w.kept)+2*size)); err != nil {
+		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.kept)+2*size)); err != nil {
 			return apierror.Unavailable("memory for this answer", err)
 		}
 	}
@@ -252,7 +252,7 @@ func (w *writer) fail(err error) error {
 		return nil
 	}
 	code, kind := failureKind(err)
-	failure := hub.Failure{Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.original.Context())}
+	failure := hub.Failure{Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.Request.Context())}
 	w.out = w.pass.Fail(w.out, failure)
 	return w.send()
 }
@@ -290,11 +290,11 @@ func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 func (w *writer) finish(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mode == undecided && !w.t.taken {
+	if w.mode == undecided && !w.t.Taken() {
 		w.err = w.t.failure() // what became of it behind does not matter
 	}
 	switch {
-	case w.t.taken || w.mode == untouched:
+	case w.t.Taken() || w.mode == untouched:
 		return err
 	case w.err != nil:
 		return statusError(w.err)
@@ -333,7 +333,7 @@ func (w *writer) finish(err error) error {
 			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 		}
 		w.ResponseWriter.WriteHeader(http.StatusOK)
-		err = inbound.Default.Write(w.t.original.Context(), w.ResponseWriter, answer)
+		err = inbound.Default.Write(w.t.Request.Context(), w.ResponseWriter, answer)
 	}
 	return err
 }

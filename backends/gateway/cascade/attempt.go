@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
@@ -304,7 +305,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, mod
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
-	if x.format != hub.Chat && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !aboutModel(e, model) {
+	if x.format != formats.Chat() && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !aboutModel(e, model) {
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}
 	return f

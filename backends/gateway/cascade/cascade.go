@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
@@ -116,8 +117,8 @@ type Request struct {
 	Chat    *native.Request
 	Hub     *hub.Request
 	Account *keychain.Account
-	// Header goes along to a candidate that speaks the messages format with a
-	// client that speaks it too; nil: none.
+	// Header goes along to a candidate that is asked in the client's own format and
+	// bytes, where the format has such fields; nil: none.
 	Header map[string]string
 	// EffortMode says how output_config.effort chooses the tier.
 	EffortMode keychain.EffortMode
@@ -131,6 +132,26 @@ type Request struct {
 	Allows func(entry string) bool
 	// Via is the field of the request; nil: there is none.
 	Via []string
+}
+
+// Read reads what a client has sent in a format. Its errors are *apierror.Error with
+// status 400.
+func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
+	if direct, ok := format.(formats.Native); ok {
+		q.Chat, err = direct.Parse(body)
+	} else {
+		q.Hub, err = format.Read(body, o)
+	}
+	return err
+}
+
+// Asked is the client's format, the model that it asks for, and whether for a stream.
+func (q *Request) Asked() (format formats.Format, model string, stream bool) {
+	if q.Chat != nil {
+		return formats.Chat(), q.Chat.Model, q.Chat.Stream
+	}
+	format, _ = formats.Of(q.Hub.Format)
+	return format, q.Hub.Model, q.Hub.Stream
 }
 
 func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows(entry) }
@@ -157,7 +178,8 @@ type run struct {
 	ctx    context.Context
 	w      http.ResponseWriter
 	req    *Request
-	model  string // asked for
+	from   formats.Format // the client's
+	model  string         // asked for
 	stream bool
 	needs  wire.Needs
 	text   int64 // bytes of the prompt
@@ -212,21 +234,13 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
 	r := &run{Engine: e, w: w, req: req, start: e.Now()}
 	r.ctx = r.link.watch(ctx, e.Now)
+	r.from, r.model, r.stream = req.Asked()
 	if c := req.Chat; c != nil {
-		r.model, r.stream, r.needs, r.text = c.Model, c.Stream, c.Needs, c.TextBytes
+		r.needs, r.text = c.Needs, c.TextBytes
 	} else {
-		h := req.Hub
-		r.model, r.stream, r.needs, r.text = h.Model, h.Stream, h.Needs, h.TextBytes
+		r.needs, r.text = req.Hub.Needs, req.Hub.TextBytes
 	}
 	return r
-}
-
-// format is the client's.
-func (r *run) format() hub.Format {
-	if r.req.Chat != nil {
-		return hub.Chat
-	}
-	return r.req.Hub.Format
 }
 
 func (r *run) answer() error {

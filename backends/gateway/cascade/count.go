@@ -16,9 +16,8 @@ import (
 // countTime is how long a provider may take to count.
 const countTime = 2 * time.Second
 
-// CountTokens counts the tokens of a messages request (specification 15.1): the
-// first candidate does when it speaks the messages format and nothing keeps it
-// from it, else they are estimated. The operator's key does not count: no budget bounds
+// CountTokens counts the tokens of a request (specification 15.1): the first candidate
+// does when it is asked in a format that can be asked to, and nothing keeps it from it, else they are estimated. The operator's key does not count: no budget bounds
 // what is counted. A request that Answer would refuse without asking
 // an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
@@ -69,7 +68,8 @@ func (r *run) unfit(c *keychain.Candidate, err error) class {
 
 // count asks a candidate; its failures are no concern of the next requests.
 func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) {
-	if c.Custom || x.format != hub.Messages || len(c.Keys) == 0 {
+	path := x.format.Facts().Count
+	if c.Custom || path == "" || len(c.Keys) == 0 {
 		return 0, false
 	}
 	key := &c.Keys[0] // a user's own come first
@@ -79,7 +79,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if until, _ := r.Memory.Health.shut(providerScope(c), key, c.Model.ID); !until.IsZero() {
 		return 0, false
 	}
-	x.url += "/count_tokens"
+	x.url += path
 	request, err := r.request(r.ctx, c, key, x)
 	if err != nil {
 		return 0, false

@@ -14,16 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
 // exchange is the request in the form of one candidate, and the way of its
 // answer to the client.
 type exchange struct {
 	url     string
-	format  hub.Format
+	format  formats.Format
 	header  map[string]string
 	dropped []string
 	pass    hub.Pass
@@ -56,7 +55,7 @@ func (x *exchange) sends(param string) bool {
 	if x.shaped != nil {
 		return x.ask.Sends(x.shape, param)
 	}
-	return gjson.GetBytes(x.written, nativePath(x.format, param)).Exists()
+	return gjson.GetBytes(x.written, x.format.Param(param)).Exists()
 }
 
 // shape is what a candidate wants changed.
@@ -70,53 +69,34 @@ type shape struct {
 // carry the request.
 func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	format := r.wire(c, s)
-	if format == hub.Chat && r.req.Chat != nil && r.unchanged(c) {
+	if _, direct := format.(formats.Native); direct && r.req.Chat != nil && r.unchanged(c) {
 		return r.identity(c, s), nil
 	}
 	h, err := r.hub()
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{format: format}
+	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
 	reply := r.reply(c)
-	own := h.Format == format && format != hub.Chat && !r.emulates(c)
-	var written hub.Written
-	switch {
-	case own && format == hub.Messages:
-		written, err = messages.Edit(h, target, r.req.open)
-		x.pass = messages.NewPass(h, reply)
-	case own:
-		written, err = responses.Edit(h, target, r.req.open)
-		x.pass = responses.NewPass(h, reply)
-	case format == hub.Messages:
-		written, err = messages.Write(h, target)
-	case format == hub.Responses:
-		written, err = responses.Write(h, target)
-	default:
-		written, err = chat.Write(h, target)
+	if own, ok := format.(formats.Editor); ok && format == r.from && !r.emulates(c) {
+		written, err := own.Edit(h, target, r.req.open)
+		if err != nil {
+			return nil, err
+		}
+		if len(own.Facts().Header) > 0 {
+			x.header = r.req.Header
+		}
+		x.pass = own.NewPass(h, reply)
+		x.written, x.dropped = written.Body, written.Dropped // what the reader left out stands in the client's own bytes
+		return x, nil
 	}
+	written, err := format.Write(h, target)
 	if err != nil {
 		return nil, err
 	}
-	if !own {
-		x.pass = hub.Translate(newReader(format, c.Provider), r.writer(c, h, reply))
-	}
-	x.url = c.Provider.ChatURL()
-	if h.Needs&wire.NeedPrefill != 0 {
-		x.url = c.Provider.PrefillURL()
-	}
-	if format != hub.Chat {
-		x.url, _ = c.Provider.WireURL(string(format))
-	}
-	x.header = written.Header
-	if own && format == hub.Messages {
-		x.header = r.req.Header
-	}
-	x.written, x.dropped = written.Body, written.Dropped
-	if !own { // what the reader left out stands in the client's own bytes
-		x.dropped = slices.Concat(h.Dropped, written.Dropped)
-	}
+	x.pass, x.header = hub.Translate(format.NewReader(c.Provider), r.writer(c, h, reply)), written.Header
+	x.written, x.dropped = written.Body, slices.Concat(h.Dropped, written.Dropped)
 	return x, nil
 }
 
@@ -131,22 +111,7 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 		return nil, err
 	}
 	reply := r.reply(c)
-	return hub.Streamed(newReader(x.format, c.Provider), r.writer(c, h, reply), r.writer(c, h, reply)), nil
-}
-
-// nativePath is where a format has a parameter of chat completions.
-func nativePath(format hub.Format, param string) string {
-	switch {
-	case format == hub.Responses && param == "verbosity":
-		return "text.verbosity"
-	case format == hub.Responses && param == "reasoning_effort":
-		return "reasoning.effort"
-	case format == hub.Messages && param == "reasoning_effort":
-		return "output_config.effort"
-	case format == hub.Messages && param == "parallel_tool_calls":
-		return "tool_choice.disable_parallel_tool_use"
-	}
-	return param
+	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, reply)), nil
 }
 
 // identity is the exchange of a chat client with a chat upstream that takes the
@@ -157,7 +122,7 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 		r.promptTokens()
 	}
 	return &exchange{
-		url: c.Provider.ChatURL(), format: hub.Chat, dropped: body.Dropped,
+		url: r.from.URL(c.Provider, r.needs), format: r.from, dropped: body.Dropped,
 		pass: chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
 		ask:  r.req.Chat, shape: &s.Shape, shaped: body,
 	}
@@ -165,20 +130,21 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 
 // wire is the format in which a candidate is asked: the client's own where both
 // speak it, else the one that loses least.
-func (r *run) wire(c *keychain.Candidate, s *shape) hub.Format {
+func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
 	p := c.Provider
 	switch {
 	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages:
-		return hub.Chat
-	case r.format() != hub.Chat && slices.Contains(p.Wires, string(r.format())):
-		if r.req.Hub.Format == hub.Responses && !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
-			return hub.Chat
+		return formats.Chat()
+	case r.from != formats.Chat() && slices.Contains(p.Wires, string(r.from.Facts().Name)):
+		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
+			return formats.Chat()
 		}
-		return r.format()
-	case p.PreferWire != "":
-		return hub.Format(p.PreferWire)
+		return r.from
 	}
-	return hub.Chat
+	if preferred, ok := formats.Of(hub.Format(p.PreferWire)); ok {
+		return preferred
+	}
+	return formats.Chat()
 }
 
 // unchanged reports whether a chat upstream takes a chat client's messages as
@@ -233,11 +199,11 @@ func (r *run) hub() (*hub.Request, error) {
 
 // reply is what the client's writer needs to know when c answers.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
-	if r.format() == hub.Messages && r.stream {
+	if r.from.Facts().CountsFirst && r.stream {
 		r.promptTokens()
 	}
 	reply := hub.Reply{Created: r.start, Now: r.Now, InputTokens: r.prompt}
-	if r.format() == hub.Chat {
+	if r.from.Facts().Recalls {
 		reply.Remember = r.remember(c)
 	}
 	if r.req.Sealer != nil {
@@ -269,46 +235,11 @@ func (r *Request) open(token string) (hub.State, bool) {
 	return r.Sealer.Open(r.User, token)
 }
 
-// newReader reads the answer of a provider that is asked in a format.
-func newReader(format hub.Format, p *catalog.Provider) hub.Reader {
-	switch format {
-	case hub.Messages:
-		return messages.NewReader()
-	case hub.Responses:
-		return responses.NewReader()
-	case hub.Chat:
-	}
-	return chat.NewReader(stateForm(p), p.Shape.ThinkTags)
-}
-
 // writer writes the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {
-	w := newWriter(h, reply)
+	w := r.from.NewWriter(h, reply)
 	if h.Output != nil && r.emulates(c) {
 		return hub.Checked(w, h.Output)
 	}
 	return w
-}
-
-// newWriter writes in the client's format.
-func newWriter(h *hub.Request, reply hub.Reply) hub.Writer {
-	switch h.Format {
-	case hub.Messages:
-		return messages.NewWriter(h, reply)
-	case hub.Responses:
-		return responses.NewWriter(h, reply)
-	case hub.Chat:
-	}
-	return chat.NewWriter(h, reply)
-}
-
-// stateForm is the form in which a provider's chat answers carry reasoning state.
-func stateForm(p *catalog.Provider) hub.Form {
-	switch p.Shape.ReasoningState {
-	case catalog.StateThought:
-		return hub.FormThought
-	case catalog.StateDetails:
-		return hub.FormDetails
-	}
-	return ""
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -113,14 +113,13 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	return out.list, nil
 }
 
-// byEffort is the tier of a messages request whose output_config.effort has a
-// say in it (specification 2.5). A tier that was asked for by its name stays.
+// byEffort is the tier of a request whose effort has a say in it (specification 2.5). A tier that was asked for by its name stays.
 func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
-	if r.format() != hub.Messages || isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
+	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier
 	}
 	var asked catalog.Tier
-	switch messages.OutputEffort(r.req.Hub) {
+	switch r.from.TierEffort(r.req.Hub) {
 	case "low":
 		asked = catalog.Low
 	case "medium":
@@ -152,12 +151,17 @@ func (r *run) remoteImage() bool {
 }
 
 // asked is the format in which a candidate would be asked.
-func (r *run) asked(c *keychain.Candidate) hub.Format { return r.wire(c, r.shape(c, "")) }
+func (r *run) asked(c *keychain.Candidate) formats.Format { return r.wire(c, r.shape(c, "")) }
 
-// plainImage reports whether a candidate would be asked in the messages format, which
-// takes no addresses but those of https, and there is another one.
+// unsayable reports whether that format has no words for a need.
+func (r *run) unsayable(c *keychain.Candidate, need wire.Needs) bool {
+	return r.asked(c).Facts().Lacks&need != 0
+}
+
+// plainImage reports whether a candidate would be asked in a format that takes no
+// addresses but those of https, and there is another one.
 func (r *run) plainImage(c *keychain.Candidate) bool {
-	if !r.remoteImage() || r.format() == hub.Messages || r.asked(c) != hub.Messages {
+	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.asked(c).Facts().HTTPSImages {
 		return false
 	}
 	h, err := r.hub()
@@ -257,13 +261,13 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "input of images at http addresses"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
 		return lackFiles
-	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.asked(c) != hub.Chat):
+	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.unsayable(c, wire.NeedAudio)):
 		return "audio input"
 	case needs&wire.NeedTools != 0 && !m.Tools:
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.asked(c) != hub.Chat || !f.run.unchanged(c)):
+	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c)):
 		return "choices beyond the first (n above 1)"
 	}
 	// Six bytes a token is more than any usual text has: a prompt that is too
@@ -284,8 +288,9 @@ func (f *filter) none() error {
 		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
 	}
 	status := http.StatusConflict
-	if f.run.format() == hub.Messages && (f.missing == lackFiles || f.missing == lackPrefill) {
-		status = http.StatusBadRequest // specification 4.2
+	mistakes := f.run.from.Facts().Mistakes
+	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles || mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
+		status = http.StatusBadRequest
 	}
 	return &apierror.Error{Status: status, Code: "no_models_available", Type: "invalid_request_error", Message: message, NoRetry: true}
 }

@@ -9,10 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -183,32 +181,26 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		in.Surface, in.Request = "chat_completions", text
+		in.Surface, in.Request = formats.Chat().Facts().Surface, text
 	} else if in.Model != "" {
 		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "model and request exclude each other: the request has a model of its own").With("model")
 	}
-	req := &cascade.Request{ID: wire.NewID("req_")}
-	var err error
-	switch in.Surface {
-	case "chat_completions":
-		if req.Chat, err = native.Parse(in.Request); err == nil {
-			return req, req.Chat.Model, nil
-		}
-	case "messages":
-		req.Hub, err = messages.Read(in.Request, hub.ReadOptions{Open: closed})
-	case "responses":
-		req.Hub, err = responses.Read(in.Request, hub.ReadOptions{Open: closed})
-	default:
-		err = apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of chat_completions, messages, responses").With("surface")
+	format, ok := formats.OfSurface(in.Surface)
+	if !ok {
+		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s", surfaces).With("surface")
 	}
-	if err != nil {
-		if e, ok := apierror.From(err); ok && e.Param != "" && e.Param != "surface" {
+	req := &cascade.Request{ID: wire.NewID("req_")}
+	if err := req.Read(format, in.Request, hub.ReadOptions{Open: closed}); err != nil {
+		if e, ok := apierror.From(err); ok && e.Param != "" {
 			e.Param = "request." + e.Param
 		}
 		return nil, "", err
 	}
-	return req, req.Hub.Model, nil
+	_, model, _ := req.Asked()
+	return req, model, nil
 }
+
+var surfaces = formats.Names(formats.All(), func(f *hub.Facts) string { return f.Surface })
 
 // closed opens no token: a dry run has no use for reasoning state.
 func closed(string) (hub.State, bool) { return hub.State{}, false }

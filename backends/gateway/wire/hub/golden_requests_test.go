@@ -95,7 +95,7 @@ func TestClaudeCodeRequest(t *testing.T) {
 		t.Errorf("%d bytes, valid: %t", len(body), json.Valid(body))
 	}
 	r := readRequest(t, hub.Messages, body, hub.ReadOptions{})
-	if len(r.Tools) != 24 || !r.Stream || r.Effort != hub.EffortHigh || messages.OutputEffort(r) != hub.EffortHigh {
+	if len(r.Tools) != 24 || !r.Stream || r.Effort != hub.EffortHigh || (messages.Format{}).TierEffort(r) != hub.EffortHigh {
 		t.Errorf("%d tools, stream %t, effort %s", len(r.Tools), r.Stream, r.Effort)
 	}
 }

@@ -53,12 +53,15 @@ func (s *State) Fits(t *Target) bool {
 // ReadOptions are what readers of requests are given.
 type ReadOptions struct {
 	// Open opens a token of Reply.Seal; nil: none is ours.
-	Open func(token string) (State, bool)
+	Open Open
 	// Recall finds what Reply.Remember was given before a call; nil: nothing.
 	Recall func(call string) []Reasoning
 	// Version is the value of the anthropic-version header.
 	Version string
 }
+
+// Open opens a token of reasoning state; ok is false for one that is not the sender's.
+type Open func(token string) (s State, ok bool)
 
 // Token opens a token.
 func (o *ReadOptions) Token(token string) (State, bool) {

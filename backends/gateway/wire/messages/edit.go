@@ -16,7 +16,7 @@ import (
 // open opens a token of reasoning state; nil: none can be opened. A token gives way to
 // the state that it holds where the candidate can go on from it, else its block is
 // left out. Signatures that are no tokens of ours stay: they may be the candidate's.
-func Edit(r *hub.Request, t *hub.Target, open func(token string) (hub.State, bool)) (hub.Written, error) {
+func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{r: r, t: t, body: r.Body, open: open}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err

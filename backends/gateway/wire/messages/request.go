@@ -25,13 +25,6 @@ func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
 
-// OutputEffort is output_config.effort of a request that Read has read; empty:
-// not given. It chooses the tier (specification 2.5), and it may differ from the
-// request's Effort: a client that turns thinking off may ask for a high tier.
-func OutputEffort(r *hub.Request) hub.Effort {
-	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
-}
-
 const (
 	// noSampling is the first version of the API without temperature, top_p and
 	// top_k, and with strict rules for content.

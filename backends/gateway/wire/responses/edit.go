@@ -17,7 +17,7 @@ import (
 // token gives way to the item that it holds where the candidate can go on from it, else it
 // is left out, and so is one without any state: the upstream could not find it. State that
 // is no token of ours stays: it may be the candidate's.
-func Edit(r *hub.Request, t *hub.Target, open func(token string) (hub.State, bool)) (hub.Written, error) {
+func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{r: r, t: t, body: r.Body, open: open}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err

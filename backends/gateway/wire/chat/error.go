@@ -1,0 +1,77 @@
+package chat
+
+import (
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Types and codes are those that the client libraries of chat completions and Responses
+// tell apart.
+var (
+	errorTypes = apierror.ByStatus{
+		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",
+		410: "not_found_error", 429: "rate_limit_error", 500: "server_error", 502: "api_error", 504: "api_error",
+	}
+	errorCodes = apierror.ByStatus{
+		400: "invalid_value", 401: "invalid_api_key", 402: "insufficient_quota", 403: "permission_denied", 404: "not_found",
+		405: "method_not_allowed", 408: "request_timeout", 409: "conflict", 410: "not_found", 413: "request_too_large",
+		415: "unsupported_media_type", 429: "rate_limit_exceeded", 500: "internal_error",
+		502: "all_providers_failed", // a reverse_proxy upstream is the only provider
+		503: "overloaded", 504: "upstream_timeout",
+	}
+)
+
+// ErrorType is the type of an error.
+func ErrorType(e *apierror.Error) string {
+	switch {
+	case e.Type != "":
+		return e.Type
+	case e.Code == "insufficient_quota":
+		return e.Code // also as 429, as some providers send it
+	}
+	return errorTypes.Of(e.Status)
+}
+
+// ErrorCode is the code of an error.
+func ErrorCode(e *apierror.Error) string {
+	if e.Code != "" {
+		return e.Code
+	}
+	return errorCodes.Of(e.Status)
+}
+
+// Error is the body of an error in chat completions and Responses.
+func Error(e *apierror.Error) []byte {
+	body := jsontext.AppendQuoted([]byte(`{"error":{"message":`), e.Message)
+	body = jsontext.AppendQuoted(append(body, `,"type":`...), ErrorType(e))
+	body = jsontext.AppendQuoted(append(body, `,"code":`...), ErrorCode(e))
+	body = append(body, `,"param":`...)
+	if e.Param == "" {
+		body = append(body, "null"...)
+	} else {
+		body = jsontext.AppendQuoted(body, e.Param)
+	}
+	if e.FailedAttempts != nil {
+		body = appendAttempts(body, e.FailedAttempts)
+	}
+	return append(body, "}}"...)
+}
+
+func appendAttempts(dst []byte, attempts []apierror.Attempt) []byte {
+	dst = append(dst, `,"failed_attempts":[`...)
+	for i, a := range attempts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendQuoted(append(dst, `{"provider":`...), a.Provider)
+		dst = jsontext.AppendQuoted(append(dst, `,"model":`...), a.Model)
+		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(a.Status), 10)
+		dst = jsontext.AppendQuoted(append(dst, `,"code":`...), a.Code)
+		dst = jsontext.AppendQuoted(append(dst, `,"message":`...), a.Message)
+		dst = strconv.AppendInt(append(dst, `,"latency_ms":`...), a.LatencyMS, 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}

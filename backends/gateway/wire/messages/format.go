@@ -1,0 +1,77 @@
+package messages
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Format is the row of messages, see package formats.
+type Format struct{}
+
+const versionHeader = "Anthropic-Version"
+
+var facts = hub.Facts{
+	Name: hub.Messages, Surface: "messages", Path: "/messages", Count: "/count_tokens",
+	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
+	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill,
+	HTTPSImages: true, CountsFirst: true, RequestID: true,
+}
+
+// Facts implements formats.Format.
+func (Format) Facts() *hub.Facts { return &facts }
+
+// Read reads a client's request.
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
+
+// ReadCount reads a request to count the tokens of.
+func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	return ReadCount(body, o)
+}
+
+// Write writes a request for an upstream.
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
+
+// Edit writes a messages client's request for an upstream.
+func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
+	return Edit(r, t, open)
+}
+
+// NewPass passes the answer on to such a client.
+func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
+
+// URL is where a provider is asked.
+func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
+	url, _ := p.WireURL(catalog.WireMessages)
+	return url
+}
+
+// Param is where the format has a parameter of chat completions.
+func (Format) Param(name string) string {
+	switch name {
+	case "reasoning_effort":
+		return "output_config.effort"
+	case "parallel_tool_calls":
+		return "tool_choice.disable_parallel_tool_use"
+	}
+	return name
+}
+
+// NewReader reads the answer of a provider.
+func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
+
+// NewWriter writes the answer for a client.
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
+
+// TierEffort is output_config.effort of a request that Read has read; empty:
+// not given. It chooses the tier (specification 2.5), and it may differ from the
+// request's Effort: a client that turns thinking off may ask for a high tier.
+func (Format) TierEffort(r *hub.Request) hub.Effort {
+	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
+}
+
+// Error is the body of an error.
+func (Format) Error(e *apierror.Error, id string) (status int, body []byte) { return Error(e, id) }

@@ -1,0 +1,19 @@
+package body
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// WriteCount answers a request for its number of tokens (specification 15.1).
+func WriteCount(w http.ResponseWriter, tokens int64) error {
+	answer := strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10)
+	answer = append(answer, '}')
+	rest.NoSniff(w.Header())
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	_, err := w.Write(answer)
+	return err
+}
