@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -38,7 +40,7 @@ type ForumSpec struct {
 }
 
 // Tag is the version of what is set.
-func (f *ForumSpec) Tag() string { return tagOf(f) }
+func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
 
 // NewForumSpec is what a new forum begins with.
 func NewForumSpec() ForumSpec {
@@ -56,12 +58,12 @@ type ForumRow struct {
 }
 
 // ForumTree lists all forums, depth first.
-func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = s.survey(ctx, a, func(c store.Conn) error {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		rows := make(map[int64]ForumRow)
 		err := c.All(countedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := scanCounted(r)
@@ -70,7 +72,7 @@ func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err
 		})
 		list = nil
 		last := make(map[int64]int) // by parent: the place of its last child so far
-		for _, id := range access.order {
+		for _, id := range access.Order {
 			f, ok := rows[id]
 			if !ok {
 				continue
@@ -89,8 +91,8 @@ func (s *Service) ForumTree(ctx context.Context, a *Actor) (list []ForumRow, err
 }
 
 // ForumByID reads a forum as administrators see it.
-func (s *Service) ForumByID(ctx context.Context, a *Actor, id int64) (f ForumRow, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		found, err := readForum(c, id)
 		if err == nil {
 			f = found.row()
@@ -115,7 +117,7 @@ func (f *forum) row() ForumRow {
 	if f.minWords > 1 {
 		r.MinWords = f.minWords
 	}
-	if f.maxWords < wordsMost {
+	if f.maxWords < kernel.WordsMost {
 		r.MaxWords = f.maxWords
 	}
 	return r
@@ -126,17 +128,17 @@ func (f *ForumSpec) check() error {
 	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
 	switch n := utf8.RuneCountInString(f.Title); {
 	case n < 1 || n > 100 || !text.IsLine(f.Title):
-		return invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
+		return kernel.Invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
 	case utf8.RuneCountInString(f.Description) > 500 || !text.IsPlain(f.Description):
-		return invalid("description", "length", "a description has at most 500 characters")
+		return kernel.Invalid("description", "length", "a description has at most 500 characters")
 	case f.Type != "category" && f.Type != "forum" && f.Type != "link":
-		return invalid("type", "unknown", "a forum is a category, a forum or a link")
+		return kernel.Invalid("type", "unknown", "a forum is a category, a forum or a link")
 	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
-		return invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
-	case f.MinWords < 0 || f.MinWords > wordsMost:
-		return invalid("min_words", "range", "a forum asks for 0 to 10000 words")
-	case f.MaxWords < 0 || f.MaxWords > wordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
-		return invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
+		return kernel.Invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
+	case f.MinWords < 0 || f.MinWords > kernel.WordsMost:
+		return kernel.Invalid("min_words", "range", "a forum asks for 0 to 10000 words")
+	case f.MaxWords < 0 || f.MaxWords > kernel.WordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
+		return kernel.Invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
 	}
 	if f.Type != "link" {
 		f.LinkURL = ""
@@ -144,7 +146,7 @@ func (f *ForumSpec) check() error {
 	}
 	u, err := url.Parse(f.LinkURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(f.LinkURL) > 2000 {
-		return invalid("link_url", "unknown", "a link needs an address with http or https")
+		return kernel.Invalid("link_url", "unknown", "a link needs an address with http or https")
 	}
 	return nil
 }
@@ -158,7 +160,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	var kind, path, own string
 	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
 	if errors.Is(err, sql.ErrNoRows) {
-		return invalid("parent", "unknown", "there is no such forum to be below")
+		return kernel.Invalid("parent", "unknown", "there is no such forum to be below")
 	}
 	if err != nil {
 		return err
@@ -167,10 +169,10 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if self != 0 {
 		var below int64
 		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		if strings.HasPrefix(path+"/", own+"/") {
-			return invalid("parent", "cycle", "a forum cannot be below itself")
+			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
 		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
 			return err
@@ -179,20 +181,20 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	}
 	switch {
 	case kind == "link":
-		return invalid("parent", "link", "nothing can be below a link")
+		return kernel.Invalid("parent", "link", "nothing can be below a link")
 	case levels > maxLevels:
-		return invalid("parent", "depth", "forums nest at most "+itoa(maxLevels)+" levels deep")
+		return kernel.Invalid("parent", "depth", "forums nest at most "+kernel.Itoa(maxLevels)+" levels deep")
 	}
 	return nil
 }
 
 // forumSlug is a slug that no other forum has.
 func forumSlug(c store.Conn, title string) (string, error) {
-	base := slug(title)
+	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {
 		try := base
 		if n > 1 {
-			try = base[:min(len(base), slugMost-6)] + "-" + itoa(n)
+			try = base[:min(len(base), kernel.SlugMost-6)] + "-" + kernel.Itoa(n)
 		}
 		var taken int
 		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
@@ -202,9 +204,9 @@ func forumSlug(c store.Conn, title string) (string, error) {
 }
 
 // CreateForum adds a forum behind its siblings.
-func (s *Service) CreateForum(ctx context.Context, a *Actor, spec ForumSpec) (id int64, err error) {
+func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.administer(ctx, a, func(c store.Conn) error {
+	err = s.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return err
@@ -213,7 +215,7 @@ func (s *Service) CreateForum(ctx context.Context, a *Actor, spec ForumSpec) (id
 		case invalidSpec != nil:
 			return invalidSpec
 		case count >= maxForums:
-			return conflict("a board has at most " + itoa(maxForums) + " forums")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
 		}
 		if err := spec.checkParent(c, 0); err != nil {
 			return err
@@ -227,7 +229,7 @@ func (s *Service) CreateForum(ctx context.Context, a *Actor, spec ForumSpec) (id
 		if id, err = addForum(c, f); err != nil {
 			return err
 		}
-		return s.noteIn(c, a, "forum.create", id, spec.Type+" "+brief(spec.Title))
+		return s.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
 	})
 	return id, err
 }
@@ -246,9 +248,9 @@ func (f *ForumSpec) forum() forum {
 
 // EditForum changes a forum; with another parent it goes behind the children of
 // that one, and all below it comes along.
-func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumSpec, match rest.Match) error {
+func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
-	return s.administer(ctx, a, func(c store.Conn) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		old, err := readForum(c, id)
 		if err != nil {
 			return err
@@ -279,12 +281,12 @@ func (s *Service) EditForum(ctx context.Context, a *Actor, id int64, spec ForumS
 		f := spec.forum()
 		_, err = c.Exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
 			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
-			f.kind, f.title, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
-			boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords), id)
+			f.kind, f.title, f.description, f.link, kernel.Bool(f.open), kernel.Bool(f.allowThreads), kernel.Bool(f.allowReplies),
+			kernel.Bool(f.moderateThreads), kernel.Bool(f.moderatePosts), kernel.Bool(f.requiresPrefix), f.floodSeconds, kernel.Null(f.minWords), kernel.Null(f.maxWords), id)
 		if err != nil {
 			return err
 		}
-		return s.noteIn(c, a, "forum.edit", id, inLog(before.Differences(&spec)))
+		return s.NoteIn(c, a, "forum.edit", id, inLog(before.Differences(&spec)))
 	})
 }
 
@@ -295,9 +297,9 @@ func mayBecome(c store.Conn, id int64, kind string) error {
 	case err != nil:
 		return err
 	case kind != "forum" && threads:
-		return invalid("type", "has_threads", "a "+kind+" holds no threads, and this forum has some")
+		return kernel.Invalid("type", "has_threads", "a "+kind+" holds no threads, and this forum has some")
 	case kind == "link" && children:
-		return invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
+		return kernel.Invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
 	}
 	return nil
 }
@@ -320,12 +322,12 @@ func reparent(c store.Conn, id, parent int64) error {
 			return err
 		}
 	}
-	to := above + "/" + itoa(id)
+	to := above + "/" + kernel.Itoa(id)
 	var position int64
 	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", null(parent), position, id); err != nil {
+	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", kernel.Null(parent), position, id); err != nil {
 		return err
 	}
 	deeper := strings.Count(to, "/") - strings.Count(path, "/")
@@ -340,10 +342,10 @@ func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 		if n == nil {
 			return ""
 		}
-		return itoa(*n)
+		return kernel.Itoa(*n)
 	}
 	return differences([]Difference{
-		{"parent", itoa(f.Parent), itoa(to.Parent)},
+		{"parent", kernel.Itoa(f.Parent), kernel.Itoa(to.Parent)},
 		{"type", f.Type, to.Type},
 		{"title", f.Title, to.Title},
 		{"description", f.Description, to.Description},
@@ -355,14 +357,14 @@ func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 		{"holds posts", yes(f.ModeratePosts), yes(to.ModeratePosts)},
 		{"needs a prefix", yes(f.RequiresPrefix), yes(to.RequiresPrefix)},
 		{"flood seconds", flood(f.FloodSeconds), flood(to.FloodSeconds)},
-		{"least words", itoa(f.MinWords), itoa(to.MinWords)},
-		{"most words", itoa(f.MaxWords), itoa(to.MaxWords)},
+		{"least words", kernel.Itoa(f.MinWords), kernel.Itoa(to.MinWords)},
+		{"most words", kernel.Itoa(f.MaxWords), kernel.Itoa(to.MaxWords)},
 	})
 }
 
 // ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
-func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, id)
 		if err != nil {
 			return err
@@ -388,13 +390,13 @@ func (s *Service) ShiftForum(ctx context.Context, a *Actor, id int64, by int) er
 				return err
 			}
 		}
-		return s.noteIn(c, a, "forum.shift", id, "to place "+itoa(int64(to+1)))
+		return s.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
 	})
 }
 
 // DeleteForum removes a forum that holds nothing.
-func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, id)
 		if err != nil {
 			return err
@@ -404,9 +406,9 @@ func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
 		case err != nil:
 			return err
 		case threads:
-			return conflict("the forum has threads, deleted ones count too: move them first")
+			return kernel.Conflict("the forum has threads, deleted ones count too: move them first")
 		case children:
-			return conflict("there are forums below this one: move or delete them first")
+			return kernel.Conflict("there are forums below this one: move or delete them first")
 		}
 		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
@@ -419,6 +421,6 @@ func (s *Service) DeleteForum(ctx context.Context, a *Actor, id int64) error {
 		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.noteIn(c, a, "forum.delete", id, brief(f.title))
+		return s.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.title))
 	})
 }

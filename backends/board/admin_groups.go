@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -20,22 +22,22 @@ const (
 // GroupSpec is what administrators set of a group.
 type GroupSpec struct {
 	Name        string
-	Allow       Mask
-	Restrict    Mask
+	Allow       rights.Mask
+	Restrict    rights.Mask
 	EditWindow  int64 // minutes; 0: no limit
 	PostsPerDay int64 // 0: no limit
 }
 
 // Tag is the version of what is set.
-func (g *GroupSpec) Tag() string { return tagOf(g) }
+func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
 // Differences lists what differs, rights one by one.
 func (g *GroupSpec) Differences(to *GroupSpec) []Difference {
 	list := make([]Difference, 0, 3+len(Rights())+len(Restrictions()))
 	list = append(list,
 		Difference{"name", g.Name, to.Name},
-		Difference{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
-		Difference{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
+		Difference{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
+		Difference{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
 	)
 	for _, right := range Rights() {
 		list = append(list, Difference{right.Label, yes(g.Allow.Has(right.Mask())), yes(to.Allow.Has(right.Mask()))})
@@ -61,8 +63,8 @@ type GroupRow struct {
 }
 
 // Groups lists the groups.
-func (s *Service) Groups(ctx context.Context, a *Actor) (list []GroupRow, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
 			g, err := scanGroup(r)
@@ -81,35 +83,35 @@ func scanGroup(r store.Row) (g GroupRow, err error) {
 
 func groupByID(c store.Conn, id int64) (GroupRow, error) {
 	g, err := scanGroup(c.Row(groupRows+" WHERE id = ?", id))
-	return g, none(err)
+	return g, kernel.OrNotFound(err)
 }
 
 func (g *GroupSpec) check(kind string) error {
 	g.Name = text.Normal(g.Name)
 	switch n := utf8.RuneCountInString(g.Name); {
 	case n < 1 || n > 40 || !text.IsLine(g.Name):
-		return invalid("name", "length", "a group has a name of 1 to 40 characters, in one line")
-	case g.Allow&^everything != 0 || g.Restrict&^restrictions != 0:
-		return invalid("allow", "unknown", "there is no such right")
-	case (kind == "guest" || kind == "registered") && g.Allow.Has(AdminAccess):
-		return invalid("allow", "admin.access", "not everybody can be an administrator")
+		return kernel.Invalid("name", "length", "a group has a name of 1 to 40 characters, in one line")
+	case g.Allow&^rights.Everything != 0 || g.Restrict&^restrictions != 0:
+		return kernel.Invalid("allow", "unknown", "there is no such right")
+	case (kind == "guest" || kind == "registered") && g.Allow.Has(rights.AdminAccess):
+		return kernel.Invalid("allow", "admin.access", "not everybody can be an administrator")
 	case g.EditWindow < 0 || g.EditWindow > maxWindow:
-		return invalid("edit_window", "range", "an edit window has 0 to "+itoa(maxWindow)+" minutes")
+		return kernel.Invalid("edit_window", "range", "an edit window has 0 to "+kernel.Itoa(maxWindow)+" minutes")
 	case g.PostsPerDay < 0 || g.PostsPerDay > maxPerDay:
-		return invalid("posts_per_day", "range", "0 to "+itoa(maxPerDay)+" posts a day")
+		return kernel.Invalid("posts_per_day", "range", "0 to "+kernel.Itoa(maxPerDay)+" posts a day")
 	}
 	return nil
 }
 
 // CreateGroup adds a group of the board's own.
-func (s *Service) CreateGroup(ctx context.Context, a *Actor, spec GroupSpec) (id int64, err error) {
-	err = s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
+	err = s.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
 			return err
 		}
 		if count >= maxGroups {
-			return conflict("a board has at most " + itoa(maxGroups) + " groups")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
 		}
 		if err := spec.check("custom"); err != nil {
 			return err
@@ -122,7 +124,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *Actor, spec GroupSpec) (id
 		if err != nil {
 			return err
 		}
-		return s.note(c, a, "group.create", brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return s.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
 	return id, err
 }
@@ -133,14 +135,14 @@ func groupNameFree(c store.Conn, name string, but int64) error {
 		return err
 	}
 	if taken > 0 {
-		return invalid("name", "taken", "there is a group of that name")
+		return kernel.Invalid("name", "taken", "there is a group of that name")
 	}
 	return nil
 }
 
 // EditGroup changes a group. Those that a board begins with keep their names.
-func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupSpec, match rest.Match) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec GroupSpec, match rest.Match) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -149,7 +151,7 @@ func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupS
 			return err
 		}
 		if g.Kind != "custom" && spec.Name != g.Name {
-			return invalid("name", "built_in", "the group "+g.Name+" keeps its name")
+			return kernel.Invalid("name", "built_in", "the group "+g.Name+" keeps its name")
 		}
 		if err := groupNameFree(c, spec.Name, id); err != nil {
 			return err
@@ -165,28 +167,28 @@ func (s *Service) EditGroup(ctx context.Context, a *Actor, id int64, spec GroupS
 		if err != nil {
 			return err
 		}
-		return s.note(c, a, "group.edit", g.changes(&spec))
+		return s.Note(c, a, "group.edit", g.changes(&spec))
 	})
 }
 
 // changes tells what differs, for the log.
 func (g *GroupRow) changes(to *GroupSpec) string {
-	changes := []string{brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
+	changes := []string{kernel.Brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
 	for _, v := range [][3]string{
 		{"name", g.Name, to.Name},
-		{"restrictions", itoa(g.Restrict.stored()), itoa(to.Restrict.stored())},
-		{"edit window", itoa(g.EditWindow), itoa(to.EditWindow)},
-		{"posts a day", itoa(g.PostsPerDay), itoa(to.PostsPerDay)},
+		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
+		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
+		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
 	} {
 		if v[1] != v[2] {
-			changes = append(changes, v[0]+": "+brief(v[1])+" → "+brief(v[2]))
+			changes = append(changes, v[0]+": "+kernel.Brief(v[1])+" → "+kernel.Brief(v[2]))
 		}
 	}
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
 }
 
 // maskChange names the rights that came and went.
-func maskChange(from, to Mask) string {
+func maskChange(from, to rights.Mask) string {
 	var list []string
 	for _, right := range Rights() {
 		switch before, after := from.Has(right.Mask()), to.Has(right.Mask()); {
@@ -200,14 +202,14 @@ func maskChange(from, to Mask) string {
 }
 
 // DeleteGroup removes a group of the board's own, with all that refers to it.
-func (s *Service) DeleteGroup(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
 		}
 		if g.Kind != "custom" {
-			return conflict("the group " + g.Name + " belongs to every board")
+			return kernel.Conflict("the group " + g.Name + " belongs to every board")
 		}
 		for _, table := range []string{"board_user_groups", "board_forum_overrides", "board_forum_moderators"} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
@@ -217,13 +219,13 @@ func (s *Service) DeleteGroup(ctx context.Context, a *Actor, id int64) error {
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.note(c, a, "group.delete", brief(g.Name))
+		return s.Note(c, a, "group.delete", kernel.Brief(g.Name))
 	})
 }
 
 // GroupMembers lists members of a group by id, at most limit.
-func (s *Service) GroupMembers(ctx context.Context, a *Actor, group int64, limit int) (list []MemberRow, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) GroupMembers(ctx context.Context, a *rights.Actor, group int64, limit int) (list []MemberRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT "+memberColumns+" FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?",
 			[]any{group, limit}, func(r store.Row) error {

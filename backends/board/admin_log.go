@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -47,7 +49,7 @@ var LogActions = []string{
 
 // Log lists entries, newest first: all for administrators, for others those of
 // the forums in which they may approve.
-func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntry, next int64, err error) {
+func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []LogEntry, next int64, err error) {
 	var forums []any
 	switch {
 	case q.Forum != 0 && a.MayAdminister():
@@ -66,7 +68,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "l.id < ?", []any{q.Before}
 		if q.Actor != "" {
@@ -101,7 +103,7 @@ func (s *Service) Log(ctx context.Context, a *Actor, q LogQuery) (list []LogEntr
 				return err
 			}
 		}
-		sortBy(list, func(e LogEntry) int64 { return -e.ID })
+		kernel.SortBy(list, func(e LogEntry) int64 { return -e.ID })
 		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })
 		return nil
 	})

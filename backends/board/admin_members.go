@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -55,8 +57,8 @@ type MemberQuery struct {
 }
 
 // FindMembers lists members by name.
-func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (list []MemberRow, next string, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuery) (list []MemberRow, next string, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
 		where, args := "u.username_key > ?", []any{text.Storable(q.After)}
 		switch name := text.Fold(q.Name); {
@@ -84,8 +86,8 @@ func (s *Service) FindMembers(ctx context.Context, a *Actor, q MemberQuery) (lis
 }
 
 // MemberByID reads a member as administrators see it.
-func (s *Service) MemberByID(ctx context.Context, a *Actor, id int64) (m MemberRow, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		m, err = memberByID(c, id)
 		return err
 	})
@@ -95,38 +97,38 @@ func (s *Service) MemberByID(ctx context.Context, a *Actor, id int64) (m MemberR
 func memberByID(c store.Conn, id int64) (MemberRow, error) {
 	m, err := scanMember(c.Row("SELECT "+memberColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
-		return m, none(err)
+		return m, kernel.OrNotFound(err)
 	}
-	u := &User{ID: id}
-	err = loadGroups(c, u)
-	m.Groups = u.groups
+	u := &rights.User{ID: id}
+	err = rights.LoadGroups(c, u)
+	m.Groups = u.Groups
 	return m, err
 }
 
 // changeMember runs a change of a member that is not deleted.
-func (s *Service) changeMember(ctx context.Context, a *Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		m, err := memberByID(c, id)
 		if err != nil {
 			return err
 		}
 		if m.State == "deleted" {
-			return conflict("this member is deleted")
+			return kernel.Conflict("this member is deleted")
 		}
 		detail, err := fn(c, &m)
 		if err != nil {
 			return err
 		}
-		return s.note(c, a, action, joinDetail(brief(m.Name), detail))
+		return s.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
 	})
 }
 
 // ApproveMember lets in a member who awaits it, also one who has not confirmed a
 // mail address.
-func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.approve", func(c store.Conn, m *MemberRow) (string, error) {
 		if !m.Outside() {
-			return "", conflict("this member does not await approval: the state is " + m.State)
+			return "", kernel.Conflict("this member does not await approval: the state is " + m.State)
 		}
 		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
 			return "", err
@@ -138,32 +140,32 @@ func (s *Service) ApproveMember(ctx context.Context, a *Actor, id int64) error {
 // Ban keeps a member from the board, until a time or (0) for ever. Nobody bans
 // oneself. Who awaits approval is kept out already, and the end of a ban would
 // let them in.
-func (s *Service) Ban(ctx context.Context, a *Actor, id, until int64, reason string) error {
-	reason, reasonErr := checkReason(reason)
+func (s *Service) Ban(ctx context.Context, a *rights.Actor, id, until int64, reason string) error {
+	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
 		switch {
-		case id == a.id():
-			return "", conflict("you cannot ban yourself")
+		case id == a.ID():
+			return "", kernel.Conflict("you cannot ban yourself")
 		case m.Outside():
-			return "", conflict("this member awaits approval and is not in yet; delete the member instead")
+			return "", kernel.Conflict("this member awaits approval and is not in yet; delete the member instead")
 		case reasonErr != nil:
 			return "", reasonErr
 		}
 		if err := s.checkUntil(until); err != nil && until != 0 {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", null(until), id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", kernel.Null(until), id); err != nil {
 			return "", err
 		}
-		return joinDetail(untilText(until), reason), endSessions(c, id)
+		return kernel.JoinDetail(untilText(until), reason), endSessions(c, id)
 	})
 }
 
 // Unban ends a ban.
-func (s *Service) Unban(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) Unban(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.unban", func(c store.Conn, m *MemberRow) (string, error) {
 		if m.State != "banned" {
-			return "", conflict("this member is not banned")
+			return "", kernel.Conflict("this member is not banned")
 		}
 		_, err := c.Exec("UPDATE board_users SET state = 'active', banned_until = NULL WHERE id = ?", id)
 		return "", err
@@ -171,12 +173,12 @@ func (s *Service) Unban(ctx context.Context, a *Actor, id int64) error {
 }
 
 // Suspend lets a member only read until a time; 0 ends it.
-func (s *Service) Suspend(ctx context.Context, a *Actor, id, until int64, reason string) error {
-	reason, reasonErr := checkReason(reason)
+func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id, until int64, reason string) error {
+	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.suspend", func(c store.Conn, _ *MemberRow) (string, error) {
 		switch {
-		case until != 0 && id == a.id():
-			return "", conflict("you cannot suspend yourself")
+		case until != 0 && id == a.ID():
+			return "", kernel.Conflict("you cannot suspend yourself")
 		case reasonErr != nil:
 			return "", reasonErr
 		}
@@ -187,15 +189,15 @@ func (s *Service) Suspend(ctx context.Context, a *Actor, id, until int64, reason
 			}
 			detail = untilText(until)
 		}
-		_, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", null(until), id)
-		return joinDetail(detail, reason), err
+		_, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", kernel.Null(until), id)
+		return kernel.JoinDetail(detail, reason), err
 	})
 }
 
 // checkUntil refuses ends that are past, or too far away to mean it.
 func (s *Service) checkUntil(until int64) error {
-	if now := s.micros(); until <= now || until > now+100*365*24*time.Hour.Microseconds() {
-		return invalid("until", "range", "the end must lie ahead, at most 100 years")
+	if now := s.Micros(); until <= now || until > now+100*365*24*time.Hour.Microseconds() {
+		return kernel.Invalid("until", "range", "the end must lie ahead, at most 100 years")
 	}
 	return nil
 }
@@ -204,26 +206,26 @@ func untilText(until int64) string {
 	if until == 0 {
 		return "for ever"
 	}
-	return "until " + wireTime(until)
+	return "until " + kernel.WireTime(until)
 }
 
 // SetModerated sets whether every post of a member is held.
-func (s *Service) SetModerated(ctx context.Context, a *Actor, id int64, moderated bool) error {
+func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, moderated bool) error {
 	return s.changeMember(ctx, a, id, "member.moderate", func(c store.Conn, _ *MemberRow) (string, error) {
 		detail := "posts are held"
 		if !moderated {
 			detail = "posts are not held any more"
 		}
-		_, err := c.Exec("UPDATE board_users SET moderated = ? WHERE id = ?", boolean(moderated), id)
+		_, err := c.Exec("UPDATE board_users SET moderated = ? WHERE id = ?", kernel.Bool(moderated), id)
 		return detail, err
 	})
 }
 
 // SetGroups puts a member into these groups and no others.
-func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []int64) error {
+func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, groups []int64) error {
 	return s.changeMember(ctx, a, id, "member.groups", func(c store.Conn, m *MemberRow) (string, error) {
 		if len(groups) > maxGroups {
-			return "", invalid("groups", "too_many", "there are not so many groups")
+			return "", kernel.Invalid("groups", "too_many", "there are not so many groups")
 		}
 		wanted := slices.Clone(groups)
 		slices.Sort(wanted)
@@ -231,14 +233,14 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 		var detail []string
 		for _, group := range wanted {
 			g, err := groupByID(c, group)
-			if notFoundErr(err) || err == nil && g.Kind == "guest" {
-				return "", invalid("groups", "unknown", "there is no such group for members")
+			if kernel.NotFoundErr(err) || err == nil && g.Kind == "guest" {
+				return "", kernel.Invalid("groups", "unknown", "there is no such group for members")
 			}
 			if err != nil {
 				return "", err
 			}
 			if !slices.Contains(m.Groups, group) {
-				detail = append(detail, "+"+brief(g.Name))
+				detail = append(detail, "+"+kernel.Brief(g.Name))
 				if _, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?)", id, group); err != nil {
 					return "", err
 				}
@@ -252,7 +254,7 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 			if err != nil {
 				return "", err
 			}
-			detail = append(detail, "-"+brief(g.Name))
+			detail = append(detail, "-"+kernel.Brief(g.Name))
 			if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", id, group); err != nil {
 				return "", err
 			}
@@ -263,12 +265,12 @@ func (s *Service) SetGroups(ctx context.Context, a *Actor, id int64, groups []in
 
 // ResetPassword gives a member a password to be told once, and signs the member
 // out everywhere.
-func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (once string, err error) {
-	if err := s.administrator(a); err != nil {
+func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
+	if err := s.Administrator(a); err != nil {
 		return "", err
 	}
 	once = password.Generate()
-	hash, err := s.options.Passwords.Hash(ctx, once)
+	hash, err := s.Options.Passwords.Hash(ctx, once)
 	if err != nil {
 		return "", err
 	}
@@ -286,14 +288,14 @@ func (s *Service) ResetPassword(ctx context.Context, a *Actor, id int64) (once s
 
 // DeleteMember removes what is known of a member. The posts stay, under the
 // name, which nobody else can take; but that of who was never let in is free.
-func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.delete", func(c store.Conn, m *MemberRow) (string, error) {
-		if id == a.id() {
-			return "", conflict("you cannot delete yourself")
+		if id == a.ID() {
+			return "", kernel.Conflict("you cannot delete yourself")
 		}
 		key := m.key
 		if m.Outside() {
-			key = "@" + itoa(id) // no name has this character
+			key = "@" + kernel.Itoa(id) // no name has this character
 			if err := freeNames(c, id); err != nil {
 				return "", err
 			}
@@ -303,7 +305,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 		if err != nil {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Micros(), id); err != nil {
 			return "", err
 		}
 		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_links"} {
@@ -317,7 +319,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *Actor, id int64) error {
 
 // MemberTokens lists the tokens of a member, newest first, also those that
 // ended.
-func (s *Service) MemberTokens(ctx context.Context, a *Actor, id int64) (list []TokenRow, err error) {
+func (s *Service) MemberTokens(ctx context.Context, a *rights.Actor, id int64) (list []TokenRow, err error) {
 	list, _, err = s.Tokens(ctx, a, id, 0, 100)
 	return list, err
 }
@@ -331,11 +333,11 @@ type TokenRow struct {
 }
 
 // Tokens lists tokens, newest first, of one member or (0) of all.
-func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limit int) (list []TokenRow, next int64, err error) {
+func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user, before int64, limit int) (list []TokenRow, next int64, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	err = s.survey(ctx, a, func(c store.Conn) error {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "t.id < ?", []any{before}
 		if user != 0 {
@@ -347,7 +349,7 @@ func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limi
 			var t TokenRow
 			var scopes string
 			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
-			t.Scopes = scopesOf(strings.Fields(scopes))
+			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
 			list = append(list, t)
 			return err
 		})
@@ -359,36 +361,36 @@ func (s *Service) Tokens(ctx context.Context, a *Actor, user, before int64, limi
 
 // IssueTokenFor makes a token of any member, and returns its text, which is not
 // kept.
-func (s *Service) IssueTokenFor(ctx context.Context, a *Actor, r TokenRequest) (token string, err error) {
-	if err := s.administrator(a); err != nil {
+func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r TokenRequest) (token string, err error) {
+	if err := s.Administrator(a); err != nil {
 		return "", err
 	}
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
-	err = s.administer(ctx, a, func(c store.Conn) error {
-		if token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes)); err != nil {
+	err = s.Administer(ctx, a, func(c store.Conn) error {
+		if token, err = s.issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return err
 		}
-		return s.note(c, a, "token.issue", brief(r.User)+": "+brief(r.Name)+", "+strings.Join(scopesOf(r.Scopes), " "))
+		return s.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+strings.Join(rights.ScopesOf(r.Scopes), " "))
 	})
 	return token, err
 }
 
 // RevokeTokenFor ends a token of any member.
-func (s *Service) RevokeTokenFor(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
-	err := s.administer(ctx, a, func(c store.Conn) error {
+	err := s.Administer(ctx, a, func(c store.Conn) error {
 		var user, name string
 		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
 			Scan(&lookup, &name, &user)
 		if err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Micros(), id); err != nil {
 			return err
 		}
-		return s.note(c, a, "token.revoke", brief(user)+": "+brief(name))
+		return s.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
 	})
 	s.tokens.forget(lookup)
 	return err

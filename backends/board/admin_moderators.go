@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -21,7 +23,7 @@ type Moderator struct {
 	UserName   string
 	Group      int64 // 0: a member
 	GroupName  string
-	Rights     Mask
+	Rights     rights.Mask
 	Cascades   bool // in the forums below too
 }
 
@@ -34,11 +36,11 @@ func (m Moderator) Name() string {
 }
 
 // ModeratorMask are the rights that a form of a new moderator begins with.
-const ModeratorMask = moderatorMask &^ registeredMask & forumMask
+const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
-func (s *Service) Moderators(ctx context.Context, a *Actor) (list []Moderator, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moderator, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(moderatorRows+" ORDER BY f.path, m.id", nil, func(r store.Row) error {
 			m, err := scanModerator(r)
@@ -58,11 +60,11 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 
 // SetModerator gives a member, by name, or a group rights in a forum; who has
 // some there gets these instead.
-func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		f, err := readForum(c, m.Forum)
-		if notFoundErr(err) {
-			return invalid("forum", "unknown", "there is no such forum")
+		if kernel.NotFoundErr(err) {
+			return kernel.Invalid("forum", "unknown", "there is no such forum")
 		}
 		if err != nil {
 			return err
@@ -71,7 +73,7 @@ func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error
 			return err
 		}
 		if m.Rights == 0 || m.Rights&^forumMask != 0 {
-			return invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
+			return kernel.Invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
 		}
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ? AND COALESCE(group_id, 0) = ?", f.id, m.User, m.Group); err != nil {
 			return err
@@ -81,18 +83,18 @@ func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error
 			return err
 		}
 		if count >= maxModerators {
-			return conflict("a board has at most " + itoa(maxModerators) + " entries of moderators; use groups")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " entries of moderators; use groups")
 		}
 		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)",
-			f.id, null(m.User), null(m.Group), m.Rights, boolean(m.Cascades))
+			f.id, kernel.Null(m.User), kernel.Null(m.Group), m.Rights, kernel.Bool(m.Cascades))
 		if err != nil {
 			return err
 		}
-		detail := brief(m.Name()) + ": " + maskChange(0, m.Rights)
+		detail := kernel.Brief(m.Name()) + ": " + maskChange(0, m.Rights)
 		if m.Cascades {
 			detail += ", in the forums below too"
 		}
-		return s.noteIn(c, a, "moderator.set", f.id, detail)
+		return s.NoteIn(c, a, "moderator.set", f.id, detail)
 	})
 }
 
@@ -100,7 +102,7 @@ func (s *Service) SetModerator(ctx context.Context, a *Actor, m Moderator) error
 func (m *Moderator) find(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):
-		return invalid("user", "required", "give the name of a member, or choose a group")
+		return kernel.Invalid("user", "required", "give the name of a member, or choose a group")
 	case m.Group != 0:
 		m.User = 0
 		err = c.Row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
@@ -108,21 +110,21 @@ func (m *Moderator) find(c store.Conn) (err error) {
 		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return invalid("user", "unknown", "there is no such member or group")
+		return kernel.Invalid("user", "unknown", "there is no such member or group")
 	}
 	return err
 }
 
 // RemoveModerator takes the rights of an entry away.
-func (s *Service) RemoveModerator(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		m, err := scanModerator(c.Row(moderatorRows+" WHERE m.id = ?", id))
 		if err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.noteIn(c, a, "moderator.remove", m.Forum, brief(m.Name()))
+		return s.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
 	})
 }

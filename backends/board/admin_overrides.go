@@ -5,67 +5,54 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Override is what a forum says of a group's rights: those of neither mask are
 // inherited.
-type Override struct{ Allow, Deny Mask }
+type Override struct{ Allow, Deny rights.Mask }
 
 // MatrixColumn are the rights of a group in a forum.
 type MatrixColumn struct {
 	Group     GroupRow
-	Inherited Mask // from the group and the forums above
+	Inherited rights.Mask // from the group and the forums above
 	Override
 }
 
 // Matrix are the rights of every group in a forum.
-func (s *Service) Matrix(ctx context.Context, a *Actor, forum int64) (columns []MatrixColumn, err error) {
+func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (columns []MatrixColumn, err error) {
 	groups, err := s.Groups(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := access.forums[forum]
+	n := access.Forums[forum]
 	if n == nil {
-		return nil, notFound()
+		return nil, kernel.NotFound()
 	}
 	for _, g := range groups {
-		o := access.overrides[[2]int64{forum, g.ID}]
-		columns = append(columns, MatrixColumn{g, access.inherited(n.parent, g.ID, g.Allow), Override{o.set &^ o.clear, o.clear}})
+		o := access.Overrides[[2]int64{forum, g.ID}]
+		columns = append(columns, MatrixColumn{g, access.Inherited(n.Parent, g.ID, g.Allow), Override{o.Set &^ o.Clear, o.Clear}})
 	}
 	return columns, nil
 }
 
-// inherited is the mask of a group in a forum.
-func (a *access) inherited(forum, group int64, mask Mask) Mask {
-	var line []int64
-	for id := forum; id != 0 && a.forums[id] != nil; id = a.forums[id].parent {
-		line = append(line, id)
-	}
-	for _, id := range slices.Backward(line) {
-		if o, ok := a.overrides[[2]int64{id, group}]; ok {
-			mask = (mask | o.set) &^ o.clear
-		}
-	}
-	return mask
-}
-
 // OverridesTag is the version of what a forum says of some groups.
-func OverridesTag(by map[int64]Override) string { return tagOf(by) }
+func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
 
 // SetOverrides sets what a forum says of the rights of groups; the groups that
 // are not in by keep what they have. match is asked for the OverridesTag of these
 // groups.
-func (s *Service) SetOverrides(ctx context.Context, a *Actor, forum int64, by map[int64]Override, match rest.Match) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		if _, err := readForum(c, forum); err != nil {
 			return err
 		}
@@ -100,13 +87,13 @@ func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	return o, err
 }
 
-func (s *Service) setOverride(c store.Conn, a *Actor, forum, group int64, to Override) error {
+func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, to Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {
 		return err
 	}
 	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
-		return invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
+		return kernel.Invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
 	}
 	from, err := overrideOf(c, forum, group)
 	switch {
@@ -123,18 +110,18 @@ func (s *Service) setOverride(c store.Conn, a *Actor, forum, group int64, to Ove
 	if err != nil {
 		return err
 	}
-	detail := []string{brief(g.Name) + ":"}
+	detail := []string{kernel.Brief(g.Name) + ":"}
 	for _, right := range Rights() {
 		before, after := from.Word(right.Mask()), to.Word(right.Mask())
 		if before != after {
 			detail = append(detail, right.Name+" "+after)
 		}
 	}
-	return s.noteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+	return s.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
 // Word is what the override says of a right.
-func (o Override) Word(right Mask) string {
+func (o Override) Word(right rights.Mask) string {
 	switch {
 	case o.Deny.Has(right):
 		return "denied"

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -35,20 +37,20 @@ type AuthorRecord struct {
 const recordPosts = 100
 
 // QueuePage is Queue with what a page shows.
-func (s *Service) QueuePage(ctx context.Context, a *Actor, forum, after int64, limit int) (items []QueueItem, next int64, err error) {
+func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after int64, limit int) (items []QueueItem, next int64, err error) {
 	held, next, err := s.Queue(ctx, a, forum, after, limit)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: viewPost(h.post), Thread: viewThread(access, a, h.thread, marks{}, s.micros()), Reason: h.reason}
+			item := QueueItem{Post: viewPost(h.post), Thread: viewThread(access, a, h.thread, marks{}, s.Micros()), Reason: h.reason}
 			if item.ForumTitle, err = titleOf(c, titles, h.thread.forum); err != nil {
 				return err
 			}
@@ -77,7 +79,7 @@ func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) 
 	var title string
 	err := c.Row("SELECT title FROM board_forums WHERE id = ?", forum).Scan(&title)
 	known[forum] = title
-	return title, none(err)
+	return title, kernel.OrNotFound(err)
 }
 
 func recordOf(c store.Conn, author int64) (r AuthorRecord, err error) {
@@ -118,24 +120,24 @@ const CountMost = 100
 
 // QueueForums lists the forums in which the actor may approve, with how many
 // posts wait there.
-func (s *Service) QueueForums(ctx context.Context, a *Actor) ([]ForumCount, error) {
+func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
 	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_post_ids WHERE forum_id = ? AND visibility = 1 LIMIT ?) q")
 }
 
 // ReportForums lists them with how many reports are open.
-func (s *Service) ReportForums(ctx context.Context, a *Actor) ([]ForumCount, error) {
+func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
 	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_reports WHERE forum_id = ? AND closed_at IS NULL LIMIT ?) q")
 }
 
-func (s *Service) countForums(ctx context.Context, a *Actor, statement string) (list []ForumCount, err error) {
+func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		for _, f := range forums {
-			if f.Type != "forum" || !a.may(f.ID, ContentApprove) {
+			if f.Type != "forum" || !a.Has(f.ID, rights.ContentApprove) {
 				continue
 			}
 			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
@@ -151,25 +153,25 @@ func (s *Service) countForums(ctx context.Context, a *Actor, statement string) (
 
 // moderated are the forums whose queue, reports and log the actor may see: one,
 // or (0) all in which it may approve.
-func (s *Service) moderated(ctx context.Context, a *Actor, in int64) (forums []int64, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range access.order {
-		if f := a.in(id); f.visible && f.mask.Has(ContentApprove) && (in == 0 || in == id) {
+	for _, id := range access.Order {
+		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (in == 0 || in == id) {
 			forums = append(forums, id)
 		}
 	}
 	switch {
 	case len(forums) > 0:
 		return forums, nil
-	case in != 0 && !a.in(in).visible:
-		return nil, notFound()
+	case in != 0 && !a.In(in).Visible:
+		return nil, kernel.NotFound()
 	case in != 0:
-		return nil, forbidden("forum", "no_permission", "you may not approve in this forum")
+		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in this forum")
 	}
-	return nil, forbidden("forum", "no_permission", "you may not approve in any forum")
+	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in any forum")
 }
 
 // maxSettled bounds how many posts are settled at once.
@@ -177,9 +179,9 @@ const maxSettled = 100
 
 // SettleAll approves or rejects held posts. Those that somebody else has settled
 // meanwhile are skipped.
-func (s *Service) SettleAll(ctx context.Context, a *Actor, ids []int64, approve bool, reason string) (done, skipped int, err error) {
+func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string) (done, skipped int, err error) {
 	if len(ids) > maxSettled {
-		return 0, 0, invalid("post", "too_many", "at most 100 posts at once")
+		return 0, 0, kernel.Invalid("post", "too_many", "at most 100 posts at once")
 	}
 	settle := s.Reject
 	if approve {

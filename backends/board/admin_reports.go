@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -37,16 +39,16 @@ func openReports() listing {
 
 // Reports lists open reports by post, oldest first, of one forum or (0) of all in
 // which the actor may approve.
-func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
+func (s *Service) Reports(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
 	forums, err := s.moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		var entries []ReportEntry
 		for _, id := range forums {
 			err := c.All(openReports().sql(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
@@ -59,7 +61,7 @@ func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit 
 				return err
 			}
 		}
-		sortBy(entries, func(e ReportEntry) int64 { return e.ID })
+		kernel.SortBy(entries, func(e ReportEntry) int64 { return e.ID })
 		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })
 		list, err = s.byPost(c, access, a, entries)
 		return err
@@ -67,7 +69,7 @@ func (s *Service) Reports(ctx context.Context, a *Actor, in, after int64, limit 
 	return list, next, err
 }
 
-func (s *Service) byPost(c store.Conn, access *access, a *Actor, entries []ReportEntry) (list []ReportedPost, err error) {
+func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
 		i, known := at[e.post]
@@ -79,12 +81,12 @@ func (s *Service) byPost(c store.Conn, access *access, a *Actor, entries []Repor
 			t, p, err := postByID(c, a, e.post, "")
 			switch {
 			case err == nil:
-				post, thread := viewPost(p), viewThread(access, a, t, marks{}, s.micros())
+				post, thread := viewPost(p), viewThread(access, a, t, marks{}, s.Micros())
 				item.Post, item.Thread = &post, &thread
 				if item.Author, err = recordOf(c, p.author); err != nil {
 					return nil, err
 				}
-			case !notFoundErr(err):
+			case !kernel.NotFoundErr(err):
 				return nil, err
 			}
 			i = len(list)
@@ -97,40 +99,40 @@ func (s *Service) byPost(c store.Conn, access *access, a *Actor, entries []Repor
 }
 
 // CloseReports ends the open reports of a post, with a note for the log.
-func (s *Service) CloseReports(ctx context.Context, a *Actor, post int64, note string) error {
-	note, noteErr := checkReason(note)
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64, note string) error {
+	note, noteErr := kernel.CheckReason(note)
+	return s.Write(ctx, func(c store.Conn) error {
 		var forum, thread int64
 		if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
-		switch f := a.in(forum); {
-		case !f.visible:
-			return notFound()
-		case !f.mask.Has(ContentApprove):
-			return forbidden("postId", "no_permission", "you may not close reports in this forum")
+		switch f := a.In(forum); {
+		case !f.Visible:
+			return kernel.NotFound()
+		case !f.Mask.Has(rights.ContentApprove):
+			return kernel.Forbidden("postId", "no_permission", "you may not close reports in this forum")
 		}
-		if err := a.suspended(s.micros()); err != nil {
+		if err := a.CheckSuspended(s.Micros()); err != nil {
 			return err
 		}
 		if noteErr != nil {
 			return noteErr
 		}
-		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.micros(), null(a.id()), note, post)
+		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Micros(), kernel.Null(a.ID()), note, post)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return conflict("there is no open report of this post")
+			return kernel.Conflict("there is no open report of this post")
 		}
-		return s.logged(c, a, "report.close", ContentApprove, forum, thread, post, note)
+		return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
 	})
 }
 
 // DeleteReported deletes a reported post and closes its reports.
-func (s *Service) DeleteReported(ctx context.Context, a *Actor, post int64, note string) error {
+func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	var thread int64
-	err := s.read(ctx, func(c store.Conn) error {
+	err := s.Read(ctx, func(c store.Conn) error {
 		t, _, err := postByID(c, a, post, "")
 		if err == nil {
 			thread = t.id

@@ -1,6 +1,10 @@
 package board
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
 
 // Right describes a bit of the masks for the people who set it.
 type Right struct {
@@ -13,14 +17,14 @@ type Right struct {
 }
 
 // Mask is the right alone.
-func (r Right) Mask() Mask { return 1 << r.Bit }
+func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
 // Rights are all rights, in the order of the forms.
 func Rights() []Right {
 	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating", "Passing by limits", "Board"
 	right := func(section, label, name string) Right {
-		bit := bits.TrailingZeros64(uint64(maskNames[name]))
-		return Right{bit, name, label, section, forumMask.Has(maskNames[name])}
+		bit := bits.TrailingZeros64(uint64(rights.MaskNames[name]))
+		return Right{bit, name, label, section, forumMask.Has(rights.MaskNames[name])}
 	}
 	return []Right{
 		right(reading, "See the forum", "forum.view"),
@@ -58,7 +62,7 @@ func Rights() []Right {
 }
 
 // forumMask are the rights that forums may allow or deny.
-const forumMask = ForumSubscribe<<1 - 1 | FloodBypass | ModerationBypass | EditWindowBypass | LockBypass
+const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass | rights.EditWindowBypass | rights.LockBypass
 
 // Restrictions are the restrictions of groups, by their bits.
 func Restrictions() []Right {
@@ -70,4 +74,4 @@ func Restrictions() []Right {
 }
 
 // restrictions is the mask of all.
-const restrictions = ThreadNeedsApproval | ReplyNeedsApproval | EditNeedsApproval
+const restrictions = rights.ThreadNeedsApproval | rights.ReplyNeedsApproval | rights.EditNeedsApproval

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // actor is a member by name as of now; empty: the guest.
-func (s *site) actor(name string) *Actor {
+func (s *site) actor(name string) *rights.Actor {
 	s.t.Helper()
 	if name == "" {
 		a, err := s.service.Guest(s.t.Context())
@@ -69,70 +71,76 @@ func (s *site) lastLog() LogEntry {
 func TestWhoMayAdminister(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		forum, bob, awaiting := s.forum("public"), s.user("bob"), s.user("awaiting")
 		until := s.clock.now().Add(time.Hour).UnixMicro()
 		var made, group, token, prefix int64
 		commands := []struct {
 			name, action string
-			run          func(a *Actor) error
+			run          func(a *rights.Actor) error
 		}{
-			{"settings", "settings.change", func(a *Actor) error { return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil) }},
-			{"create forum", "forum.create", func(a *Actor) (err error) {
+			{"settings", "settings.change", func(a *rights.Actor) error {
+				return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil)
+			}},
+			{"create forum", "forum.create", func(a *rights.Actor) (err error) {
 				spec := NewForumSpec()
 				spec.Title = "Made"
 				made, err = b.CreateForum(ctx, a, spec)
 				return err
 			}},
-			{"edit forum", "forum.edit", func(a *Actor) error {
+			{"edit forum", "forum.edit", func(a *rights.Actor) error {
 				spec := NewForumSpec()
 				spec.Title, spec.Parent = "Made anew", s.forum("root")
 				return b.EditForum(ctx, a, made, spec, nil)
 			}},
-			{"shift forum", "forum.shift", func(a *Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
-			{"overrides", "forum.rights", func(a *Actor) error {
-				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: ForumView}}, nil)
+			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
+			{"overrides", "forum.rights", func(a *rights.Actor) error {
+				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
 			}},
-			{"delete forum", "forum.delete", func(a *Actor) error { return b.DeleteForum(ctx, a, made) }},
-			{"create group", "group.create", func(a *Actor) (err error) {
-				group, err = b.CreateGroup(ctx, a, GroupSpec{Name: "Made", Allow: ForumView})
+			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.DeleteForum(ctx, a, made) }},
+			{"create group", "group.create", func(a *rights.Actor) (err error) {
+				group, err = b.CreateGroup(ctx, a, GroupSpec{Name: "Made", Allow: rights.ForumView})
 				return err
 			}},
-			{"edit group", "group.edit", func(a *Actor) error {
-				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: ForumView | ThreadView, Restrict: ReplyNeedsApproval, EditWindow: 5}, nil)
+			{"edit group", "group.edit", func(a *rights.Actor) error {
+				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: rights.ForumView | rights.ThreadView, Restrict: rights.ReplyNeedsApproval, EditWindow: 5}, nil)
 			}},
-			{"moderator", "moderator.set", func(a *Actor) error {
-				return b.SetModerator(ctx, a, Moderator{Forum: forum, Group: group, Rights: ContentApprove, Cascades: true})
+			{"moderator", "moderator.set", func(a *rights.Actor) error {
+				return b.SetModerator(ctx, a, Moderator{Forum: forum, Group: group, Rights: rights.ContentApprove, Cascades: true})
 			}},
-			{"remove moderator", "moderator.remove", func(a *Actor) error {
+			{"remove moderator", "moderator.remove", func(a *rights.Actor) error {
 				return b.RemoveModerator(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_forum_moderators"))
 			}},
-			{"groups of a member", "member.groups", func(a *Actor) error { return b.SetGroups(ctx, a, bob, []int64{s.group("registered"), group}) }},
-			{"delete group", "group.delete", func(a *Actor) error { return b.DeleteGroup(ctx, a, group) }},
-			{"approve member", "member.approve", func(a *Actor) error { return b.ApproveMember(ctx, a, awaiting) }},
-			{"ban", "member.ban", func(a *Actor) error { return b.Ban(ctx, a, bob, until, "rude") }},
-			{"unban", "member.unban", func(a *Actor) error { return b.Unban(ctx, a, bob) }},
-			{"suspend", "member.suspend", func(a *Actor) error { return b.Suspend(ctx, a, bob, until, "rude") }},
-			{"moderated", "member.moderate", func(a *Actor) error { return b.SetModerated(ctx, a, bob, true) }},
-			{"password", "member.password", func(a *Actor) error { _, err := b.ResetPassword(ctx, a, bob); return err }},
-			{"issue token", "token.issue", func(a *Actor) error {
+			{"groups of a member", "member.groups", func(a *rights.Actor) error { return b.SetGroups(ctx, a, bob, []int64{s.group("registered"), group}) }},
+			{"delete group", "group.delete", func(a *rights.Actor) error { return b.DeleteGroup(ctx, a, group) }},
+			{"approve member", "member.approve", func(a *rights.Actor) error { return b.ApproveMember(ctx, a, awaiting) }},
+			{"ban", "member.ban", func(a *rights.Actor) error { return b.Ban(ctx, a, bob, until, "rude") }},
+			{"unban", "member.unban", func(a *rights.Actor) error { return b.Unban(ctx, a, bob) }},
+			{"suspend", "member.suspend", func(a *rights.Actor) error { return b.Suspend(ctx, a, bob, until, "rude") }},
+			{"moderated", "member.moderate", func(a *rights.Actor) error { return b.SetModerated(ctx, a, bob, true) }},
+			{"password", "member.password", func(a *rights.Actor) error { _, err := b.ResetPassword(ctx, a, bob); return err }},
+			{"issue token", "token.issue", func(a *rights.Actor) error {
 				_, err := b.IssueTokenFor(ctx, a, TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
 				return err
 			}},
-			{"revoke token", "token.revoke", func(a *Actor) error {
+			{"revoke token", "token.revoke", func(a *rights.Actor) error {
 				token = s.number("SELECT max(id) FROM board_api_tokens WHERE revoked_at IS NULL")
 				return b.RevokeTokenFor(ctx, a, token)
 			}},
-			{"delete member", "member.delete", func(a *Actor) error { return b.DeleteMember(ctx, a, bob) }},
-			{"prefix", "prefix.create", func(a *Actor) error { return b.SetPrefix(ctx, a, PrefixRow{Label: "New", Forums: []int64{forum}}) }},
-			{"edit prefix", "prefix.edit", func(a *Actor) error {
+			{"delete member", "member.delete", func(a *rights.Actor) error { return b.DeleteMember(ctx, a, bob) }},
+			{"prefix", "prefix.create", func(a *rights.Actor) error {
+				return b.SetPrefix(ctx, a, PrefixRow{Label: "New", Forums: []int64{forum}})
+			}},
+			{"edit prefix", "prefix.edit", func(a *rights.Actor) error {
 				prefix = s.number("SELECT max(id) FROM board_prefixes")
 				return b.SetPrefix(ctx, a, PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
 			}},
-			{"delete prefix", "prefix.delete", func(a *Actor) error { return b.DeletePrefix(ctx, a, prefix) }},
-			{"filter", "filter.add", func(a *Actor) error { return b.AddWordFilter(ctx, a, WordFilter{Pattern: "darn", Replacement: "***"}) }},
-			{"delete filter", "filter.delete", func(a *Actor) error {
+			{"delete prefix", "prefix.delete", func(a *rights.Actor) error { return b.DeletePrefix(ctx, a, prefix) }},
+			{"filter", "filter.add", func(a *rights.Actor) error {
+				return b.AddWordFilter(ctx, a, WordFilter{Pattern: "darn", Replacement: "***"})
+			}},
+			{"delete filter", "filter.delete", func(a *rights.Actor) error {
 				return b.DeleteWordFilter(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_word_filters"))
 			}},
 		}
@@ -156,16 +164,16 @@ func TestWhoMayAdminister(t *testing.T) {
 			}
 		}
 		// What administrators see, others do not.
-		views := map[string]func(a *Actor) error{
-			"forums":     func(a *Actor) error { _, err := b.ForumTree(ctx, a); return err },
-			"groups":     func(a *Actor) error { _, err := b.Groups(ctx, a); return err },
-			"matrix":     func(a *Actor) error { _, err := b.Matrix(ctx, a, forum); return err },
-			"moderators": func(a *Actor) error { _, err := b.Moderators(ctx, a); return err },
-			"members":    func(a *Actor) error { _, _, err := b.FindMembers(ctx, a, MemberQuery{Limit: 5}); return err },
-			"member":     func(a *Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
-			"tokens":     func(a *Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
-			"prefixes":   func(a *Actor) error { _, err := b.Prefixes(ctx, a); return err },
-			"filter":     func(a *Actor) error { _, err := b.WordFilters(ctx, a); return err },
+		views := map[string]func(a *rights.Actor) error{
+			"forums":     func(a *rights.Actor) error { _, err := b.ForumTree(ctx, a); return err },
+			"groups":     func(a *rights.Actor) error { _, err := b.Groups(ctx, a); return err },
+			"matrix":     func(a *rights.Actor) error { _, err := b.Matrix(ctx, a, forum); return err },
+			"moderators": func(a *rights.Actor) error { _, err := b.Moderators(ctx, a); return err },
+			"members":    func(a *rights.Actor) error { _, _, err := b.FindMembers(ctx, a, MemberQuery{Limit: 5}); return err },
+			"member":     func(a *rights.Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
+			"tokens":     func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
+			"prefixes":   func(a *rights.Actor) error { _, err := b.Prefixes(ctx, a); return err },
+			"filter":     func(a *rights.Actor) error { _, err := b.WordFilters(ctx, a); return err },
 		}
 		for name, view := range views {
 			for _, as := range []string{"", "alice", "mod"} {
@@ -182,22 +190,22 @@ func TestWhoMayAdminister(t *testing.T) {
 func TestRightsCountAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		forum, thread := s.forum("public"), s.threadOf("Public thread")
 		url := path("/threads/%d", thread)
 		registered, guest := s.group("registered"), s.group("guest")
 
 		s.do("alice", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: ForumView}}, nil))
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: rights.ForumView}}, nil))
 		s.do("alice", "GET", url, "").want(404)
 		s.do("", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: ForumView}}, nil))
+		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: rights.ForumView}}, nil))
 		s.do("", "GET", url, "").want(404)
 		columns, err := b.Matrix(ctx, s.actor("admin"), forum)
 		must(t, err)
 		for _, c := range columns {
-			if hidden := c.Group.Kind == "guest" || c.Group.Kind == "registered"; c.Deny.Has(ForumView) != hidden || !c.Inherited.Has(ForumView) && c.Group.Name != "members" {
+			if hidden := c.Group.Kind == "guest" || c.Group.Kind == "registered"; c.Deny.Has(rights.ForumView) != hidden || !c.Inherited.Has(rights.ForumView) && c.Group.Name != "members" {
 				t.Errorf("%s: %+v", c.Group.Name, c)
 			}
 		}
@@ -207,7 +215,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 		}
 		s.do("alice", "GET", url, "").want(200)
 
-		for _, bad := range []Override{{Allow: AdminAccess}, {Deny: TokenIssue}, {Allow: ForumView, Deny: ForumView}, {Allow: 1 << 60}} {
+		for _, bad := range []Override{{Allow: rights.AdminAccess}, {Deny: rights.TokenIssue}, {Allow: rights.ForumView, Deny: rights.ForumView}, {Allow: 1 << 60}} {
 			refused(t, "override", b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: bad}, nil), 422, "unknown")
 		}
 		refused(t, "override of no group", b.SetOverrides(ctx, admin, forum, map[int64]Override{9999: {}}, nil), 404, "")
@@ -217,9 +225,9 @@ func TestRightsCountAtOnce(t *testing.T) {
 		held := s.postOf("public held")
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
-		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: ContentApprove}))
+		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
 		s.do("alice", "POST", approve, "{}").want(404) // not below
-		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: ContentApprove, Cascades: true}))
+		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
 		list, err := b.Moderators(ctx, admin)
 		must(t, err)
 		if len(list) != 1 || list[0].Name() != "alice" || !list[0].Cascades {
@@ -229,24 +237,24 @@ func TestRightsCountAtOnce(t *testing.T) {
 		must(t, b.RemoveModerator(ctx, admin, list[0].ID))
 		s.do("alice", "GET", "/moderation/queue", "").want(403)
 		for what, m := range map[string]Moderator{
-			"nobody": {Forum: forum, Rights: ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: ThreadLock},
-			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: AdminAccess},
-			"unknown": {Forum: forum, UserName: "nobody", Rights: ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: ThreadLock},
+			"nobody": {Forum: forum, Rights: rights.ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: rights.ThreadLock},
+			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: rights.AdminAccess},
+			"unknown": {Forum: forum, UserName: "nobody", Rights: rights.ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: rights.ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: rights.ThreadLock},
 		} {
 			refused(t, "moderator: "+what, b.SetModerator(ctx, admin, m), 422, "")
 		}
 
 		// Groups.
-		id, err := b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders", Allow: ForumView | ThreadView | ThreadViewOthers | ReplyPost})
+		id, err := b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
-		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: ForumView}}, nil))
+		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: rights.ForumView}}, nil))
 		must(t, b.SetGroups(ctx, admin, s.user("alice"), []int64{registered, id, id}))
 		s.do("alice", "GET", staff, "").want(200)
 		refused(t, "taken", groupErr(b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders"})), 422, "taken")
 		refused(t, "rename built in", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "Folk"}, nil), 422, "built_in")
-		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: everything}, nil), 422, "admin.access")
-		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: everything}, nil), 422, "admin.access")
+		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: rights.Everything}, nil), 422, "admin.access")
+		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: rights.Everything}, nil), 422, "admin.access")
 		refused(t, "unknown right", b.EditGroup(ctx, admin, id, GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
 		refused(t, "delete built in", b.DeleteGroup(ctx, admin, registered), 409, "")
 		refused(t, "guest as a member's group", b.SetGroups(ctx, admin, s.user("alice"), []int64{guest}), 422, "unknown")
@@ -261,17 +269,17 @@ func groupErr(_ int64, err error) error { return err }
 func TestLastAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
 		until := s.clock.now().Add(time.Hour).UnixMicro()
-		attempts := map[string]func(a *Actor, id int64) error{
-			"groups":  func(a *Actor, id int64) error { return b.SetGroups(ctx, a, id, []int64{registered}) },
-			"ban":     func(a *Actor, id int64) error { return b.Ban(ctx, a, id, 0, "") },
-			"suspend": func(a *Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
-			"delete":  func(a *Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
-			"rights": func(a *Actor, _ int64) error {
-				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: everything &^ AdminAccess}, nil)
+		attempts := map[string]func(a *rights.Actor, id int64) error{
+			"groups":  func(a *rights.Actor, id int64) error { return b.SetGroups(ctx, a, id, []int64{registered}) },
+			"ban":     func(a *rights.Actor, id int64) error { return b.Ban(ctx, a, id, 0, "") },
+			"suspend": func(a *rights.Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
+			"delete":  func(a *rights.Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
+			"rights": func(a *rights.Actor, _ int64) error {
+				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
 			},
 		}
 		for name, attempt := range attempts {
@@ -317,7 +325,7 @@ func (s *site) tree() string {
 func TestForumTree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		must(t, b.DeleteForum(ctx, admin, s.forum("discussion")))
 		must(t, b.DeleteForum(ctx, admin, s.forum("general")))
@@ -412,7 +420,7 @@ func TestForumTree(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true, HoldFirst: 1})
+		s := newSite(t, db, kernel.Options{NoFlood: true, HoldFirst: 1})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		set := func(values ...string) error {
 			by := make(map[string]string)
@@ -482,7 +490,7 @@ func TestSettings(t *testing.T) {
 		s.do("alice", "GET", "/forums", "").want(200)
 
 		must(t, set("tokens_max", "1"))
-		_, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "x", Scopes: Scopes})
+		_, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "x", Scopes: rights.Scopes})
 		refused(t, "too many tokens", err, 422, "too_many")
 	})
 }
@@ -490,7 +498,7 @@ func TestSettings(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		alice, bob := s.user("alice"), s.user("bob")
 		until := s.clock.now().Add(time.Hour).UnixMicro()
@@ -595,7 +603,7 @@ func TestMembers(t *testing.T) {
 func TestPrefixesAndWords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		forum := s.forum("public")
 		must(t, b.SetPrefix(ctx, admin, PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
@@ -639,10 +647,10 @@ func TestPrefixesAndWords(t *testing.T) {
 }
 
 // bareAdministrator is an administrator who would have no other right.
-func (s *site) bareAdministrator() *Actor {
+func (s *site) bareAdministrator() *rights.Actor {
 	s.t.Helper()
 	ctx := s.t.Context()
-	id, err := s.service.CreateGroup(ctx, s.actor("admin"), GroupSpec{Name: "Operators", Allow: AdminAccess})
+	id, err := s.service.CreateGroup(ctx, s.actor("admin"), GroupSpec{Name: "Operators", Allow: rights.AdminAccess})
 	must(s.t, err)
 	must(s.t, s.service.SetGroups(ctx, s.actor("admin"), s.user("newbie"), []int64{id}))
 	return s.actor("newbie")
@@ -653,7 +661,7 @@ func (s *site) bareAdministrator() *Actor {
 func TestAsAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		bare := s.bareAdministrator()
 		closed := s.forum("closed")
@@ -661,32 +669,38 @@ func TestAsAdministrator(t *testing.T) {
 		yes := true
 		steps := []struct {
 			action string
-			run    func(a *Actor) error
+			run    func(a *rights.Actor) error
 		}{
-			{"thread.post", func(a *Actor) error {
+			{"thread.post", func(a *rights.Actor) error {
 				_, err := b.StartThread(ctx, a, closed, NewThread{Title: "In a closed forum", Message: "some text"}, Once{})
 				return err
 			}},
-			{"reply.post", func(a *Actor) error {
+			{"reply.post", func(a *rights.Actor) error {
 				_, err := b.Reply(ctx, a, s.threadOf("Locked thread"), NewReply{Message: "in a locked thread " + a.User.Name}, Once{})
 				return err
 			}},
-			{"post.edit", func(a *Actor) error {
+			{"post.edit", func(a *rights.Actor) error {
 				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), PostEdit{Message: "changed by " + a.User.Name}))
 			}},
-			{"post.approve", func(a *Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
-			{"post.delete", func(a *Actor) error { _, err := b.Delete(ctx, a, thread, s.postOf("public held"), nil); return err }},
-			{"post.restore", func(a *Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
-			{"thread.lock", func(a *Actor) error { return b.Change(ctx, a, thread, ThreadChange{Locked: &yes}) }},
-			{"thread.move", func(a *Actor) error {
+			{"post.approve", func(a *rights.Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
+			{"post.delete", func(a *rights.Actor) error {
+				_, err := b.Delete(ctx, a, thread, s.postOf("public held"), nil)
+				return err
+			}},
+			{"post.restore", func(a *rights.Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
+			{"thread.lock", func(a *rights.Actor) error { return b.Change(ctx, a, thread, ThreadChange{Locked: &yes}) }},
+			{"thread.move", func(a *rights.Actor) error {
 				to := s.forum("members")
 				return b.Change(ctx, a, thread, ThreadChange{Forum: &to})
 			}},
-			{"report.create", func(a *Actor) error { _, err := b.Report(ctx, a, s.postOf("locked first"), "bad text"); return err }},
+			{"report.create", func(a *rights.Actor) error {
+				_, err := b.Report(ctx, a, s.postOf("locked first"), "bad text")
+				return err
+			}},
 		}
 		for _, step := range steps {
 			must(t, step.run(bare))
-			if e := s.lastLog(); e.Action != step.action || e.ActorName != "newbie" || !strings.HasPrefix(e.Detail, asAdministrator) {
+			if e := s.lastLog(); e.Action != step.action || e.ActorName != "newbie" || !strings.HasPrefix(e.Detail, rights.AsAdministrator) {
 				t.Errorf("%s: the log has %+v", step.action, e)
 			}
 		}
@@ -704,7 +718,7 @@ func TestAsAdministrator(t *testing.T) {
 		before = s.number("SELECT count(*) FROM board_moderation_log")
 		for range 3 {
 			must(t, b.Admit(s.actor("newbie")))
-			must(t, s.service.read(ctx, func(c store.Conn) error {
+			must(t, s.service.Read(ctx, func(c store.Conn) error {
 				_, err := threadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
 				return err
 			}))
@@ -729,7 +743,7 @@ func editErr(_ Edited, err error) error { return err }
 func TestModeratorOfOneForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("members"), UserName: "alice", Rights: ModeratorMask}))
 		alice := s.actor("alice")
@@ -805,7 +819,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		post := s.postOf("members first")
 		must(t, b.CloseReports(ctx, alice, post, "all is well"))
 		refused(t, "twice", b.CloseReports(ctx, alice, post, ""), 409, "")
-		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.id()); n != 1 {
+		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.ID()); n != 1 {
 			t.Error("who closed the report, and why, is not kept")
 		}
 		must(t, b.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
@@ -819,7 +833,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 func TestSettleAll(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		thread := s.threadOf("Public thread")
 		ids := make([]int64, 0, 6)
@@ -862,7 +876,7 @@ func TestSettleAll(t *testing.T) {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		for i := range 7 {
 			as := "mod"

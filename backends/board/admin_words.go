@@ -4,6 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -22,8 +24,8 @@ type PrefixRow struct {
 }
 
 // Prefixes lists the prefixes by position.
-func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
 			var p PrefixRow
@@ -51,16 +53,16 @@ func (s *Service) Prefixes(ctx context.Context, a *Actor) (list []PrefixRow, err
 }
 
 // SetPrefix adds a prefix (id 0) or changes one.
-func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
 		case n < 1 || n > 30 || !text.IsLine(p.Label):
-			return invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
+			return kernel.Invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
 		case p.Position < 0 || p.Position > 1_000_000:
-			return invalid("position", "range", "a position is from 0 to 1000000")
+			return kernel.Invalid("position", "range", "a position is from 0 to 1000000")
 		case len(p.Forums) > maxForums:
-			return invalid("forums", "too_many", "there are not so many forums")
+			return kernel.Invalid("forums", "too_many", "there are not so many forums")
 		}
 		var taken, count int
 		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
@@ -68,9 +70,9 @@ func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 		}
 		switch {
 		case taken > 0:
-			return invalid("label", "taken", "there is such a prefix already")
+			return kernel.Invalid("label", "taken", "there is such a prefix already")
 		case p.ID == 0 && count >= maxPrefixes:
-			return conflict("a board has at most " + itoa(maxPrefixes) + " prefixes")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxPrefixes) + " prefixes")
 		}
 		action := "prefix.edit"
 		if p.ID == 0 {
@@ -84,13 +86,13 @@ func (s *Service) SetPrefix(ctx context.Context, a *Actor, p PrefixRow) error {
 				return err
 			}
 			if n == 0 {
-				return notFound()
+				return kernel.NotFound()
 			}
 		}
 		if err := offer(c, p); err != nil {
 			return err
 		}
-		return s.note(c, a, action, brief(p.Label)+" in "+itoa(int64(len(p.Forums)))+" forums")
+		return s.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
 	})
 }
 
@@ -105,18 +107,18 @@ func offer(c store.Conn, p PrefixRow) error {
 			return err
 		}
 		if n == 0 {
-			return invalid("forums", "unknown", "there is no such forum that holds threads")
+			return kernel.Invalid("forums", "unknown", "there is no such forum that holds threads")
 		}
 	}
 	return nil
 }
 
 // DeletePrefix removes a prefix; threads lose it.
-func (s *Service) DeletePrefix(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		var label string
 		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		for _, statement := range []string{
 			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?", "DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
@@ -125,7 +127,7 @@ func (s *Service) DeletePrefix(ctx context.Context, a *Actor, id int64) error {
 				return err
 			}
 		}
-		return s.note(c, a, "prefix.delete", brief(label))
+		return s.Note(c, a, "prefix.delete", kernel.Brief(label))
 	})
 }
 
@@ -138,8 +140,8 @@ type WordFilter struct {
 }
 
 // WordFilters lists the word filter.
-func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
 			var f WordFilter
@@ -154,14 +156,14 @@ func (s *Service) WordFilters(ctx context.Context, a *Actor) (list []WordFilter,
 }
 
 // AddWordFilter adds a word, which counts for what is written from then on.
-func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
 		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
-			return invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
+			return kernel.Invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
 		case utf8.RuneCountInString(f.Replacement) > 100 || !text.IsLine(f.Replacement):
-			return invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
+			return kernel.Invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
 		case f.Hold:
 			f.Replacement = ""
 		}
@@ -171,31 +173,31 @@ func (s *Service) AddWordFilter(ctx context.Context, a *Actor, f WordFilter) err
 		}
 		switch {
 		case count >= maxWordFilters:
-			return conflict("a board has at most " + itoa(maxWordFilters) + " filtered words")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxWordFilters) + " filtered words")
 		case taken > 0:
-			return invalid("pattern", "taken", "this word is filtered already")
+			return kernel.Invalid("pattern", "taken", "this word is filtered already")
 		}
-		action, detail := "replace", brief(f.Pattern)+" → "+brief(f.Replacement)
+		action, detail := "replace", kernel.Brief(f.Pattern)+" → "+kernel.Brief(f.Replacement)
 		if f.Hold {
-			action, detail = "hold", brief(f.Pattern)+" holds"
+			action, detail = "hold", kernel.Brief(f.Pattern)+" holds"
 		}
 		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
 			return err
 		}
-		return s.note(c, a, "filter.add", detail)
+		return s.Note(c, a, "filter.add", detail)
 	})
 }
 
 // DeleteWordFilter removes a word.
-func (s *Service) DeleteWordFilter(ctx context.Context, a *Actor, id int64) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		var pattern string
 		if err := c.Row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.note(c, a, "filter.delete", brief(pattern))
+		return s.Note(c, a, "filter.delete", kernel.Brief(pattern))
 	})
 }

@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -19,7 +20,6 @@ const (
 	jsonType = "application/json; charset=utf-8"
 
 	pageLimit, pageMost = 25, 100
-	offlineRetry        = 5 * time.Minute
 )
 
 // API serves the JSON API of a board.
@@ -49,7 +49,7 @@ func (api *API) NeedsToken(r *http.Request) bool {
 
 // Serve answers a request for a path that it owns. What is refused is an
 // *apierror.Error, and nothing has been written then.
-func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *Actor) error {
+func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) error {
 	r = stripped(r)
 	w.Header().Add("Vary", "Authorization")
 	allow := api.router.Allow(r)
@@ -66,9 +66,9 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *Actor) error {
 	}
 	user := ""
 	if a.User != nil {
-		user = itoa(a.User.ID)
+		user = kernel.Itoa(a.User.ID)
 	}
-	return api.router.Serve(w, r.WithContext(WithActor(r.Context(), a)), user)
+	return api.router.Serve(w, r.WithContext(rights.WithActor(r.Context(), a)), user)
 }
 
 // stripped is the request with the path behind Mount.
@@ -86,36 +86,24 @@ func stripped(r *http.Request) *http.Request {
 
 // admit makes the checks that come before a route's own.
 func (s *Service) admit(c *rest.Call, route *rest.Route) error {
-	a := actorOf(c.R.Context())
+	a := rights.ActorOf(c.R.Context())
 	if route.Scope == "" { // public
 		return nil
 	}
 	if a.Token != nil && !a.Token.Has(route.Scope) {
 		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
 	}
-	if err := a.blocked(s.micros()); err != nil {
+	if err := a.CheckBlocked(s.Micros()); err != nil {
 		return err
 	}
-	if err := a.offline(); err != nil {
+	if err := a.CheckOffline(); err != nil {
 		return err
 	}
 	query := c.R.URL.Query()
 	for _, p := range route.Query {
 		if len(query[p.Name]) > 1 {
-			return badRequest(p.Name, p.Name+" is given twice")
+			return kernel.BadRequest(p.Name, p.Name+" is given twice")
 		}
-	}
-	return nil
-}
-
-func (a *Actor) offline() error {
-	set := a.rights.settings
-	switch {
-	case !set.Offline:
-	case !a.rights.board.Has(BoardViewOffline):
-		return set.offlineAnswer()
-	case !a.rights.natural.Has(BoardViewOffline):
-		a.looked(0)
 	}
 	return nil
 }
@@ -126,12 +114,12 @@ type envelope struct {
 }
 
 // handler answers a request of an actor.
-type handler func(c *rest.Call, a *Actor) (any, error)
+type handler func(c *rest.Call, a *rights.Actor) (any, error)
 
 // with makes a route's function of a handler.
 func with(h handler) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
-		answer, err := h(c, actorOf(c.R.Context()))
+		answer, err := h(c, rights.ActorOf(c.R.Context()))
 		if err != nil {
 			return nil, err
 		}
@@ -150,5 +138,5 @@ func with(h handler) func(c *rest.Call) (any, error) {
 }
 
 func (s *Service) locate(c *rest.Call, path string) {
-	c.W.Header().Set("Location", s.options.BaseURL+Mount+path)
+	c.W.Header().Set("Location", s.Options.BaseURL+Mount+path)
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{BaseURL: "https://forum.example.com"})
+		s := newSite(t, db, kernel.Options{BaseURL: "https://forum.example.com"})
 		public := s.forum("public")
 
 		me := data[Identity](s.do("alice", "GET", "/me", "").want(200))
@@ -94,7 +95,7 @@ func TestContract(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		public := path("/forums/%d/threads", s.forum("public"))
 		thread := path("/threads/%d", s.threadOf("Public thread"))
 		good := `{"title":"A title","message":"A message"}`
@@ -174,7 +175,7 @@ func TestRefusals(t *testing.T) {
 func TestCursorsBelongToTheirForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		public := path("/forums/%d/threads", s.forum("public"))
 		for i := range 30 {
 			s.clock.advance(time.Second)
@@ -213,7 +214,7 @@ func TestCursorsBelongToTheirForum(t *testing.T) {
 func TestParallelReplies(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		const writers = 200
 		s.exec("UPDATE board_users SET post_count = 10")
 		thread := s.threadOf("Members thread")
@@ -256,7 +257,7 @@ func TestParallelReplies(t *testing.T) {
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		thread := path("/threads/%d/posts", s.threadOf("Public thread"))
 		reply := func(as string, i int) *answer { return s.do(as, "POST", thread, path(`{"message":"flood %d"}`, i)) }
 		for i := range 5 {
@@ -279,7 +280,7 @@ func TestFlood(t *testing.T) {
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		send := func(body, key string) *answer {
 			r := httptest.NewRequest("POST", path("%s/forums/%d/threads", Mount, s.forum("public")), strings.NewReader(body))
 			r.Header.Set("Authorization", "Bearer "+s.tokens["alice"])
@@ -303,7 +304,7 @@ func TestIdempotency(t *testing.T) {
 func TestModeration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		held := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Please approve","message":"Held message"}`).want(201))
 		if held.Visibility != "unapproved" {
 			t.Fatalf("created %+v", held)
@@ -357,7 +358,7 @@ func TestModeration(t *testing.T) {
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.do("", "GET", "/forums", "").want(503, "board_offline")
 		s.do("alice", "GET", "/forums", "").want(503, "board_offline")
@@ -369,7 +370,7 @@ func TestOffline(t *testing.T) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		token, err := s.service.IssueToken(t.Context(), TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -399,7 +400,7 @@ func TestTokens(t *testing.T) {
 func TestWordFilters(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', 'd***', 'replace'), ('casino', '', 'hold')")
 		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
 		if made.Slug != "the-d-title" || made.Visibility != "visible" {

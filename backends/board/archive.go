@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -25,9 +27,9 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 // a page stays a matter of its own rows. The first post of a thread stays.
 // Restore brings a post back from there.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
-	before := s.micros() - archiveAge.Microseconds()
+	before := s.Micros() - archiveAge.Microseconds()
 	var threads []int64
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		threads = nil
 		return c.All(archiveCandidates(c.Dialect()), []any{before, archiveRun / 2, archiveThreads}, func(r store.Row) error {
 			var id int64
@@ -42,7 +44,7 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	for _, thread := range threads {
 		n, err := s.archiveThread(ctx, thread, before)
 		if moved += n; err != nil {
-			return moved, wrap("archiving posts of thread "+itoa(thread), err)
+			return moved, kernel.Wrap("archiving posts of thread "+kernel.Itoa(thread), err)
 		}
 	}
 	return moved, nil
@@ -73,7 +75,7 @@ func (s *Service) archiveThread(ctx context.Context, thread, before int64) (move
 	for after := int64(0); ; {
 		type seen struct{ id, visibility int64 }
 		var page []seen
-		err := s.read(ctx, func(c store.Conn) error {
+		err := s.Read(ctx, func(c store.Conn) error {
 			page = page[:0]
 			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
 				var p seen
@@ -86,7 +88,7 @@ func (s *Service) archiveThread(ctx context.Context, thread, before int64) (move
 			return moved, err
 		}
 		for _, p := range page {
-			if p.visibility != visible {
+			if p.visibility != rights.Visible {
 				run = append(run, p.id)
 				continue
 			}
@@ -111,7 +113,7 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int
 	for {
 		var ids []int64
 		var n int64
-		err := s.write(ctx, func(c store.Conn) (err error) {
+		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids = ids[:0]
 			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
 				var id int64
@@ -153,6 +155,6 @@ func unarchive(c store.Conn, id int64) error {
 	if _, err := c.Exec("DELETE FROM board_posts_archive WHERE id = ?", id); err != nil {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_post_ids SET visibility = ? WHERE id = ?", deleted, id)
+	_, err = c.Exec("UPDATE board_post_ids SET visibility = ? WHERE id = ?", rights.Deleted, id)
 	return err
 }

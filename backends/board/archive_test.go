@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (s *site) spammed(title string, at time.Time, runs ...int) (thread int64) {
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		month := s.clock.now().Add(-31 * 24 * time.Hour)
 		thread := s.spammed("Spammed", month, archiveRun+700, 300, archiveRun+1, archiveRun)
 		young := s.spammed("Spammed of late", s.clock.now().Add(-29*24*time.Hour), archiveRun+200)
@@ -81,7 +82,7 @@ func TestArchive(t *testing.T) {
 
 		// What is archived goes with its thread into another forum.
 		archived := s.number("SELECT min(id) FROM board_posts_archive")
-		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, 'spam', 1)", archived, s.forum("public"), s.actor("bob").id())
+		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, 'spam', 1)", archived, s.forum("public"), s.actor("bob").ID())
 		s.do("mod", "PATCH", path("/threads/%d", thread), path(`{"forumId":%d}`, s.forum("members"))).want(200)
 		for _, table := range []string{"board_post_ids WHERE visibility = 3", "board_reports WHERE post_id IN (SELECT id FROM board_posts_archive)"} {
 			if n := s.number("SELECT count(*) FROM "+table+" AND forum_id <> ?", s.forum("members")); n != 0 {

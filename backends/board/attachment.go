@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
@@ -13,10 +15,8 @@ import (
 )
 
 const (
-	// maxAttachmentKiB bounds what the setting of the largest attachment can be.
-	maxAttachmentKiB = 100 << 10
 	// LargestAttachment is what the setting can be at most, in bytes.
-	LargestAttachment = maxAttachmentKiB << 10
+	LargestAttachment = kernel.MaxAttachmentKiB << 10
 	// attachmentKeep is how old content must be before it is removed: an upload
 	// stores it a moment before it writes the row.
 	attachmentKeep = time.Hour
@@ -49,8 +49,8 @@ func scanAttachment(r store.Row) (*Attachment, error) {
 }
 
 // Attachments lists the files at a post.
-func (s *Service) Attachments(ctx context.Context, a *Actor, thread, post int64) (list []Attachment, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) Attachments(ctx context.Context, a *rights.Actor, thread, post int64) (list []Attachment, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func addAttachments(c store.Conn, posts []PostView) error {
 }
 
 func attachmentsOf(c store.Conn, posts []any) (list []Attachment, err error) {
-	err = c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+marksFor(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
+	err = c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+kernel.Marks(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
 		t, err := scanAttachment(r)
 		list = append(list, *t)
 		return err
@@ -95,17 +95,17 @@ func attachmentsOf(c store.Conn, posts []any) (list []Attachment, err error) {
 }
 
 // Attachment finds a file that the actor may download.
-func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attachment, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) Attachment(ctx context.Context, a *rights.Actor, id int64) (t *Attachment, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		if t, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ? AND t.removed_at IS NULL", id)); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		in, _, err := postByID(c, a, t.Post, "")
 		if err != nil {
 			return err
 		}
-		if !a.may(in.forum, AttachmentDownload) {
-			return forbidden("attachmentId", "no_permission", "you may not download files in this forum")
+		if !a.Has(in.forum, rights.AttachmentDownload) {
+			return kernel.Forbidden("attachmentId", "no_permission", "you may not download files in this forum")
 		}
 		return nil
 	})
@@ -114,8 +114,8 @@ func (s *Service) Attachment(ctx context.Context, a *Actor, id int64) (t *Attach
 
 // Attach puts a file at a post. Content is what the client sends; it is read
 // only when the actor may attach files there.
-func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name string, content io.Reader) (*Attachment, error) {
-	err := s.read(ctx, func(c store.Conn) error {
+func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader) (*Attachment, error) {
+	err := s.Read(ctx, func(c store.Conn) error {
 		_, err := s.mayAttach(c, a, thread, post, "")
 		return err
 	})
@@ -133,9 +133,9 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 		return nil, err
 	}
 	if err := s.files.Keep(ctx, received.content); err != nil {
-		return nil, unavailable(err)
+		return nil, kernel.Unavailable(err)
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		at, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 			return err
 		}
 		if n == 0 {
-			return conflict("storing the file took too long; send it again")
+			return kernel.Conflict("storing the file took too long; send it again")
 		}
 		return s.attached(c, a, at, "attachment.add", f.Name)
 	})
@@ -157,8 +157,8 @@ func (s *Service) Attach(ctx context.Context, a *Actor, thread, post int64, name
 
 // reserve notes a file, as removed, before its content takes room: whatever
 // comes then, it counts for the member until the content is swept.
-func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *Attachment) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
 		if err := checkRoom(c, a, f); err != nil {
 			return err
 		}
-		f.CreatedAt = s.micros()
+		f.CreatedAt = s.Micros()
 		if err := s.spendEdit(c, a, at.forum, f.CreatedAt); err != nil {
 			return err
 		}
@@ -183,21 +183,21 @@ func (s *Service) reserve(ctx context.Context, a *Actor, f *Attachment) error {
 func noteFile(c store.Conn, f *Attachment) error {
 	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at, stripped)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
-		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, null(f.Width), null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
+		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
 }
 
 // Detach removes a file from a post. Its content goes with a sweep when no other
 // file has it, and counts for the member until then.
-func (s *Service) Detach(ctx context.Context, a *Actor, thread, post, id int64) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		at, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
-		now := s.micros()
+		now := s.Micros()
 		var name string
 		if err := c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		if err := s.spendEdit(c, a, at.forum, now); err != nil {
 			return err
@@ -215,7 +215,7 @@ type place struct {
 
 // mayAttach finds a post whose files the actor may change: files are part of a
 // post, and who may edit it may change them.
-func (s *Service) mayAttach(c store.Conn, a *Actor, thread, post int64, lock string) (at place, err error) {
+func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
 	if at.thread, err = threadFor(c, a, thread, lock); err != nil {
 		return at, err
 	}
@@ -225,47 +225,47 @@ func (s *Service) mayAttach(c store.Conn, a *Actor, thread, post int64, lock str
 	if at.forum, err = forumFor(c, a, at.thread.forum); err != nil {
 		return at, err
 	}
-	if !a.may(at.forum.id, AttachmentUpload) {
-		return at, forbidden("postId", "no_permission", "you may not attach files in this forum")
+	if !a.Has(at.forum.id, rights.AttachmentUpload) {
+		return at, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
 	}
-	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.micros())
+	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Micros())
 	return at, err
 }
 
 // attached notes a change of a post's files by others, and holds the post where
 // an edit would: a picture can say what a text may not.
-func (s *Service) attached(c store.Conn, a *Actor, at place, action, name string) error {
+func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
-	if !a.owns(p.author) {
-		if err := s.logged(c, a, action, PostEditOthers, t.forum, t.id, p.id, name); err != nil {
+	if !a.Owns(p.author) {
+		if err := s.Logged(c, a, action, rights.PostEditOthers, t.forum, t.id, p.id, name); err != nil {
 			return err
 		}
 	}
 	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if p.visibility != visible || !a.held(t.forum, false) {
+	if p.visibility != rights.Visible || !heldFor(a, t.forum, false) {
 		return nil
 	}
-	return s.settle(c, t, p, unapproved, heldByEdit)
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
 // checkRoom holds a file to how many a post and how much a member may have
 // beside it.
-func checkRoom(c store.Conn, a *Actor, f *Attachment) error {
-	set := a.rights.settings
+func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
+	set := a.Rights.Settings
 	var count, total int64
 	if err := c.Row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL", f.Post).Scan(&count); err != nil {
 		return err
 	}
 	if count >= set.AttachmentsMost {
-		return invalid("file", "count", "a post has at most "+itoa(set.AttachmentsMost)+" files")
+		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.AttachmentsMost)+" files")
 	}
 	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?", f.User, f.ID).Scan(&total); err != nil {
 		return err
 	}
 	if set.MemberMiB > 0 && total+f.Size > set.MemberMiB<<20 {
-		return invalid("file", "total", "your files may be "+itoa(set.MemberMiB)+" MiB together; remove some, which counts some hours later")
+		return kernel.Invalid("file", "total", "your files may be "+kernel.Itoa(set.MemberMiB)+" MiB together; remove some, which counts some hours later")
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func checkRoom(c store.Conn, a *Actor, f *Attachment) error {
 func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, error) {
 	if !f.stripped {
 		if err := s.stripStored(ctx, f); err != nil {
-			return nil, unavailable(err)
+			return nil, kernel.Unavailable(err)
 		}
 	}
 	if f.keepsMetadata() {
@@ -283,7 +283,7 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 	}
 	content, err := s.files.Open(ctx, &f.File)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, kernel.Unavailable(err)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer content.Close()
@@ -295,13 +295,13 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 // SweepAttachments removes content that no attachment has, and tells how much.
 // Removed attachments count for their members until then.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
-	before := s.now().Add(-attachmentKeep)
+	before := s.Now().Add(-attachmentKeep)
 	n, err := s.files.Sweep(ctx, before)
 	if err != nil {
-		return n, unavailable(err)
+		return n, kernel.Unavailable(err)
 	}
 	for batch := int64(purgeBatch); batch == purgeBatch; {
-		err := s.write(ctx, func(c store.Conn) (err error) {
+		err := s.Write(ctx, func(c store.Conn) (err error) {
 			batch, err = c.Exec("DELETE FROM board_attachments WHERE id IN (SELECT id FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)",
 				before.UnixMicro(), purgeBatch)
 			return err

@@ -3,6 +3,8 @@ package board
 import (
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -24,12 +26,12 @@ type attachmentInfo struct {
 
 func viewAttachment(f *Attachment) attachmentInfo {
 	return attachmentInfo{
-		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, orNull(f.Width), orNull(f.Height), wireTime(f.CreatedAt),
-		Mount + "/attachments/" + itoa(f.ID),
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), kernel.WireTime(f.CreatedAt),
+		Mount + "/attachments/" + kernel.Itoa(f.ID),
 	}
 }
 
-func (s *Service) getAttachments(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, post := in.post()
 	if err := in.finish(); err != nil {
@@ -43,24 +45,24 @@ func (s *Service) getAttachments(c *rest.Call, a *Actor) (any, error) {
 	return envelope{views}, err
 }
 
-func (s *Service) postAttachment(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, post := in.post()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	if most := a.rights.settings.AttachmentKiB << 10; c.R.ContentLength > most {
+	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
 		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most>>10)
 	}
 	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {
 		return nil, err
 	}
-	s.locate(c, "/attachments/"+itoa(f.ID))
+	s.locate(c, "/attachments/"+kernel.Itoa(f.ID))
 	return envelope{viewAttachment(f)}, nil
 }
 
-func (s *Service) deleteAttachment(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, post := in.post()
 	id := in.id("attachmentId")
@@ -70,7 +72,7 @@ func (s *Service) deleteAttachment(c *rest.Call, a *Actor) (any, error) {
 	return nil, s.Detach(c.R.Context(), a, thread, post, id)
 }
 
-func (s *Service) getAttachment(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	id := in.id("attachmentId")
 	if err := in.finish(); err != nil {

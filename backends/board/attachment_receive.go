@@ -6,14 +6,16 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
 // newFiles keeps the content of attachments in a folder; empty: in the database.
 func (s *Service) newFiles(folder string) *blob.Store {
-	return blob.New(s.db, blob.Options{
-		Folder: folder, Table: "board_contents", Now: func() time.Time { return s.now() },
+	return blob.New(s.DB, blob.Options{
+		Folder: folder, Table: "board_contents", Now: func() time.Time { return s.Now() },
 		Used: "SELECT 1 FROM board_attachments t WHERE t.removed_at IS NULL AND t.sha256 =",
 	})
 }
@@ -29,13 +31,13 @@ type Received struct {
 func (f *Received) Close() { f.content.Close() }
 
 // Receive reads a file that the actor sends, and refuses what cannot be attached.
-func (s *Service) Receive(a *Actor, name string, content io.Reader) (*Received, error) {
-	most := a.rights.settings.AttachmentKiB
+func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Received, error) {
+	most := a.Rights.Settings.AttachmentKiB
 	received, err := s.files.Receive(name, content, most<<10)
 	refused, ok := errors.AsType[*blob.Error](err)
 	switch {
 	case ok:
-		return nil, invalid(refused.Field, refused.Reason, refused.Message)
+		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	case errors.Is(err, blob.ErrTooLarge):
 		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most)
 	case errors.Is(err, blob.ErrIncomplete):
@@ -43,5 +45,5 @@ func (s *Service) Receive(a *Actor, name string, content io.Reader) (*Received, 
 	case err != nil:
 		return nil, err
 	}
-	return &Received{Attachment: Attachment{User: a.id(), File: received.File, stripped: true}, content: received}, nil
+	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, stripped: true}, content: received}, nil
 }

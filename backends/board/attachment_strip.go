@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -24,17 +25,17 @@ const (
 // asked for meanwhile is stripped first.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	var all int
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
 	})
 	if err != nil || all == 0 {
 		return 0, err
 	}
-	s.logger.Info("taking metadata out of images", zap.Int("images", all))
+	s.Logger.Info("taking metadata out of images", zap.Int("images", all))
 	failed := 0
 	for after := int64(0); ; {
 		var list []*Attachment
-		err := s.read(ctx, func(c store.Conn) error {
+		err := s.Read(ctx, func(c store.Conn) error {
 			list = nil
 			return c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
 				f, err := scanAttachment(r)
@@ -52,12 +53,12 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 					return done, ctx.Err()
 				}
 				failed++
-				s.logger.Warn("an image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+				s.Logger.Warn("an image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
 				continue
 			}
 			done++
 		}
-		s.logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images", all))
+		s.Logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images", all))
 		if len(list) < stripBatch {
 			return done, nil
 		}
@@ -72,9 +73,9 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	}
 	defer s.strips.Release(1)
 	var now *Attachment
-	err := s.read(ctx, func(c store.Conn) (err error) {
+	err := s.Read(ctx, func(c store.Conn) (err error) {
 		now, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
-		return none(err)
+		return kernel.OrNotFound(err)
 	})
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 	switch {
 	case errors.Is(err, imagemeta.ErrBroken):
 		as.Width, as.Height = 0, 0
-		s.logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+		s.Logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
 	case err != nil:
 		return err
 	default:
@@ -99,9 +100,9 @@ func (s *Service) stripStored(ctx context.Context, f *Attachment) error {
 			}
 		}
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
-			as.Hash, as.Size, null(as.Width), null(as.Height), f.Hash, f.MediaType)
+			as.Hash, as.Size, kernel.Null(as.Width), kernel.Null(as.Height), f.Hash, f.MediaType)
 		return err
 	})
 	if err != nil {

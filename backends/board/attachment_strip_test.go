@@ -50,9 +50,9 @@ func TestImagesTellNothing(t *testing.T) {
 func (s *site) putContent(content string) {
 	s.t.Helper()
 	hash := hashOf(content)
-	folder := s.service.options.Attachments
+	folder := s.service.Options.Attachments
 	if folder == "" {
-		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.micros())
+		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.Micros())
 		return
 	}
 	folder = filepath.Join(folder, hash[:2])

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -70,11 +72,11 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
 		if db.Dialect() == store.SQLite {
 			folder = filepath.Join(t.TempDir(), "attachments")
 		}
-		test(t, editable(newSite(t, db, Options{Attachments: folder, NoFlood: true})))
+		test(t, editable(newSite(t, db, kernel.Options{Attachments: folder, NoFlood: true})))
 	})
 	t.Run("sqlite in the database", func(t *testing.T) {
 		t.Parallel()
-		test(t, editable(newSite(t, databases.SQLite(t), Options{NoFlood: true})))
+		test(t, editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})))
 	})
 }
 
@@ -139,7 +141,7 @@ func TestAttachments(t *testing.T) {
 // sweep runs the job some hours on, and wants it to find something or nothing.
 func (s *site) sweep(hours, found int) {
 	s.t.Helper()
-	if folder := s.service.options.Attachments; folder != "" { // its times are those of the system
+	if folder := s.service.Options.Attachments; folder != "" { // its times are those of the system
 		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
 		list, err := filepath.Glob(filepath.Join(folder, "*", "*"))
 		if err != nil {
@@ -150,7 +152,7 @@ func (s *site) sweep(hours, found int) {
 				s.t.Error(err)
 			}
 		}
-		s.service.now = time.Now
+		s.service.Now = time.Now
 	} else {
 		s.clock.advance(time.Duration(hours) * 61 * time.Minute)
 	}
@@ -158,7 +160,7 @@ func (s *site) sweep(hours, found int) {
 	if err != nil || (n > 0) != (found > 0) {
 		s.t.Errorf("%d swept, %v", n, err)
 	}
-	s.service.now = s.clock.now
+	s.service.Now = s.clock.now
 }
 
 // TestAttachmentQuota: what is removed counts until its content is gone.
@@ -189,7 +191,7 @@ func TestAttachmentQuota(t *testing.T) {
 func TestAttachmentFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{}))
+		s := editable(newSite(t, db, kernel.Options{}))
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		for i := range 5 {
 			f := data[attachmentInfo](s.upload("alice", posts, "a.txt", path("text %d", i)).want(201))
@@ -210,7 +212,7 @@ func TestAttachmentFlood(t *testing.T) {
 func TestAttachmentRights(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		file := func(as, title, message string) (posts string, id int64) {
 			posts = path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message))
 			return posts, data[attachmentInfo](s.upload(as, posts, "a.txt", "text of "+message).want(201)).ID
@@ -251,12 +253,12 @@ func TestAttachmentRights(t *testing.T) {
 		s.upload("alice", held, "a.txt", "x").want(404)
 		locked := path("/threads/%d/posts/%d", s.threadOf("Locked thread"), s.postOf("locked first"))
 		s.upload("alice", locked, "a.txt", "x").want(403, "forbidden", "thread_locked")
-		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(AttachmentDownload))
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(rights.AttachmentDownload))
 		s.do("", "GET", path("/attachments/%d", publicID), "").want(403, "forbidden")
-		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(AttachmentUpload))
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT)", int64(rights.AttachmentUpload))
 		s.upload("alice", public, "b.txt", "x").want(403, "forbidden", "no_permission")
 		s.clock.advance(25 * time.Hour)
-		s.exec("UPDATE board_groups SET allow_mask = allow_mask | ?", int64(AttachmentUpload))
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask | ?", int64(rights.AttachmentUpload))
 		s.upload("alice", public, "b.txt", "x").want(403, "forbidden", "edit_window_closed")
 	})
 }
@@ -264,10 +266,10 @@ func TestAttachmentRights(t *testing.T) {
 // TestAttachmentHeld: who is moderated cannot put a file at a visible post.
 func TestAttachmentHeld(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{NoFlood: true})
+	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})
 	post := data[replied](s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
 	posts := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
-	s.exec("UPDATE board_groups SET restrict_mask = ?", int64(EditNeedsApproval))
+	s.exec("UPDATE board_groups SET restrict_mask = ?", int64(rights.EditNeedsApproval))
 	s.upload("newbie", posts, "a.txt", "some text").want(201)
 	s.do("bob", "GET", posts, "").want(404)
 	s.exact()
@@ -276,7 +278,7 @@ func TestAttachmentHeld(t *testing.T) {
 // TestAttachmentRefused: bad names, types, sizes and counts.
 func TestAttachmentRefused(t *testing.T) {
 	t.Parallel()
-	s := editable(newSite(t, databases.SQLite(t), Options{NoFlood: true}))
+	s := editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true}))
 	s.exec("INSERT INTO board_settings (name, value) VALUES ('attachment_kib', '10'), ('attachments_max', '7')")
 	posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 	huge := []byte(picture(t, "png", 1, 1))

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestBanOfAwaiting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, admin, awaiting := t.Context(), s.actor("admin"), s.user("awaiting")
 		refused(t, "ban for an hour", s.service.Ban(ctx, admin, awaiting, s.clock.now().Add(time.Hour).UnixMicro(), ""), 409, "")
 		refused(t, "ban for ever", s.service.Ban(ctx, admin, awaiting, 0, ""), 409, "")
@@ -27,7 +28,7 @@ func TestBanOfAwaiting(t *testing.T) {
 func TestMailAfterBan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		thread := path("/threads/%d", s.threadOf("Members thread"))
 		s.do("alice", "PUT", thread+"/subscription", `{"mode":"instant"}`).want(200)

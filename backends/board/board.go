@@ -4,11 +4,8 @@ package board
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,9 +13,9 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
-	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -26,50 +23,20 @@ import (
 // flushEvery is how often what is counted in memory is written.
 const flushEvery = time.Minute
 
-// Options are the settings of a board.
-type Options struct {
-	// BaseURL is put before the paths of Location headers. Default: none.
-	BaseURL string
-	// Realm is named by challenges. Default: board.
-	Realm string
-	// Offline closes the board for all but those who may see it nevertheless.
-	Offline bool
-	// HoldFirst holds the first posts of a member, this many. Default: 0.
-	HoldFirst int64
-	// NoFlood switches the flood control off.
-	NoFlood bool
-	// Keyring encrypts secrets in the database. Default: none.
-	Keyring func() (keyring.Keyring, error)
-	// Attachments is the folder of attached files. Default: the database.
-	Attachments string
-	// Mails reports whether somebody sends mails. Default: nobody.
-	Mails func() bool
-	// Passwords hashes those of the members. Default: see password.Hasher.
-	Passwords password.Hasher
-	// Address is the client's address, by which attempts are counted. Default:
-	// that of the connection.
-	Address func(*http.Request) string
-}
-
 // Service is a board. Web pages and the API call the same methods of it.
 type Service struct {
+	*rights.Service
 	*shared
-	options Options
-	access  atomic.Pointer[access] // its settings depend on the options
-	files   *blob.Store            // attachments
+	files *blob.Store // attachments
 }
 
 // shared is what all services on one board have in common, whatever their options.
 type shared struct {
-	db     *store.DB
-	logger *zap.Logger
-	now    func() time.Time
-
 	tokens  *tokenCache
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
 	prepare sync.Mutex
 	views   viewCounter
-	looks   lookCounter
+	looks   *rights.LookLog
 	words   wordCounter
 	strips  *semaphore.Weighted // images that are stripped at once
 
@@ -80,19 +47,26 @@ type shared struct {
 }
 
 // New returns a board on a database with its schema. It touches nothing yet.
-func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time) *Service {
+func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return (&Service{shared: &shared{db: db, logger: logger, now: now, tokens: newTokenCache(), looks: lookCounter{now: now}, words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel}}).With(options)
+	return newService(&shared{tokens: newTokenCache(), looks: rights.NewLookLog(now), words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel},
+		kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
 }
 
 // With returns the same board with other options. Closing one closes all.
-func (s *Service) With(options Options) *Service {
-	if options.Realm == "" {
-		options.Realm = "board"
+func (s *Service) With(options kernel.Options) *Service {
+	with := *s.Board
+	with.Options = options
+	return newService(s.shared, with)
+}
+
+func newService(common *shared, with kernel.Board) *Service {
+	if with.Options.Realm == "" {
+		with.Options.Realm = "board"
 	}
-	with := &Service{shared: s.shared, options: options}
-	with.files = with.newFiles(options.Attachments)
-	return with
+	s := &Service{Service: rights.New(&with, common.looks), shared: common}
+	s.files = s.newFiles(with.Options.Attachments)
+	return s
 }
 
 // Ready makes sure that the board has what it starts with; the first call
@@ -139,12 +113,12 @@ func (s *Service) run() {
 		case <-s.views.full():
 		case <-s.words.ready:
 			if err := s.foldWords(s.ctx); err != nil && s.ctx.Err() == nil {
-				s.logger.Warn("index of words not tidied", zap.Error(err))
+				s.Logger.Warn("index of words not tidied", zap.Error(err))
 			}
 			continue
 		}
 		if err := s.Flush(s.ctx); err != nil && s.ctx.Err() == nil {
-			s.logger.Warn("views not written", zap.Error(err))
+			s.Logger.Warn("views not written", zap.Error(err))
 		}
 	}
 }
@@ -157,45 +131,7 @@ func (s *Service) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := s.Flush(ctx); err != nil {
-		s.logger.Warn("views not written", zap.Error(err))
+		s.Logger.Warn("views not written", zap.Error(err))
 	}
 	s.tokens.known.Close()
-}
-
-// setting is a value of the table of settings; empty: there is none.
-func setting(c store.Conn, name string) (value string, err error) {
-	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, err
-}
-
-// micros is now as it is stored.
-func (s *Service) micros() int64 { return s.now().UnixMicro() }
-
-// none turns sql.ErrNoRows into the answer for what is not there.
-func none(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return notFound()
-	}
-	return err
-}
-
-// null is a number for a column that is NULL where there is none.
-func null(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
-
-// boolean is a truth value as it is stored on both engines.
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -40,7 +42,7 @@ const (
 )
 
 // Tree lists the forums that the actor sees, depth first, with what is new.
-func (s *Service) Tree(ctx context.Context, a *Actor) ([]ForumEntry, error) {
+func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
@@ -49,8 +51,8 @@ func (s *Service) Tree(ctx context.Context, a *Actor) ([]ForumEntry, error) {
 }
 
 // tree adds what is new to a list of forums.
-func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]ForumEntry, error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) ([]ForumEntry, error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +62,8 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 		tree[i].ForumInfo = f
 		at[f.ID] = &tree[i]
 	}
-	err = s.read(ctx, func(c store.Conn) error {
-		now := s.micros()
+	err = s.Read(ctx, func(c store.Conn) error {
+		now := s.Micros()
 		last := make(map[int64]*thread)
 		err := c.All(newestThreads(c.Dialect()), nil, func(r store.Row) error {
 			t, err := scanThread(r)
@@ -78,7 +80,7 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 		looked := 0
 		for id, t := range last {
 			f := at[id]
-			if f == nil || !a.may(id, ThreadView|ThreadViewOthers) {
+			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
 			info := viewThread(access, a, t, marks{}, now)
@@ -99,12 +101,12 @@ func (s *Service) tree(ctx context.Context, a *Actor, list []ForumInfo) ([]Forum
 }
 
 // forumReads are when the actor has marked forums as read.
-func forumReads(c store.Conn, a *Actor) (map[int64]int64, error) {
+func forumReads(c store.Conn, a *rights.Actor) (map[int64]int64, error) {
 	read := make(map[int64]int64)
 	if a.User == nil {
 		return read, nil
 	}
-	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, func(r store.Row) error {
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, func(r store.Row) error {
 		var id, at int64
 		err := r.Scan(&id, &at)
 		read[id] = at
@@ -113,7 +115,7 @@ func forumReads(c store.Conn, a *Actor) (map[int64]int64, error) {
 }
 
 // hasUnread looks through the newest threads of a forum.
-func (s *Service) hasUnread(c store.Conn, a *Actor, forum, now int64) (bool, error) {
+func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum, now int64) (bool, error) {
 	var page []*thread
 	err := c.All(threadsOfForum("= 0").sql(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
 		t, err := scanThread(r)
@@ -129,32 +131,32 @@ func (s *Service) hasUnread(c store.Conn, a *Actor, forum, now int64) (bool, err
 
 // threadList opens a forum for its threads. The rights know what kind it is: its
 // row is not read.
-func threadList(a *Actor, id int64) error {
-	f, known := a.in(id), a.rights.access.forums[id]
-	if !f.visible || known == nil || known.kind != "forum" {
-		return notFound()
+func threadList(a *rights.Actor, id int64) error {
+	f, known := a.In(id), a.Rights.Access.Forums[id]
+	if !f.Visible || known == nil || known.Kind != "forum" {
+		return kernel.NotFound()
 	}
-	if !f.seen {
-		a.looked(id)
+	if !f.Seen {
+		a.Looked(id)
 	}
-	if !f.mask.Has(ThreadView) {
-		return forbidden("forumId", "no_permission", "you may not read the threads of this forum")
+	if !f.Mask.Has(rights.ThreadView) {
+		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
 	}
 	return nil
 }
 
 // Threads lists the threads of a forum, newest activity first, behind a cursor.
 // next is the cursor of the page behind; empty: this is the last.
-func (s *Service) Threads(ctx context.Context, a *Actor, in int64, after string, most int) (list []ThreadInfo, next string, err error) {
+func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []ThreadInfo, next string, err error) {
 	var from position
 	if after != "" {
 		var ok bool
 		if from, ok = s.readCursor(in, after); !ok {
-			return nil, "", badRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
+			return nil, "", kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
 		}
 	}
-	access := a.rights.access
-	err = s.read(ctx, func(c store.Conn) error {
+	access := a.Rights.Access
+	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = []ThreadInfo{}, ""
 		if err := threadList(a, in); err != nil {
 			return err
@@ -172,13 +174,13 @@ func (s *Service) Threads(ctx context.Context, a *Actor, in int64, after string,
 	return list, next, err
 }
 
-func (s *Service) viewThreads(c store.Conn, access *access, a *Actor, page []*thread) ([]ThreadInfo, error) {
+func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*thread) ([]ThreadInfo, error) {
 	noted, err := marksOf(c, a, page)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]ThreadInfo, 0, len(page))
-	now := s.micros()
+	now := s.Micros()
 	for _, t := range page {
 		list = append(list, viewThread(access, a, t, noted, now))
 	}
@@ -189,19 +191,19 @@ func (s *Service) viewThreads(c store.Conn, access *access, a *Actor, page []*th
 const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum.
-func (s *Service) Sticky(ctx context.Context, a *Actor, in int64) (list []ThreadInfo, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		if err := threadList(a, in); err != nil {
 			return err
 		}
 		var page []*thread
-		err := c.All(stickyThreads(a.shows(in)).sql(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
+		err := c.All(stickyThreads(a.Shows(in)).sql(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
 			t, err := scanThread(r)
-			if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) {
+			if err == nil && a.Sees(t.forum, t.author, t.author, t.visibility) {
 				page = append(page, t)
 			}
 			return err
@@ -216,23 +218,23 @@ func (s *Service) Sticky(ctx context.Context, a *Actor, in int64) (list []Thread
 }
 
 // MarkForumRead notes that the actor has read a forum until now; 0: all.
-func (s *Service) MarkForumRead(ctx context.Context, a *Actor, in int64) error {
-	if a.User == nil || in != 0 && !a.in(in).visible {
-		return notFound()
+func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
+	if a.User == nil || in != 0 && !a.In(in).Visible {
+		return kernel.NotFound()
 	}
 	forums := []int64{in}
 	if in == 0 {
 		forums = forums[:0]
-		for _, id := range slices.Sorted(maps.Keys(a.rights.forums)) {
-			if a.in(id).visible {
+		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
+			if a.In(id).Visible {
 				forums = append(forums, id)
 			}
 		}
 	}
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		for _, id := range forums {
 			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.id(), id, s.micros())
+				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Micros())
 			if err != nil {
 				return err
 			}
@@ -245,18 +247,18 @@ func (s *Service) MarkForumRead(ctx context.Context, a *Actor, in int64) error {
 const maxUnseen = 99
 
 // Unseen counts the notifications that the actor has not read and may still see.
-func (s *Service) Unseen(ctx context.Context, a *Actor) (n int, err error) {
+func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
 	if a.User == nil {
 		return 0, nil
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		n = 0
 		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
 			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.id(), maxUnseen}, func(r store.Row) error {
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.ID(), maxUnseen}, func(r store.Row) error {
 			var forum, owner, thread, author, post int64
 			err := r.Scan(&forum, &owner, &thread, &author, &post)
-			if a.sees(forum, owner, owner, thread) && a.sees(forum, owner, author, post) {
+			if a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
 				n++
 			}
 			return err
@@ -267,12 +269,12 @@ func (s *Service) Unseen(ctx context.Context, a *Actor) (n int, err error) {
 
 // Recent lists the threads with the newest posts that the actor sees, of one
 // forum or (0) of all, each with its first post.
-func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (threads []ThreadInfo, first []PostInfo, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []ThreadInfo, first []PostInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
 		if in != 0 {
 			if err := threadList(a, in); err != nil {
@@ -280,8 +282,8 @@ func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (thr
 			}
 		}
 		var page []*thread
-		for _, id := range access.order {
-			if in != 0 && id != in || !a.MayIn(id, ThreadView|ThreadViewOthers) {
+		for _, id := range access.Order {
+			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
 			err := c.All(threadsOfForum("= 0").sql(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
@@ -292,13 +294,13 @@ func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (thr
 			if err != nil {
 				return err
 			}
-			sortBy(page, func(t *thread) int64 { return -t.lastAt })
+			kernel.SortBy(page, func(t *thread) int64 { return -t.lastAt })
 			page = page[:min(len(page), most)]
 		}
-		now := s.micros()
+		now := s.Micros()
 		for _, t := range page {
 			p, err := postFor(c, a, t, t.first)
-			if notFoundErr(err) {
+			if kernel.NotFoundErr(err) {
 				continue
 			}
 			if err != nil {
@@ -312,14 +314,14 @@ func (s *Service) Recent(ctx context.Context, a *Actor, in int64, most int) (thr
 }
 
 // Forum reads a forum with those above and below it.
-func (s *Service) Forum(ctx context.Context, a *Actor, id int64) (f ForumEntry, above []ForumInfo, below []ForumEntry, err error) {
+func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []ForumInfo, below []ForumEntry, err error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
 		return f, nil, nil, err
 	}
 	i := slices.IndexFunc(list, func(f ForumInfo) bool { return f.ID == id })
 	if i < 0 {
-		return f, nil, nil, notFound()
+		return f, nil, nil, kernel.NotFound()
 	}
 	end := i + 1
 	for end < len(list) && list[end].Depth > list[i].Depth {

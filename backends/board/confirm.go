@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -13,10 +15,6 @@ import (
 // registration; while a link is good that was asked for later, the member stays.
 const keepUnconfirmed = 7 * 24 * time.Hour
 
-// Unconfirmed reports whether the actor has registered but not opened the link
-// that was mailed: there is nothing for the actor but the page that mails it again.
-func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
-
 // MailAddress is where a member gets mails.
 type MailAddress struct {
 	Now       string // empty: none
@@ -25,9 +23,9 @@ type MailAddress struct {
 }
 
 // MailAddress is that of the actor.
-func (s *Service) MailAddress(ctx context.Context, a *Actor) (m MailAddress, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
-		return none(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.id()).Scan(&m.Now, &m.Confirmed, &m.Asked))
+func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddress, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.ID()).Scan(&m.Now, &m.Confirmed, &m.Asked))
 	})
 	return m, err
 }
@@ -44,7 +42,7 @@ func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email stri
 // AskEmail mails a link to the address that is to be the actor's, and a notice to
 // the one until now. Where somebody else has it nothing is sent there, and the
 // answer is the same. address is the client's.
-func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, address string) error {
+func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
 	}
@@ -61,22 +59,22 @@ func (s *Service) AskEmail(ctx context.Context, a *Actor, email, password, addre
 		return err
 	}
 	if former.Confirmed && mailaddress.Key(email) == mailaddress.Key(former.Now) {
-		return invalid("email", "same", "this is your mail address already")
+		return kernel.Invalid("email", "same", "this is your mail address already")
 	}
-	return s.askLink(ctx, a.id(), email, address, func(c store.Conn) error {
+	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.id(), mailaddress.Key(email)); err != nil {
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.ID(), mailaddress.Key(email)); err != nil {
 			return err
 		}
-		return s.queueConfirm(c, a.confirmKind(), a.id(), email)
+		return s.queueConfirm(c, confirmKind(a), a.ID(), email)
 	})
 }
 
 // AskEmailAgain mails the link once more that confirms the actor's address.
 // address is the client's.
-func (s *Service) AskEmailAgain(ctx context.Context, a *Actor, address string) error {
+func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
 	}
@@ -89,13 +87,13 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *Actor, address string) e
 		email = m.Now
 	}
 	if email == "" {
-		return conflict("you have no mail address that is to be confirmed")
+		return kernel.Conflict("you have no mail address that is to be confirmed")
 	}
-	return s.askLink(ctx, a.id(), email, address, func(c store.Conn) error { return s.queueConfirm(c, a.confirmKind(), a.id(), email) })
+	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
 }
 
 // confirmKind is the kind of link that confirms an address of the actor.
-func (a *Actor) confirmKind() string {
+func confirmKind(a *rights.Actor) string {
 	if a.Unconfirmed() {
 		return LinkJoin
 	}
@@ -113,15 +111,15 @@ type Confirmed struct {
 // ConfirmEmail makes the address of a link that of its member, and lets in a
 // member who has registered with it.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
 	state := "active"
-	if access.settings.Registration != RegistrationOpen { // or closed since: an administrator decides
+	if access.Settings.Registration != kernel.RegistrationOpen { // or closed since: an administrator decides
 		state = "awaiting"
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		done = Confirmed{}
 		user, linked, err := s.takeLink(c, secret, LinkEmail, LinkJoin)
 		if err != nil {
@@ -144,7 +142,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 		return s.emitRegistered(c, user)
 	})
 	if store.IsUniqueViolation(err) { // another was faster
-		err = conflict("another member has this mail address now")
+		err = kernel.Conflict("another member has this mail address now")
 	}
 	return done, err
 }
@@ -158,8 +156,8 @@ var ofMember = []string{
 // purgeUnconfirmed removes members who never opened the link of the registration:
 // their names are free again. It tells how many.
 func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
-	n, err = s.db.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
-		now := s.now()
+	n, err = s.DB.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
+		now := s.Now()
 		ids, err := store.List(c, func(r store.Row) (any, error) {
 			var id int64
 			err := r.Scan(&id)
@@ -176,14 +174,14 @@ func (s *Service) purgeUnconfirmed(ctx context.Context) (n int64, err error) {
 			}
 		}
 		for _, table := range ofMember {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+marksFor(len(ids))+")", ids...); err != nil {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+kernel.Marks(len(ids))+")", ids...); err != nil {
 				return 0, false, err
 			}
 		}
-		n, err = c.Exec("DELETE FROM board_users WHERE id IN ("+marksFor(len(ids))+")", ids...)
+		n, err = c.Exec("DELETE FROM board_users WHERE id IN ("+kernel.Marks(len(ids))+")", ids...)
 		return n, len(ids) == unconfirmedBatch, err
 	})
-	return n, unavailable(err)
+	return n, kernel.Unavailable(err)
 }
 
 const unconfirmedBatch = 100

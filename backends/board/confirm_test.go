@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -18,7 +19,7 @@ import (
 // member reads the state of a member and the mail address.
 func (s *site) member(name string) (state, email, asked string, confirmed bool) {
 	s.t.Helper()
-	must(s.t, s.service.read(s.t.Context(), func(c store.Conn) error {
+	must(s.t, s.service.Read(s.t.Context(), func(c store.Conn) error {
 		return c.Row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
 	}))
 	return state, email, asked, confirmed
@@ -124,9 +125,9 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		before := s.number("SELECT count(*) FROM board_users")
 		_, err := s.service.Register(ctx, NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
-		must(t, s.service.write(ctx, func(c store.Conn) error {
+		must(t, s.service.Write(ctx, func(c store.Conn) error {
 			for i := range unconfirmedBatch {
-				add := newUser{name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), state: "unconfirmed", groups: []string{"registered"}, now: s.service.micros()}
+				add := newUser{name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), state: "unconfirmed", groups: []string{"registered"}, now: s.service.Micros()}
 				if err := addUser(c, add); err != nil {
 					return err
 				}
@@ -191,7 +192,7 @@ func TestPurgeWaits(t *testing.T) {
 func TestPurgeSeeded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		_, err := s.seed(`{"users":[{"name":"Loaded","state":"unconfirmed","posts":5,"joinedAt":"2020-01-01T00:00:00Z"}]}`)
 		must(t, err)
 		_, err = s.service.Purge(t.Context())
@@ -224,7 +225,7 @@ func TestConfirmAPI(t *testing.T) {
 		if _, email, asked, confirmed := s.member("alice"); email != "alice@Example.com" || asked != "" || !confirmed {
 			t.Errorf("%s %s %v", email, asked, confirmed)
 		}
-		s.service.options.Mails = nil
+		s.service.Options.Mails = nil
 		s.do("alice", "POST", "/email-confirmation", "").want(403, "forbidden", "no_mail")
 	})
 }
@@ -278,7 +279,7 @@ func TestMigratePeople(t *testing.T) {
 			db, err := open()
 			must(t, err)
 			s := &site{t: t, clock: newClock()}
-			s.service = New(databases.Start(t, db), Options{}, zap.NewNop(), s.clock.now)
+			s.service = New(databases.Start(t, db), kernel.Options{}, zap.NewNop(), s.clock.now)
 			t.Cleanup(s.service.Close)
 			must(t, s.service.Ready(t.Context()))
 			for name, want := range map[string]bool{"Reader": true, "Quiet": false, "Mute": false, "Bare": false} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -18,14 +19,14 @@ func TestRepliesDoNotWait(t *testing.T) {
 		if db.Dialect() == store.SQLite {
 			return // one writer: all share a commit
 		}
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		forum := path("/forums/%d/threads", s.forum("public"))
 		slow := data[created](s.do("alice", "POST", forum, `{"title":"Slow thread","message":"the first post"}`).want(201)).ID
 		fast := data[created](s.do("bob", "POST", forum, `{"title":"Fast thread","message":"the first post"}`).want(201)).ID
 		held, release := make(chan struct{}), make(chan struct{})
 		var running sync.WaitGroup
 		running.Go(func() {
-			err := s.service.write(t.Context(), func(c store.Conn) error {
+			err := s.service.Write(t.Context(), func(c store.Conn) error {
 				// The last row of a reply but for what it counts.
 				_, err := c.Exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
 				close(held)
@@ -61,7 +62,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 func TestOnceInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
 		if err != nil {
 			t.Fatal(err)

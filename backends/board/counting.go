@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -70,11 +71,11 @@ func (v *viewCounter) giveBack(by map[int64]int64) {
 
 // Flush writes the views and the uses of tokens that were counted in memory.
 func (s *Service) Flush(ctx context.Context) error {
-	views, uses, looks := s.views.take(), s.tokens.taken(), s.looks.take()
+	views, uses, looks := s.views.take(), s.tokens.taken(), s.looks.Take()
 	if len(views)+len(uses)+len(looks) == 0 {
 		return nil
 	}
-	err := s.write(ctx, func(c store.Conn) error {
+	err := s.Write(ctx, func(c store.Conn) error {
 		// In order, so that two nodes do not lock each other out.
 		for _, thread := range slices.Sorted(maps.Keys(views)) {
 			if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", views[thread], thread); err != nil {
@@ -86,11 +87,11 @@ func (s *Service) Flush(ctx context.Context) error {
 				return err
 			}
 		}
-		return writeLooks(c, looks)
+		return rights.WriteLooks(c, looks)
 	})
 	if err != nil {
 		s.views.giveBack(views)
-		s.looks.giveBack(looks)
+		s.looks.GiveBack(looks)
 	}
 	return err
 }

@@ -1,6 +1,10 @@
 package board
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+)
 
 // Difference is a part in which two versions of something differ.
 type Difference struct{ What, From, To string }
@@ -19,7 +23,7 @@ func differences(list []Difference) (out []Difference) {
 func inLog(list []Difference) string {
 	lines := make([]string, len(list))
 	for i, d := range list {
-		lines[i] = d.What + ": " + brief(d.From) + " → " + brief(d.To)
+		lines[i] = d.What + ": " + kernel.Brief(d.From) + " → " + kernel.Brief(d.To)
 	}
 	return strings.Join(lines, "; ")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -28,48 +30,48 @@ func mailDue(mode string, now time.Time) time.Time {
 }
 
 // SubscribeForum follows a forum: the actor is told of new threads in it.
-func (s *Service) SubscribeForum(ctx context.Context, a *Actor, forum int64, mode string) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int64, mode string) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		f, err := forumFor(c, a, forum)
 		if err != nil {
 			return err
 		}
 		switch {
-		case a.User == nil || !a.may(f.id, ForumSubscribe):
-			return forbidden("forumId", "no_permission", "you may not subscribe in this forum")
+		case a.User == nil || !a.Has(f.id, rights.ForumSubscribe):
+			return kernel.Forbidden("forumId", "no_permission", "you may not subscribe in this forum")
 		case f.kind != "forum":
-			return invalid("forumId", "not_a_forum", "a "+f.kind+" holds no threads")
+			return kernel.Invalid("forumId", "not_a_forum", "a "+f.kind+" holds no threads")
 		case !slices.Contains(Modes, mode):
-			return invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
+			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
 		_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'forum', ?, ?, ?)"+
-			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.id(), f.id, mode, s.micros())
+			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), f.id, mode, s.Micros())
 		return err
 	})
 }
 
 // UnsubscribeForum ends to follow a forum.
-func (s *Service) UnsubscribeForum(ctx context.Context, a *Actor, forum int64) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := forumFor(c, a, forum); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.id(), forum)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.ID(), forum)
 		return err
 	})
 }
 
 // ForumSubscription is the mode in which the actor follows a forum, empty where
 // it does not, and whether it may.
-func (s *Service) ForumSubscription(ctx context.Context, a *Actor, forum int64) (mode string, may bool, err error) {
+func (s *Service) ForumSubscription(ctx context.Context, a *rights.Actor, forum int64) (mode string, may bool, err error) {
 	if a.User == nil {
 		return "", false, nil
 	}
-	err = s.read(ctx, func(c store.Conn) error {
-		mode, err = subscribed(c, a.id(), "forum", forum)
+	err = s.Read(ctx, func(c store.Conn) error {
+		mode, err = subscribed(c, a.ID(), "forum", forum)
 		return err
 	})
-	return mode, a.may(forum, ForumSubscribe), err
+	return mode, a.Has(forum, rights.ForumSubscribe), err
 }
 
 // FollowedForum is a forum that a member follows.
@@ -81,14 +83,14 @@ type FollowedForum struct {
 }
 
 // FollowedForums lists the forums that the actor follows and sees.
-func (s *Service) FollowedForums(ctx context.Context, a *Actor) (list []FollowedForum, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) (list []FollowedForum, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s JOIN board_forums f ON f.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.id(), maxSubscriptions}, func(r store.Row) error {
+			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.ID(), maxSubscriptions}, func(r store.Row) error {
 			var f FollowedForum
 			err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
-			if a.in(f.ID).visible {
+			if a.In(f.ID).Visible {
 				list = append(list, f)
 			}
 			return err

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -28,10 +30,10 @@ type Edited struct {
 
 // Edit replaces the text of a post. One that was made of another version is
 // refused, 412, unless the post says the same already.
-func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
-	body := compose(a.rights.settings, edit.Message)
-	reason, reasonErr := checkReason(edit.Reason)
-	err = s.write(ctx, func(c store.Conn) error {
+func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
+	body := compose(a.Rights.Settings, edit.Message)
+	reason, reasonErr := kernel.CheckReason(edit.Reason)
+	err = s.Write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
 		t, err := threadFor(c, a, inThread, c.Lock())
 		if err != nil {
@@ -45,7 +47,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 		if err != nil {
 			return err
 		}
-		at := s.micros()
+		at := s.Micros()
 		right, err := s.mayEdit(a, f, t, p, at)
 		if err != nil {
 			return err
@@ -57,7 +59,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 		if w.filters, err = wordFilters(c); err != nil {
 			return err
 		}
-		if err := w.compose(a.rights.settings, f, body); err != nil {
+		if err := w.compose(a.Rights.Settings, f, body); err != nil {
 			return err
 		}
 		done.Tag = viewPost(p).Tag()
@@ -75,7 +77,7 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 		if err != nil {
 			return err
 		}
-		done.Held = p.visibility == visible && a.held(f.id, bad)
+		done.Held = p.visibility == rights.Visible && heldFor(a, f.id, bad)
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
@@ -90,8 +92,8 @@ func (s *Service) Edit(ctx context.Context, a *Actor, inThread, id int64, edit P
 
 // editHeld reports whether what an edit makes of a post is to be held, unless
 // the actor passes by the queue: for a word, or for the links of a new member.
-func editHeld(c store.Conn, a *Actor, p *post, w writing, body composed) (bool, error) {
-	set := a.rights.settings
+func editHeld(c store.Conn, a *rights.Actor, p *post, w writing, body composed) (bool, error) {
+	set := a.Rights.Settings
 	if w.holds(body.text) || w.holds(w.text) {
 		return true, nil
 	}
@@ -99,21 +101,21 @@ func editHeld(c store.Conn, a *Actor, p *post, w writing, body composed) (bool, 
 		return false, nil
 	}
 	var posts int64
-	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.id()).Scan(&posts)
-	if a.owns(p.author) && p.visibility == visible {
+	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
+	if a.Owns(p.author) && p.visibility == rights.Visible {
 		posts-- // as when it was written
 	}
 	return posts < set.NewMemberPosts, err
 }
 
-// held reports whether a change by the actor holds what it changes; bad: for
+// heldFor reports whether a change by the actor holds what it changes; bad: for
 // what it says.
-func (a *Actor) held(forum int64, bad bool) bool {
-	r := a.in(forum)
-	return a.User.Moderated || !r.mask.Has(ModerationBypass) && (bad || r.restrict.Has(EditNeedsApproval))
+func heldFor(a *rights.Actor, forum int64, bad bool) bool {
+	r := a.In(forum)
+	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-func (s *Service) edit(c store.Conn, a *Actor, f *forum, t *thread, p *post, w writing, reason string, right Mask, holds bool) error {
+func (s *Service) edit(c store.Conn, a *rights.Actor, f *forum, t *thread, p *post, w writing, reason string, right rights.Mask, holds bool) error {
 	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
@@ -122,7 +124,7 @@ func (s *Service) edit(c store.Conn, a *Actor, f *forum, t *thread, p *post, w w
 		return err
 	}
 	// Within the grace an author's edit shows no note, but keeps one there is.
-	if a.owns(p.author) && now-p.created <= a.rights.settings.EditGraceSeconds*time.Second.Microseconds() {
+	if a.Owns(p.author) && now-p.created <= a.Rights.Settings.EditGraceSeconds*time.Second.Microseconds() {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
 			w.text, w.html, renderVersion, bodyHash(w.text), t.id, p.id)
 	} else {
@@ -136,17 +138,17 @@ func (s *Service) edit(c store.Conn, a *Actor, f *forum, t *thread, p *post, w w
 	if err := index(c, p.id, p.number == 1, t.title, w.text); err != nil {
 		return err
 	}
-	if a.owns(p.author) {
-		staff := a.in(f.id).natural.Has(PostEditOthers)
+	if a.Owns(p.author) {
+		staff := a.In(f.id).Natural.Has(rights.PostEditOthers)
 		if !staff && (t.locked || !f.open) {
-			right |= LockBypass
+			right |= rights.LockBypass
 		}
 		if !staff && s.windowPassed(a, p, now) {
-			right |= EditWindowBypass
+			right |= rights.EditWindowBypass
 		}
-		err = s.used(c, a, "post.edit", right, t.forum, t.id, p.id)
+		err = s.Used(c, a, "post.edit", right, t.forum, t.id, p.id)
 	} else {
-		err = s.logged(c, a, "post.edit", right, t.forum, t.id, p.id, reason)
+		err = s.Logged(c, a, "post.edit", right, t.forum, t.id, p.id, reason)
 	}
 	if err != nil {
 		return err
@@ -157,57 +159,57 @@ func (s *Service) edit(c store.Conn, a *Actor, f *forum, t *thread, p *post, w w
 	if !holds {
 		return nil
 	}
-	return s.settle(c, t, p, unapproved, heldByEdit)
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
 // mayEdit tells by which right the actor may edit a post that it sees.
-func (s *Service) mayEdit(a *Actor, f *forum, t *thread, p *post, now int64) (Mask, error) {
-	if err := a.suspended(now); err != nil {
+func (s *Service) mayEdit(a *rights.Actor, f *forum, t *thread, p *post, now int64) (rights.Mask, error) {
+	if err := a.CheckSuspended(now); err != nil {
 		return 0, err
 	}
-	own := a.owns(p.author)
-	right := PostEditOthers
-	if own && a.may(f.id, PostEditOwn) {
-		right = PostEditOwn
+	own := a.Owns(p.author)
+	right := rights.PostEditOthers
+	if own && a.Has(f.id, rights.PostEditOwn) {
+		right = rights.PostEditOwn
 	}
 	switch {
-	case a.may(f.id, PostEditOthers):
+	case a.Has(f.id, rights.PostEditOthers):
 		return right, nil
-	case !own || !a.may(f.id, PostEditOwn):
-		return 0, forbidden("postId", "no_permission", "you may not edit this post")
-	case !a.may(f.id, LockBypass) && t.locked:
-		return 0, forbidden("threadId", "thread_locked", "this thread is locked")
-	case !a.may(f.id, LockBypass) && !f.open:
-		return 0, forbidden("threadId", "forum_closed", "this forum is closed")
+	case !own || !a.Has(f.id, rights.PostEditOwn):
+		return 0, kernel.Forbidden("postId", "no_permission", "you may not edit this post")
+	case !a.Has(f.id, rights.LockBypass) && t.locked:
+		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
+	case !a.Has(f.id, rights.LockBypass) && !f.open:
+		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
 	case s.windowClosed(a, f, p, now):
-		return 0, forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
+		return 0, kernel.Forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
 	}
 	return right, nil
 }
 
-func (s *Service) windowClosed(a *Actor, f *forum, p *post, now int64) bool {
-	return !a.may(f.id, EditWindowBypass) && s.windowPassed(a, p, now)
+func (s *Service) windowClosed(a *rights.Actor, f *forum, p *post, now int64) bool {
+	return !a.Has(f.id, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-func (s *Service) windowPassed(a *Actor, p *post, now int64) bool {
-	window := a.rights.editWindow
+func (s *Service) windowPassed(a *rights.Actor, p *post, now int64) bool {
+	window := a.Rights.EditWindow
 	return window != 0 && now-p.created > window*time.Minute.Microseconds()
 }
 
-func (s *Service) spendEdit(c store.Conn, a *Actor, f *forum, now int64) error {
-	set := a.rights.settings
-	if !set.Flood || a.may(f.id, FloodBypass) {
+func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *forum, now int64) error {
+	set := a.Rights.Settings
+	if !set.Flood || a.Has(f.id, rights.FloodBypass) {
 		return nil
 	}
 	var full int64
-	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.id()).Scan(&full); err != nil {
+	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
 		return err
 	}
-	full, wait := every(set.EditsPerMinute, time.Minute).take(full, now)
+	full, wait := kernel.Every(set.EditsPerMinute, time.Minute).Take(full, now)
 	if wait > 0 {
-		return flooded(wait)
+		return kernel.Flooded(wait)
 	}
-	_, err := c.Exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.id())
+	_, err := c.Exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.ID())
 	return err
 }
 
@@ -221,8 +223,8 @@ type Revision struct {
 }
 
 // Revisions lists the former texts of a post, oldest first.
-func (s *Service) Revisions(ctx context.Context, a *Actor, inThread, id int64) (list []Revision, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id int64) (list []Revision, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, inThread, "")
 		if err != nil {
 			return err
@@ -231,8 +233,8 @@ func (s *Service) Revisions(ctx context.Context, a *Actor, inThread, id int64) (
 		if err != nil {
 			return err
 		}
-		if !a.owns(p.author) && !a.may(t.forum, PostEditOthers) {
-			return forbidden("postId", "no_permission", "you may not see the history of this post")
+		if !a.Owns(p.author) && !a.Has(t.forum, rights.PostEditOthers) {
+			return kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
 		}
 		list = []Revision{}
 		return c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r store.Row) error {

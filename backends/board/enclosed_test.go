@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestFilesLate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := data[created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"With files","message":"the first post"}`).want(201)).ID
 		reply := func(missing int) {
 			t.Helper()

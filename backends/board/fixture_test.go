@@ -19,6 +19,8 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -71,7 +73,7 @@ type site struct {
 }
 
 // newSite seeds a board with testdata/fixture.json.
-func newSite(t *testing.T, db *store.DB, options Options) *site {
+func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 	t.Helper()
 	s := &site{t: t, clock: newClock()}
 	options.Passwords = password.Hasher{Params: cheap, Gate: make(chan struct{}, 2)}
@@ -283,7 +285,7 @@ func (s *site) postOf(message string) int64 {
 
 func (s *site) number(query string, args ...any) (n int64) {
 	s.t.Helper()
-	err := s.service.read(s.t.Context(), func(c store.Conn) error { return c.Row(query, args...).Scan(&n) })
+	err := s.service.Read(s.t.Context(), func(c store.Conn) error { return c.Row(query, args...).Scan(&n) })
 	if err != nil {
 		s.t.Fatalf("%s %v: %v", query, args, err)
 	}
@@ -292,11 +294,11 @@ func (s *site) number(query string, args ...any) (n int64) {
 
 func (s *site) exec(query string, args ...any) {
 	s.t.Helper()
-	err := s.service.write(s.t.Context(), func(c store.Conn) error {
+	err := s.service.Write(s.t.Context(), func(c store.Conn) error {
 		if _, err := c.Exec(query, args...); err != nil {
 			return err
 		}
-		return bumpPermissions(c)
+		return rights.BumpPermissions(c)
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -315,7 +317,7 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + forumPosts + ` <>
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
-		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + lastOfForum(s.service.db.Dialect(), "last_post_at") + `, 0) <>
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + lastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"posts of members": `SELECT count(*) FROM board_users u CROSS JOIN board_forums f WHERE
 			COALESCE((SELECT m.posts FROM board_member_posts m WHERE m.user_id = u.id AND m.forum_id = f.id), 0) <>

@@ -5,42 +5,44 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Modes are those of a subscription.
 var Modes = []string{"instant", "daily", "weekly", "none"}
 
-func (s *Service) subscribe(c store.Conn, a *Actor, thread int64, mode string) error {
+func (s *Service) subscribe(c store.Conn, a *rights.Actor, thread int64, mode string) error {
 	_, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
-		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.id(), thread, mode, s.micros())
+		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), thread, mode, s.Micros())
 	return err
 }
 
 // Subscribe follows a thread.
-func (s *Service) Subscribe(ctx context.Context, a *Actor, thread int64, mode string) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
-		if !a.may(t.forum, ForumSubscribe) {
-			return forbidden("threadId", "no_permission", "you may not subscribe in this forum")
+		if !a.Has(t.forum, rights.ForumSubscribe) {
+			return kernel.Forbidden("threadId", "no_permission", "you may not subscribe in this forum")
 		}
 		if !slices.Contains(Modes, mode) {
-			return invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
+			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
 		return s.subscribe(c, a, thread, mode)
 	})
 }
 
 // Unsubscribe ends to follow a thread.
-func (s *Service) Unsubscribe(ctx context.Context, a *Actor, thread int64) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := threadFor(c, a, thread, ""); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), thread)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), thread)
 		return err
 	})
 }
@@ -56,12 +58,12 @@ type Subscription struct {
 const maxSubscriptions = 1000
 
 // Subscriptions lists the threads that the actor follows and sees.
-func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []Subscription, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Subscription, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		var all []Subscription
 		err := c.All("SELECT "+threadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.id(), maxSubscriptions}, func(r store.Row) error {
+			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.ID(), maxSubscriptions}, func(r store.Row) error {
 			var sub Subscription
 			t, err := scanThread(scanTail{r, []any{&sub.mode, &sub.createdAt}})
 			sub.thread = t
@@ -69,7 +71,7 @@ func (s *Service) Subscriptions(ctx context.Context, a *Actor) (list []Subscript
 			return err
 		})
 		for _, sub := range all {
-			if a.sees(sub.thread.forum, sub.thread.author, sub.thread.author, sub.thread.visibility) {
+			if a.Sees(sub.thread.forum, sub.thread.author, sub.thread.author, sub.thread.visibility) {
 				list = append(list, sub)
 			}
 		}
@@ -90,9 +92,9 @@ func (s scanTail) Scan(into ...any) error { return s.Row.Scan(append(into, s.mor
 // follow the forum of one that starts a thread. Who may not see it any more when
 // they look is not shown it then. In a held thread only those who see it are
 // told; catchUp tells the others.
-func (s *Service) notify(c store.Conn, a *Actor, t *thread, post int64, starts bool) error {
+func (s *Service) notify(c store.Conn, a *rights.Actor, t *thread, post int64, starts bool) error {
 	to := audience{}
-	if t.visibility != visible {
+	if t.visibility != rights.Visible {
 		var err error
 		if to, err = s.seeing(c, t); err != nil {
 			return err
@@ -114,7 +116,7 @@ func (a audience) sql() string {
 	if !a.some {
 		return ""
 	}
-	return " AND s.user_id IN (" + marksFor(len(a.ids)) + ")"
+	return " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
 }
 
 const (
@@ -128,25 +130,25 @@ const (
 // seeing are the followers of a held thread who see it nevertheless.
 func (s *Service) seeing(c store.Conn, t *thread) (audience, error) {
 	to := audience{some: true}
-	access := s.access.Load()
+	access := s.LastAccess()
 	if access == nil {
 		return to, nil
 	}
-	var users []*User
+	var users []*rights.User
 	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
 		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id", []any{t.id, followersSeeing}, func(r store.Row) error {
 		var user, group int64
 		err := r.Scan(&user, &group)
 		if n := len(users); n == 0 || users[n-1].ID != user {
-			users = append(users, &User{ID: user})
+			users = append(users, &rights.User{ID: user})
 		}
 		if last := users[len(users)-1]; group != 0 {
-			last.groups = append(last.groups, group)
+			last.Groups = append(last.Groups, group)
 		}
 		return err
 	})
 	for _, u := range users {
-		if f := access.of(u.ID, u.groups).forums[t.forum]; (&Actor{User: u}).admits(f.visible, f.mask, t.author, t.author, t.visibility) {
+		if f := access.Of(u.ID, u.Groups).Forums[t.forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.author, t.author, t.visibility) {
 			to.ids = append(to.ids, u.ID)
 		}
 	}
@@ -161,7 +163,7 @@ func (s *Service) catchUp(c store.Conn, t *thread) error {
 	}
 	var replies []*post
 	err := c.All("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
-		[]any{t.id, s.now().Add(-keepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
+		[]any{t.id, s.Now().Add(-keepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
 			p, err := scanPost(r)
 			replies = append(replies, p)
 			return err
@@ -198,20 +200,20 @@ func (s *Service) catchUp(c store.Conn, t *thread) error {
 				to.ids = append(to.ids, user)
 			}
 		}
-		if err := s.notifyFollowers(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, "reply", "thread", t.id, to); err != nil {
+		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.author, Name: p.authorName}}, t, p.id, "reply", "thread", t.id, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) notifyFollowers(c store.Conn, a *Actor, t *thread, post int64, kind, target string, id int64, to audience) error {
+func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *thread, post int64, kind, target string, id int64, to audience) error {
 	if to.some && len(to.ids) == 0 {
 		return nil
 	}
 	n, err := c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
-		append([]any{kind, t.id, post, a.User.Name, s.micros(), target, id, a.id()}, to.ids...)...)
+		append([]any{kind, t.id, post, a.User.Name, s.Micros(), target, id, a.ID()}, to.ids...)...)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -235,8 +237,8 @@ const (
 )
 
 // Notifications lists what the actor was told of and still sees, newest first.
-func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limit int) (list []Notification, next int64, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+func (s *Service) Notifications(ctx context.Context, a *rights.Actor, after int64, limit int) (list []Notification, next int64, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
 		last := after
 		if last == 0 {
@@ -244,7 +246,7 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 		}
 		for range notificationBatches {
 			var batch []Notification
-			err := c.All(notificationsOf().sql(c.Dialect()), []any{a.id(), last, notificationBatch}, func(r store.Row) error {
+			err := c.All(notificationsOf().sql(c.Dialect()), []any{a.ID(), last, notificationBatch}, func(r store.Row) error {
 				var n Notification
 				err := r.Scan(&n.id, &n.kind, &n.thread, &n.post, &n.actor, &n.created, &n.read)
 				batch = append(batch, n)
@@ -260,7 +262,7 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 				}
 				last = n.id
 				t, _, err := postByID(c, a, n.post, "")
-				if notFoundErr(err) {
+				if kernel.NotFoundErr(err) {
 					continue
 				}
 				if err != nil {
@@ -280,29 +282,29 @@ func (s *Service) Notifications(ctx context.Context, a *Actor, after int64, limi
 }
 
 // ReadNotifications marks notifications up to an id as read, and tells how many.
-func (s *Service) ReadNotifications(ctx context.Context, a *Actor, upTo int64) (n int64, err error) {
-	err = s.write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.micros(), a.id(), upTo)
+func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (n int64, err error) {
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.Micros(), a.ID(), upTo)
 		return err
 	})
 	return n, err
 }
 
-func (s *Service) markRead(c store.Conn, a *Actor, thread, post int64) error {
+func (s *Service) markRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
-		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.id(), thread, post, s.micros())
+		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.ID(), thread, post, s.Micros())
 }
 
 // MarkRead notes up to which post the actor has read a thread.
-func (s *Service) MarkRead(ctx context.Context, a *Actor, thread, post int64) error {
-	return s.write(ctx, func(c store.Conn) error {
+func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
 		if post < 1 {
-			return invalid("postId", "unknown", "postId must be the id of a post")
+			return kernel.Invalid("postId", "unknown", "postId must be the id of a post")
 		}
 		return s.markRead(c, a, thread, min(post, t.last))
 	})

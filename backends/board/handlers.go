@@ -4,14 +4,16 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-func (s *Service) getMe(_ *rest.Call, a *Actor) (any, error) {
-	me := Identity{UserID: a.id(), Username: a.User.Name, Scopes: Scopes, Groups: a.rights.groups}
+func (s *Service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
+	me := Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
 	if a.Token != nil {
-		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, wireTimeOrNull(a.Token.ExpiresAt)
+		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.WireTimeOrNull(a.Token.ExpiresAt)
 	}
 	if me.Groups == nil {
 		me.Groups = []string{}
@@ -19,10 +21,10 @@ func (s *Service) getMe(_ *rest.Call, a *Actor) (any, error) {
 	return envelope{me}, nil
 }
 
-func (s *Service) getForums(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 	list, err := s.Forums(c.R.Context(), a)
 	if err == nil {
-		c.Tell(tagOf(list))
+		c.Tell(kernel.Tag(list))
 	}
 	return envelope{list}, err
 }
@@ -32,12 +34,12 @@ type threadPage struct {
 	NextCursor *string      `json:"nextCursor"`
 }
 
-func (s *Service) getThreads(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	most, forum := in.limit(), in.id("forumId")
 	after, given := c.R.URL.Query()["after"]
 	if given && after[0] == "" {
-		in.note(badRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
+		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
 	}
 	if err := in.finish(); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ type created struct {
 	Visibility string `json:"visibility"`
 }
 
-func (s *Service) postThread(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := NewThread{
 		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")), Subscribe: orZero(in.Flag("subscribe")),
@@ -71,12 +73,12 @@ func (s *Service) postThread(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.locate(c, "/threads/"+itoa(done.Thread))
-	return envelope{created{done.Thread, done.Post, done.Slug, visibilityNames[done.Visibility]}}, nil
+	s.locate(c, "/threads/"+kernel.Itoa(done.Thread))
+	return envelope{created{done.Thread, done.Post, done.Slug, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
 // thread reads the thread of the path.
-func (s *Service) thread(c *rest.Call, a *Actor) (ThreadInfo, error) {
+func (s *Service) thread(c *rest.Call, a *rights.Actor) (ThreadInfo, error) {
 	in := noBody(c)
 	id := in.id("threadId")
 	if err := in.finish(); err != nil {
@@ -85,7 +87,7 @@ func (s *Service) thread(c *rest.Call, a *Actor) (ThreadInfo, error) {
 	return s.Thread(c.R.Context(), a, id)
 }
 
-func (s *Service) getThread(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 	view, err := s.thread(c, a)
 	if err == nil {
 		s.views.add(view.ID)
@@ -98,7 +100,7 @@ type postPage struct {
 	NextAfterID *int64     `json:"nextAfterId"`
 }
 
-func (s *Service) getPosts(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, most := in.page()
 	thread := in.id("threadId")
@@ -106,7 +108,7 @@ func (s *Service) getPosts(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	page := postPage{Data: []PostInfo{}}
-	err := s.read(c.R.Context(), func(q store.Conn) error {
+	err := s.Read(c.R.Context(), func(q store.Conn) error {
 		t, err := threadFor(q, a, thread, "")
 		if err != nil {
 			return err
@@ -129,7 +131,7 @@ type replied struct {
 	Visibility string `json:"visibility"`
 }
 
-func (s *Service) postReply(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := NewReply{Message: in.Object.Text("message"), Subscribe: orZero(in.Flag("subscribe"))}
 	once, thread := in.once(), in.id("threadId")
@@ -140,8 +142,8 @@ func (s *Service) postReply(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.locate(c, "/threads/"+itoa(thread)+"/posts/"+itoa(done.Post))
-	return envelope{replied{done.Post, thread, visibilityNames[done.Visibility]}}, nil
+	s.locate(c, "/threads/"+kernel.Itoa(thread)+"/posts/"+kernel.Itoa(done.Post))
+	return envelope{replied{done.Post, thread, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
 type edited struct {
@@ -151,7 +153,7 @@ type edited struct {
 	HeldForApproval bool  `json:"heldForApproval"`
 }
 
-func (s *Service) patchPost(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	edit := PostEdit{Message: in.Object.Text("message"), Reason: orZero(in.OptionalText("reason"))}
 	thread, id := in.post()
@@ -174,14 +176,14 @@ func orZero[T any](value *T) (zero T) {
 	return *value
 }
 
-func (s *Service) getPost(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, id := in.post()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	var view PostInfo
-	err := s.read(c.R.Context(), func(q store.Conn) error {
+	err := s.Read(c.R.Context(), func(q store.Conn) error {
 		t, err := threadFor(q, a, thread, "")
 		if err != nil {
 			return err
@@ -206,7 +208,7 @@ type revisionInfo struct {
 	Reason           *string `json:"reason"`
 }
 
-func (s *Service) getRevisions(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, id := in.post()
 	if err := in.finish(); err != nil {
@@ -217,7 +219,7 @@ func (s *Service) getRevisions(c *rest.Call, a *Actor) (any, error) {
 }
 
 func (r Revision) info() revisionInfo {
-	view := revisionInfo{r.Number, r.Message, r.EditedBy, wireTime(r.EditedAt), nil}
+	view := revisionInfo{r.Number, r.Message, r.EditedBy, kernel.WireTime(r.EditedAt), nil}
 	if r.Reason != "" {
 		view.Reason = &r.Reason
 	}
@@ -230,7 +232,7 @@ type removed struct {
 	Changed  bool  `json:"changed"`
 }
 
-func (s *Service) deletePost(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, id := in.post()
 	match := in.match()
@@ -241,7 +243,7 @@ func (s *Service) deletePost(c *rest.Call, a *Actor) (any, error) {
 	return envelope{removed{id, thread, changed}}, err
 }
 
-func (s *Service) patchThread(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	change := ThreadChange{
 		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"), Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
@@ -265,7 +267,7 @@ type SubscriptionInfo struct {
 	CreatedAt *string `json:"createdAt"`
 }
 
-func (s *Service) putSubscription(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	in := bodyIfAny(c)
 	mode, id := "instant", in.id("threadId")
 	if m := in.OptionalText("mode"); m != nil {
@@ -277,7 +279,7 @@ func (s *Service) putSubscription(c *rest.Call, a *Actor) (any, error) {
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
 }
 
-func (s *Service) deleteSubscription(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	id := in.id("threadId")
 	if err := in.finish(); err != nil {
@@ -288,10 +290,10 @@ func (s *Service) deleteSubscription(c *rest.Call, a *Actor) (any, error) {
 
 // Info is the subscription as clients see it.
 func (sub Subscription) Info() SubscriptionInfo {
-	return SubscriptionInfo{sub.thread.id, sub.mode, &sub.thread.title, wireTimeOrNull(sub.createdAt)}
+	return SubscriptionInfo{sub.thread.id, sub.mode, &sub.thread.title, kernel.WireTimeOrNull(sub.createdAt)}
 }
 
-func (s *Service) getSubscriptions(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
 	list, err := s.Subscriptions(c.R.Context(), a)
 	return envelope{each(list, Subscription.Info)}, err
 }
@@ -310,7 +312,7 @@ type NotificationInfo struct {
 
 // Info is the notification as clients see it.
 func (n Notification) Info() NotificationInfo {
-	return NotificationInfo{n.id, n.kind, n.thread, n.title, n.post, n.actor, wireTime(n.created), wireTimeOrNull(n.read)}
+	return NotificationInfo{n.id, n.kind, n.thread, n.title, n.post, n.actor, kernel.WireTime(n.created), kernel.WireTimeOrNull(n.read)}
 }
 
 // page is a list that goes on behind an id.
@@ -319,17 +321,17 @@ type page struct {
 	NextAfterID *int64 `json:"nextAfterId"`
 }
 
-func (s *Service) getNotifications(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, most := in.page()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	list, next, err := s.Notifications(c.R.Context(), a, after, most)
-	return page{each(list, Notification.Info), orNull(next)}, err
+	return page{each(list, Notification.Info), kernel.OrNull(next)}, err
 }
 
-func (s *Service) readNotifications(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	upTo := in.Required("upTo")
 	if err := in.finish(); err != nil {
@@ -339,7 +341,7 @@ func (s *Service) readNotifications(c *rest.Call, a *Actor) (any, error) {
 	return envelope{map[string]int64{"read": n}}, err
 }
 
-func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	post, id := in.Required("postId"), in.id("threadId")
 	if err := in.finish(); err != nil {
@@ -349,7 +351,7 @@ func (s *Service) readThread(c *rest.Call, a *Actor) (any, error) {
 }
 
 // postReset answers the same whether anybody has the address.
-func (s *Service) postReset(c *rest.Call, _ *Actor) (any, error) {
+func (s *Service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	in := withBody(c)
 	email := in.Object.Text("email")
 	if err := in.finish(); err != nil {
@@ -359,7 +361,7 @@ func (s *Service) postReset(c *rest.Call, _ *Actor) (any, error) {
 }
 
 // postConfirmation mails the link once more that confirms the owner's address.
-func (s *Service) postConfirmation(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
 	return nil, s.AskEmailAgain(c.R.Context(), a, s.Address(c.R))
 }
 
@@ -373,12 +375,12 @@ type MemberInfo struct {
 	JoinedAt  string `json:"joinedAt"`
 }
 
-// Info is the member as others see it.
-func (u *User) Info() MemberInfo {
-	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, wireTime(u.JoinedAt)}
+// Member is a member as others see it.
+func Member(u *rights.User) MemberInfo {
+	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, kernel.WireTime(u.JoinedAt)}
 }
 
-func (s *Service) getMember(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	id := in.id("userId")
 	if err := in.finish(); err != nil {
@@ -388,7 +390,7 @@ func (s *Service) getMember(c *rest.Call, a *Actor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope{u.Info()}, nil
+	return envelope{Member(u)}, nil
 }
 
 // FoundInfo is a post that was looked for.
@@ -401,7 +403,7 @@ type FoundInfo struct {
 // Info is the post as clients see it.
 func (f Found) Info() FoundInfo { return FoundInfo{f.thread.title, f.thread.forum, viewPost(f.post)} }
 
-func (s *Service) getSearch(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, most := in.page()
 	forum := in.number("forum", 1)
@@ -409,10 +411,10 @@ func (s *Service) getSearch(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Search(c.R.Context(), a, SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
-	return page{each(list, Found.Info), orNull(next)}, err
+	return page{each(list, Found.Info), kernel.OrNull(next)}, err
 }
 
-func (s *Service) postReport(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	reason, id := in.Object.Text("reason"), in.id("postId")
 	if err := in.finish(); err != nil {
@@ -435,7 +437,7 @@ func (h Held) Info() HeldInfo {
 	return HeldInfo{h.reason, h.thread.title, h.thread.forum, viewPost(h.post)}
 }
 
-func (s *Service) getQueue(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, most := in.page()
 	forum := in.number("forum", 1)
@@ -443,31 +445,34 @@ func (s *Service) getQueue(c *rest.Call, a *Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Queue(c.R.Context(), a, forum, after, most)
-	return page{each(list, Held.Info), orNull(next)}, err
+	return page{each(list, Held.Info), kernel.OrNull(next)}, err
 }
 
-func (s *Service) approve(c *rest.Call, a *Actor) (any, error) { return s.decide(c, a, s.Approve) }
-func (s *Service) reject(c *rest.Call, a *Actor) (any, error)  { return s.decide(c, a, s.Reject) }
+func (s *Service) approve(c *rest.Call, a *rights.Actor) (any, error) {
+	return s.decide(c, a, s.Approve)
+}
+
+func (s *Service) reject(c *rest.Call, a *rights.Actor) (any, error) { return s.decide(c, a, s.Reject) }
 
 // decision settles a held post.
-type decision = func(ctx context.Context, a *Actor, id int64, reason string) (Settled, error)
+type decision = func(ctx context.Context, a *rights.Actor, id int64, reason string) (Settled, error)
 
-func (s *Service) decide(c *rest.Call, a *Actor, decision decision) (any, error) {
+func (s *Service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
 	in := bodyIfAny(c)
 	reason, id := in.OptionalText("reason"), in.id("postId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	done, err := decision(c.R.Context(), a, id, orZero(reason))
-	return envelope{replied{done.Post, done.Thread, visibilityNames[done.Visibility]}}, err
+	return envelope{replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }
 
-func (s *Service) restore(c *rest.Call, a *Actor) (any, error) {
+func (s *Service) restore(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	id := in.id("postId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	done, err := s.Restore(c.R.Context(), a, id)
-	return envelope{replied{done.Post, done.Thread, visibilityNames[done.Visibility]}}, err
+	return envelope{replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -11,7 +13,7 @@ import (
 func TestTitleHeld(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold'), ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace')")
 		start := func(as, title string) (thread string) {
 			t.Helper()
@@ -30,7 +32,7 @@ func TestTitleHeld(t *testing.T) {
 			{"alice", "A fine title", "", false},
 			{"alice", "The best CASINO", "", true},
 			{"mod", "A casino of moderators", "", false},
-			{"newbie", "To be looked at", path("UPDATE board_groups SET restrict_mask = %d WHERE kind = 'registered'", int64(EditNeedsApproval)), true},
+			{"newbie", "To be looked at", path("UPDATE board_groups SET restrict_mask = %d WHERE kind = 'registered'", int64(rights.EditNeedsApproval)), true},
 			{"newbie", "Before", path("UPDATE board_groups SET restrict_mask = 0"), false},
 			{"bob", "Of a moderated one", "UPDATE board_users SET moderated = 1 WHERE username = 'bob'", true},
 		} {
@@ -44,7 +46,7 @@ func TestTitleHeld(t *testing.T) {
 				status = 404
 			}
 			s.do("", "GET", thread, "").want(status)
-			if n := s.number("SELECT count(*) FROM board_post_ids WHERE held_reason = 'edit' AND thread_id = ?", s.threadOf(test.title)); n != int64(boolean(test.held)) {
+			if n := s.number("SELECT count(*) FROM board_post_ids WHERE held_reason = 'edit' AND thread_id = ?", s.threadOf(test.title)); n != int64(kernel.Bool(test.held)) {
 				t.Errorf("%s by %s: %d held", test.title, test.as, n)
 			}
 			s.exact()
@@ -74,7 +76,7 @@ func TestTitleHeld(t *testing.T) {
 // same does not.
 func TestTitleFlood(t *testing.T) {
 	t.Parallel()
-	s := editable(newSite(t, databases.SQLite(t), Options{}))
+	s := editable(newSite(t, databases.SQLite(t), kernel.Options{}))
 	thread := path("/threads/%d", s.threadOf("Public thread"))
 	for i := range 10 {
 		s.do("alice", "PATCH", thread, path(`{"title":"Title %d"}`, i)).want(200)
@@ -88,7 +90,7 @@ func TestTitleFlood(t *testing.T) {
 func TestFilteredText(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace'), ('two', 'not one', 'replace')")
 		long := strings.Repeat("grow ", 400)
 		for _, test := range []struct{ forum, title, message, reason string }{
@@ -118,7 +120,7 @@ func TestFilteredText(t *testing.T) {
 func TestEditedLinks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		for _, test := range []struct {
 			as     string
 			status int
@@ -138,7 +140,7 @@ func TestEditedLinks(t *testing.T) {
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{NoFlood: true}))
+		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = username || '@example.com'")
 		told := func(as string, post, want int64) {

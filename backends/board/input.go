@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -74,7 +75,7 @@ func (in *input) match() rest.Match {
 func (in *input) once() Once {
 	once, err := idempotency.Of(in.R, in.Raw)
 	if errors.Is(err, idempotency.ErrMalformed) {
-		err = badRequest(idempotency.Header, "an Idempotency-Key is 1 to 64 visible ASCII characters")
+		err = kernel.BadRequest(idempotency.Header, "an Idempotency-Key is 1 to 64 visible ASCII characters")
 	}
 	in.note(err)
 	return once
@@ -111,7 +112,7 @@ func (in *input) number(name string, least int64) (n int64) {
 		}
 	}
 	if !valid || n < least {
-		in.note(badRequest(name, name+" must be a whole number from "+itoa(least)+" on"))
+		in.note(kernel.BadRequest(name, name+" must be a whole number from "+kernel.Itoa(least)+" on"))
 		return 0
 	}
 	return n

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -30,34 +31,34 @@ type JoinForm struct {
 // JoinStamp is the stamp of a form to join for a browser: the former one while it
 // is good, so that a form that is shown once more need not wait.
 func (s *Service) JoinStamp(browser, former string) string {
-	err := formguard.Check(s.signer("formguard"), joinForm, browser, former, s.now(), 0, joinFormLasts)
+	err := formguard.Check(s.signer("formguard"), joinForm, browser, former, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
 		return former
 	}
-	return formguard.Stamp(s.signer("formguard"), joinForm, browser, s.now())
+	return formguard.Stamp(s.signer("formguard"), joinForm, browser, s.Now())
 }
 
 // checkJoinForm refuses what a program sends. The answer is not its subject.
-func (s *Service) checkJoinForm(set *Settings, f JoinForm) error {
+func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	if f.Trap != "" {
-		return invalid("", "trap", "a field that is not shown was filled in, as programs do; leave it empty")
+		return kernel.Invalid("", "trap", "a field that is not shown was filled in, as programs do; leave it empty")
 	}
 	if set.FormSeconds == 0 {
 		return nil
 	}
-	err := formguard.Check(s.signer("formguard"), joinForm, f.Browser, f.Stamp, s.now(), time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
+	err := formguard.Check(s.signer("formguard"), joinForm, f.Browser, f.Stamp, s.Now(), time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); early {
-		return invalid("", "early", "the form was sent faster than people type; wait some seconds and send it again")
+		return kernel.Invalid("", "early", "the form was sent faster than people type; wait some seconds and send it again")
 	}
 	if err != nil {
-		return invalid("", "stale", "the form was open for too long; send it again in a few seconds")
+		return kernel.Invalid("", "stale", "the form was open for too long; send it again in a few seconds")
 	}
 	return nil
 }
 
 // tryAnswer refuses a wrong answer to the board's question, and counts it. After
 // too many a right one waits, too: it may be a guess.
-func tryAnswer(c store.Conn, set *Settings, answer, address string, now time.Time) (wrong bool, wait time.Duration, err error) {
+func tryAnswer(c store.Conn, set *kernel.Settings, answer, address string, now time.Time) (wrong bool, wait time.Duration, err error) {
 	if set.Question == "" {
 		return false, 0, nil
 	}
@@ -73,7 +74,7 @@ func tryAnswer(c store.Conn, set *Settings, answer, address string, now time.Tim
 }
 
 // tryNetwork refuses one member more of a network than may register in a day.
-func tryNetwork(c store.Conn, set *Settings, address string, now time.Time) error {
+func tryNetwork(c store.Conn, set *kernel.Settings, address string, now time.Time) error {
 	if set.NetworkMembers == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -15,7 +16,7 @@ import (
 func TestNetworkMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('network_members', '3')")
 		join := func(name, address string) error {
 			_, err := s.service.Register(t.Context(), NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -62,11 +63,11 @@ type MailLink struct {
 }
 
 // Mails reports whether somebody sends mails.
-func (s *Service) Mails() bool { return s.options.Mails != nil && s.options.Mails() }
+func (s *Service) Mails() bool { return s.Options.Mails != nil && s.Options.Mails() }
 
 // errNoMail refuses to ask for a link that nobody would mail.
 func errNoMail(instead string) error {
-	return forbidden("email", "no_mail", "this board sends no mails; "+instead)
+	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
 }
 
 // errLink is the one answer to a secret that opens nothing.
@@ -87,7 +88,7 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 // another address than the member's where one is given. It does the same work
 // when there is nobody.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
-	now := s.now()
+	now := s.Now()
 	id, err := links.Ask(c, kind, now.Add(linkLasts(kind)),
 		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+condition, append([]any{email}, args...)...)
 	if err != nil {
@@ -101,8 +102,8 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 // composeLink makes the secret of the newest link of a mailing. What is sent
 // again has another one.
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
-	id, now := m.rows[len(m.rows)-1].thread, s.now()
-	return s.write(ctx, func(c store.Conn) error {
+	id, now := m.rows[len(m.rows)-1].thread, s.Now()
+	return s.Write(ctx, func(c store.Conn) error {
 		m.Email, m.Link = "", nil
 		l, text, ends, err := links.Mail(c, id, now)
 		if errors.Is(err, maillink.ErrGone) { // nobody waits for it any more
@@ -119,8 +120,8 @@ type Linked struct{ Name, Email string }
 
 // ReadLink looks at a link without using it: programs open links, too.
 func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
-		found, err := links.Look(c, secret, s.now(), kinds...)
+	err = s.Read(ctx, func(c store.Conn) error {
+		found, err := links.Look(c, secret, s.Now(), kinds...)
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) 
 
 // takeLink uses a link, and ends all others of its member.
 func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user int64, email string, err error) {
-	l, err := links.Take(c, secret, s.now(), kinds...)
+	l, err := links.Take(c, secret, s.Now(), kinds...)
 	return l.User, l.Email, gone(err)
 }
 

@@ -2,13 +2,14 @@ package board
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -18,7 +19,7 @@ const clientAddress = "192.0.2.1"
 // newLinkSite is a board that sends mails, with two who have an address.
 func newLinkSite(t *testing.T, db *store.DB) *site {
 	t.Helper()
-	s := newSite(t, db, Options{Mails: func() bool { return true }})
+	s := newSite(t, db, kernel.Options{Mails: func() bool { return true }})
 	for _, name := range []string{"bob", "alice", "awaiting"} {
 		s.exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, password_hash = ? WHERE username = ?", name+"@Example.com", name+"@example.com", hashed(t, "correct horse"), name)
 	}
@@ -239,7 +240,7 @@ func TestResetTellsNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
-		s.service.options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
+		s.service.Options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
 		ask := func(as, email, address string) *answer {
 			t.Helper()
 			r := s.request(as, "POST", "/password-reset", `{"email":`+quoted(email)+`}`)
@@ -269,7 +270,7 @@ func TestResetTellsNothing(t *testing.T) {
 		ask("brd_pat_wrong", "bob@example.com", "192.0.2.9").want(401)
 		s.do("", "POST", "/password-reset", `{}`).want(400, "invalid_body")
 		s.do("", "GET", "/password-reset", "").want(405, "method_not_allowed")
-		s.service.options.Mails = nil
+		s.service.Options.Mails = nil
 		ask("", "bob@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
 		ask("", "nobody@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
 	})
@@ -287,7 +288,7 @@ func TestChangeEmail(t *testing.T) {
 		refused(t, "password", ask("new@example.com", "wrong horse"), 422, "wrong")
 		refused(t, "form", ask("new", "correct horse"), 422, "form")
 		refused(t, "same", ask("BOB@example.com", "correct horse"), 422, "same")
-		refused(t, "guest", b.AskEmail(ctx, &Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
+		refused(t, "guest", b.AskEmail(ctx, &rights.Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
 		if sent := s.mailed(); len(sent) != 0 {
 			t.Errorf("%v", sent)
 		}
@@ -349,7 +350,7 @@ func TestChangeEmail(t *testing.T) {
 		if sent := s.mailed(); len(sent) != 2 || sent["notice alice@Example.com"] == nil || sent["email else@example.com"] == nil {
 			t.Errorf("%v", sent)
 		}
-		b.options.Mails = nil
+		b.Options.Mails = nil
 		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
 	})
 }
@@ -397,24 +398,10 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAddress(t *testing.T) {
-	t.Parallel()
-	for remote, want := range map[string]string{
-		"192.0.2.1:80": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "2001:db8:1:2::9": "2001:db8:1:2::/64",
-		"::ffff:192.0.2.1": "192.0.2.1", "fe80::1%eth0": "fe80::/64", "@": "@", "": "",
-	} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.RemoteAddr = remote
-		if got := (&Service{}).Address(r); got != want {
-			t.Errorf("%q: %s, want %s", remote, got, want)
-		}
-	}
-}
-
 // TestZones: members see times where they are, if that is a place.
 func TestZones(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), kernel.Options{})
 	bob := s.actor("bob")
 	for name, good := range map[string]bool{
 		"Europe/Vienna": true, "Asia/Kolkata": true, "US/Eastern": true, "": true, " UTC ": true,
@@ -433,8 +420,8 @@ func TestZones(t *testing.T) {
 			t.Errorf("%q: %s", name, a.User.Zone())
 		}
 	}
-	var nobody *User
-	if nobody.Zone() != time.UTC || (&User{TimeZone: "Gone/Away"}).Zone() != time.UTC {
+	var nobody *rights.User
+	if nobody.Zone() != time.UTC || (&rights.User{TimeZone: "Gone/Away"}).Zone() != time.UTC {
 		t.Error("not UTC without a time zone")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -116,9 +117,9 @@ func (p position) args() (at, id int64) {
 
 // threads reads a page of a forum: what everyone sees or a moderator sees, and
 // the actor's own held threads.
-func (s *Service) threads(c store.Conn, a *Actor, forum int64, after position, limit int) (page []*thread, more bool, err error) {
+func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after position, limit int) (page []*thread, more bool, err error) {
 	at, id := after.args()
-	shows, own := a.shows(forum), !a.may(forum, ThreadViewOthers)
+	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	collect := func(r store.Row) error {
 		t, err := scanThread(r)
 		page = append(page, t)
@@ -134,12 +135,12 @@ func (s *Service) threads(c store.Conn, a *Actor, forum int64, after position, l
 		case "IN (0, 2)":
 			shows = "IN (0, 1, 2)"
 		}
-		err = c.All(threadsOfAuthor(shows).sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+		err = c.All(threadsOfAuthor(shows).sql(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
 	default:
 		err = c.All(threadsOfForum(shows).sql(d), []any{forum, at, id, limit + 1}, collect)
 	}
 	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
-		err = c.All(threadsOfAuthor("= 1").sql(d), []any{a.id(), forum, at, id, limit + 1}, collect)
+		err = c.All(threadsOfAuthor("= 1").sql(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
 		slices.SortFunc(page, func(x, y *thread) int {
 			return cmp.Or(cmp.Compare(y.lastAt, x.lastAt), cmp.Compare(y.id, x.id))
 		})
@@ -153,8 +154,8 @@ func (s *Service) threads(c store.Conn, a *Actor, forum int64, after position, l
 }
 
 // posts reads a page of a thread, likewise.
-func (s *Service) posts(c store.Conn, a *Actor, t *thread, after int64, limit int) (page []*post, more bool, err error) {
-	shows := a.shows(t.forum)
+func (s *Service) posts(c store.Conn, a *rights.Actor, t *thread, after int64, limit int) (page []*post, more bool, err error) {
+	shows := a.Shows(t.forum)
 	collect := func(r store.Row) error {
 		p, err := scanPost(r)
 		page = append(page, p)
@@ -166,7 +167,7 @@ func (s *Service) posts(c store.Conn, a *Actor, t *thread, after int64, limit in
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
 		var held []int64
-		err := c.All(heldPosts().sql(d), []any{a.id(), t.id, after, limit + 1}, func(r store.Row) error {
+		err := c.All(heldPosts().sql(d), []any{a.ID(), t.id, after, limit + 1}, func(r store.Row) error {
 			var id int64
 			err := r.Scan(&id)
 			held = append(held, id)
@@ -196,7 +197,7 @@ type marks struct {
 }
 
 // marksOf reads what a member noted of a page of threads.
-func marksOf(c store.Conn, a *Actor, page []*thread) (m marks, err error) {
+func marksOf(c store.Conn, a *rights.Actor, page []*thread) (m marks, err error) {
 	m = marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]int64)}
 	if a.User == nil || len(page) == 0 {
 		return m, nil
@@ -210,7 +211,7 @@ func marksOf(c store.Conn, a *Actor, page []*thread) (m marks, err error) {
 		}
 	}
 	args := make([]any, 0, len(page)+1)
-	args = append(args, a.id())
+	args = append(args, a.ID())
 	for _, t := range page {
 		args = append(args, t.id)
 	}
@@ -221,7 +222,7 @@ func marksOf(c store.Conn, a *Actor, page []*thread) (m marks, err error) {
 	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
 		return m, err
 	}
-	return m, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.id()}, into(m.forumRead))
+	return m, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, into(m.forumRead))
 }
 
 // keepUnread is how long a thread that nobody looked at counts as unread.
@@ -232,13 +233,13 @@ func (m marks) unread(t *thread, now int64) bool {
 }
 
 // Forums lists the forums that the actor sees, depth first.
-func (s *Service) Forums(ctx context.Context, a *Actor) ([]ForumInfo, error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]ForumInfo, error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows := make(map[int64]*forum)
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		return c.All(countedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := scanCounted(r)
 			rows[f.id] = f
@@ -249,8 +250,8 @@ func (s *Service) Forums(ctx context.Context, a *Actor) ([]ForumInfo, error) {
 		return nil, err
 	}
 	list := []ForumInfo{}
-	for _, id := range access.order {
-		if f := rows[id]; f != nil && a.in(id).visible {
+	for _, id := range access.Order {
+		if f := rows[id]; f != nil && a.In(id).Visible {
 			list = append(list, s.viewForum(access, a, f))
 		}
 	}

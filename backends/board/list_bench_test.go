@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -26,12 +27,12 @@ func threadLister(tb testing.TB) (list func() error) {
 		tb.Fatal(err)
 	}
 	testenv.Open(tb, db)
-	s := New(db, Options{}, zap.NewNop(), time.Now)
+	s := New(db, kernel.Options{}, zap.NewNop(), time.Now)
 	tb.Cleanup(s.Close)
 	if err := s.Ready(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
-	err = s.write(tb.Context(), func(c store.Conn) error {
+	err = s.Write(tb.Context(), func(c store.Conn) error {
 		for n := range 100 {
 			_, err := c.Exec("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, last_poster_name, created_at, last_post_at)"+
 				" VALUES (2, ?, ?, 'alice', 0, 'bob', ?, ?)", fmt.Sprintf("The title of thread %d", n), fmt.Sprintf("the-title-of-thread-%d", n), n, n)

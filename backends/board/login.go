@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -42,7 +44,7 @@ func errWait(wait time.Duration, what string) error {
 
 // errLogin is the one answer to a wrong name and to a wrong password.
 func errLogin() error {
-	return invalid("password", "wrong", "the name or the password is wrong")
+	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }
 
 // Login signs a member in by name or mail address, and returns the cookie of the
@@ -56,21 +58,21 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		return "", err
 	}
 	user := p.user
-	a := &Actor{User: user}
-	if err := a.blocked(s.micros()); err != nil && !a.Unconfirmed() {
+	a := &rights.Actor{User: user}
+	if err := a.CheckBlocked(s.Micros()); err != nil && !a.Unconfirmed() {
 		if user.State == "awaiting" {
 			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
 		}
 		return "", err
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
 		if err := sessions.End(c, former); err != nil {
 			return err
 		}
-		now := s.now()
+		now := s.Now()
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), user.ID); err != nil {
 			return err
 		}
@@ -81,13 +83,13 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 }
 
 // Confirm checks the password of the member of a session once more.
-func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, address string) error {
+func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, password, address string) error {
 	p, err := s.confirm(ctx, a, password, address)
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	err = s.write(ctx, func(c store.Conn) error {
+	now := s.Now()
+	err = s.Write(ctx, func(c store.Conn) error {
 		if err := p.holds(c); err != nil {
 			return err
 		}
@@ -101,7 +103,7 @@ func (s *Service) Confirm(ctx context.Context, a *Actor, n *Session, password, a
 
 // proof is a member whose password was right, with what was looked at.
 type proof struct {
-	user *User
+	user *rights.User
 	hash string
 }
 
@@ -122,13 +124,13 @@ func (p proof) holds(c store.Conn) error {
 }
 
 // confirm checks the actor's own password.
-func (s *Service) confirm(ctx context.Context, a *Actor, password, address string) (proof, error) {
+func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
 	if a.User == nil {
-		return proof{}, notFound()
+		return proof{}, kernel.NotFound()
 	}
 	p, err := s.verify(ctx, a.User.Name, password, address)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnprocessableEntity {
-		err = invalid("password", "wrong", "the password is wrong")
+		err = kernel.Invalid("password", "wrong", "the password is wrong")
 	}
 	return p, err
 }
@@ -136,18 +138,18 @@ func (s *Service) confirm(ctx context.Context, a *Actor, password, address strin
 // verify finds the member whose name or mail address and password these are.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
-	var user *User
+	var user *rights.User
 	var stored string
 	var wait time.Duration
-	err := s.write(ctx, func(c store.Conn) (err error) {
+	err := s.Write(ctx, func(c store.Conn) (err error) {
 		user, stored = nil, ""
-		now := s.now()
+		now := s.Now()
 		for _, count := range []attempts.Count{from, account} {
 			if wait, err = count.Try(c, now); err != nil || wait > 0 {
 				return err
 			}
 		}
-		user, err = scanUser(c.Row("SELECT "+userColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
 			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name), text.Fold(name)), &stored)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
@@ -160,7 +162,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if wait > 0 {
 		return proof{}, errWait(wait, "too many wrong passwords")
 	}
-	good, err := s.options.Passwords.Verify(ctx, stored, password)
+	good, err := s.Options.Passwords.Verify(ctx, stored, password)
 	if err != nil {
 		return proof{}, err
 	}
@@ -168,18 +170,18 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		return proof{}, errLogin()
 	}
 	now := stored // what is stored from now on
-	if s.options.Passwords.Stale(stored) {
-		if now, err = s.options.Passwords.Hash(ctx, password); err != nil {
+	if s.Options.Passwords.Stale(stored) {
+		if now, err = s.Options.Passwords.Hash(ctx, password); err != nil {
 			return proof{}, err
 		}
 	}
-	return proof{user, now}, s.write(ctx, func(c store.Conn) error {
+	return proof{user, now}, s.Write(ctx, func(c store.Conn) error {
 		if now != stored { // a password that has changed meanwhile stays: the proof does not hold then
 			if _, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored); err != nil {
 				return err
 			}
 		}
-		if err := loadGroups(c, user); err != nil {
+		if err := rights.LoadGroups(c, user); err != nil {
 			return err
 		}
 		// The address gave a password that is right: one attempt less counts.

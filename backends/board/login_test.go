@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -16,7 +17,7 @@ import (
 func (s *site) meanwhile(act func() error, change func()) error {
 	s.t.Helper()
 	tries := func() int64 { return s.number("SELECT CAST(COALESCE(sum(tries), 0) AS BIGINT) FROM board_attempts") }
-	before, gate := tries(), s.service.options.Passwords.Gate
+	before, gate := tries(), s.service.Options.Passwords.Gate
 	for range cap(gate) {
 		gate <- struct{}{}
 	}
@@ -39,7 +40,7 @@ func (s *site) meanwhile(act func() error, change func()) error {
 func TestPasswordChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, bob := t.Context(), s.service, s.user("bob")
 		const password, address = "correct horse", "192.0.2.1"
 		hash, other := hashed(t, password), hashed(t, "battery staple")
@@ -56,7 +57,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 		changes := map[string]func(){
 			"new password": func() { s.exec("UPDATE board_users SET password_hash = ? WHERE id = ?", other, bob) },
 			"new state":    func() { s.exec("UPDATE board_users SET state = 'awaiting' WHERE id = ?", bob) },
-			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.micros()+1, bob) },
+			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.Micros()+1, bob) },
 			"ban for ever": func() { s.exec("UPDATE board_users SET banned_until = NULL WHERE id = ?", bob) },
 		}
 		acts := map[string]func() error{
@@ -106,7 +107,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 func TestRegisterOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		register := func() error {
 			_, err := s.service.Register(t.Context(), NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
 			return err
@@ -127,7 +128,7 @@ func TestOneMailAddress(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		ctx, composed, other := t.Context(), "ädmin@example.com", " A\u0308dmin@Example.com "
 		s := &site{t: t, clock: newClock()}
-		s.service = New(db, Options{Passwords: password.Hasher{Params: cheap}}, zap.NewNop(), s.clock.now)
+		s.service = New(db, kernel.Options{Passwords: password.Hasher{Params: cheap}}, zap.NewNop(), s.clock.now)
 		t.Cleanup(s.service.Close)
 		once, err := s.service.Init(ctx, "ada", other)
 		must(t, err)
@@ -155,13 +156,13 @@ func TestOneMailAddress(t *testing.T) {
 func TestPasswordIsHashedAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, old := t.Context(), password.Hasher{Params: password.Params{Memory: 16, Passes: 1, Lanes: 1}}
 		stored, err := old.Hash(ctx, "correct horse")
 		must(t, err)
 		s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", stored)
 		hash := func() (stored string) {
-			must(t, s.service.read(ctx, func(c store.Conn) error {
+			must(t, s.service.Read(ctx, func(c store.Conn) error {
 				return c.Row("SELECT password_hash FROM board_users WHERE username = 'bob'").Scan(&stored)
 			}))
 			return stored
@@ -174,7 +175,7 @@ func TestPasswordIsHashedAgain(t *testing.T) {
 		cookie, err := s.service.Login(ctx, "bob", "correct horse", clientAddress, "")
 		must(t, err)
 		now := hash()
-		if !s.signedIn(cookie) || now == stored || s.service.options.Passwords.Stale(now) {
+		if !s.signedIn(cookie) || now == stored || s.service.Options.Passwords.Stale(now) {
 			t.Errorf("%s is stored", now)
 		}
 		_, err = s.service.Login(ctx, "bob", "correct horse", clientAddress, "")

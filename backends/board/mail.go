@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -23,8 +25,8 @@ const (
 
 // queueMail notes who is to be mailed of a post, with the post itself. What
 // waits for the same thread already is widened.
-func (s *Service) queueMail(c store.Conn, a *Actor, thread, post int64, target string, id int64, to audience) error {
-	now := s.now()
+func (s *Service) queueMail(c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience) error {
+	now := s.Now()
 	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
@@ -35,7 +37,7 @@ func (s *Service) queueMail(c store.Conn, a *Actor, thread, post int64, target s
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id ELSE board_mails.last_post_id END",
 		append([]any{
 			target, thread, post, post, mailDue("daily", now).UnixMicro(), mailDue("weekly", now).UnixMicro(), mailDue("instant", now).UnixMicro(), now.UnixMicro(),
-			target, id, a.id(),
+			target, id, a.ID(),
 		}, to.ids...)...)
 	return err
 }
@@ -49,9 +51,9 @@ type Recipient struct {
 // DueMail lists who is to be mailed now: first those who wait for a link, then
 // who has waited longest.
 func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
-		now := s.micros()
+		now := s.Micros()
 		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
 			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, linkSource, limit}, func(r store.Row) error {
 			var to Recipient
@@ -111,8 +113,8 @@ type mailRow struct {
 // up what of it the member may see now. It is nil where another node was faster.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
-	now := s.micros()
-	err := s.write(ctx, func(c store.Conn) error {
+	now := s.Micros()
+	err := s.Write(ctx, func(c store.Conn) error {
 		m.rows = nil
 		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
 			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + mailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
@@ -125,7 +127,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 	if err != nil || len(m.rows) == 0 {
 		return nil, err
 	}
-	sortBy(m.rows, func(r mailRow) int64 { return r.id })
+	kernel.SortBy(m.rows, func(r mailRow) int64 { return r.id })
 	return m, s.composeMail(ctx, m)
 }
 
@@ -133,25 +135,25 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 // is sent nothing.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	a, err := s.Member(ctx, m.User)
-	if notFoundErr(err) {
+	if kernel.NotFoundErr(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	joins := m.Mode == LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
-	if a.blocked(s.micros()) != nil && !joins {
+	if a.CheckBlocked(s.Micros()) != nil && !joins {
 		return nil
 	}
-	m.Name, m.Board = a.User.Name, a.rights.settings.Name
-	m.Key = itoa(m.User) + "." + m.Mode + "." + itoa(m.rows[0].id) + "." + itoa(m.rows[len(m.rows)-1].last)
+	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name
+	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." + kernel.Itoa(m.rows[len(m.rows)-1].last)
 	if m.rows[0].source == linkSource {
 		return s.composeLink(ctx, m, a.User.Zone())
 	}
-	if err := a.offline(); err != nil {
+	if err := a.CheckOffline(); err != nil {
 		return err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More = nil, 0
 		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
 			return err
@@ -181,9 +183,9 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 
 // mailThread is empty where the member may not see the thread, follows it no
 // more, or has read it.
-func (s *Service) mailThread(c store.Conn, a *Actor, mode string, r mailRow) (m MailThread, err error) {
+func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow) (m MailThread, err error) {
 	t, err := threadFor(c, a, r.thread, "")
-	if notFoundErr(err) || err == nil && t.visibility == deleted {
+	if kernel.NotFoundErr(err) || err == nil && t.visibility == rights.Deleted {
 		return m, nil
 	}
 	if err != nil {
@@ -193,18 +195,18 @@ func (s *Service) mailThread(c store.Conn, a *Actor, mode string, r mailRow) (m 
 	if r.source == "forum" {
 		target = t.forum
 	}
-	if now, err := subscribed(c, a.id(), r.source, target); err != nil || now != mode {
+	if now, err := subscribed(c, a.ID(), r.source, target); err != nil || now != mode {
 		return m, err
 	}
 	var read int64
-	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.id(), t.id).Scan(&read)
+	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.id).Scan(&read)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
 	m = MailThread{ID: t.id, Title: t.title, Slug: t.slug, source: r.source, target: target}
 	from := max(r.first, read+1)
 	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
-	args := append(make([]any, 0, 5), t.id, from, r.last, a.id())
+	args := append(make([]any, 0, 5), t.id, from, r.last, a.ID())
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
 		return m, err
 	}
@@ -229,8 +231,8 @@ func subscribed(c store.Conn, user int64, target string, id int64) (mode string,
 // MailSent ends a mailing that was sent, or that will never be. Posts that came
 // meanwhile stay for the next one.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
-	due := mailDue(m.Mode, s.now()).UnixMicro()
-	return s.write(ctx, func(c store.Conn) error {
+	due := mailDue(m.Mode, s.Now()).UnixMicro()
+	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
 			if err == nil && n == 0 {
@@ -250,7 +252,7 @@ func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err e
 	if tries >= mailAttempts {
 		return false, s.MailSent(ctx, m)
 	}
-	return true, s.postpone(ctx, m, tries, s.now().Add(jobs.Backoff(tries)))
+	return true, s.postpone(ctx, m, tries, s.Now().Add(jobs.Backoff(tries)))
 }
 
 // MailHeld gives a mailing back that could not be tried.
@@ -259,7 +261,7 @@ func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) err
 }
 
 func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
 				return err
@@ -296,7 +298,7 @@ func (u Unsubscription) Target() string { return u.target + u.mode }
 func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
 	raw, ok := s.signer("unsubscribe").Open(token)
 	if !ok || len(raw) != unsubscribeSize {
-		return u, notFound()
+		return u, kernel.NotFound()
 	}
 	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
 	switch raw[8] {
@@ -316,7 +318,7 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 
 // EndUnsubscription does what a link of a mail is for.
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
-	return s.write(ctx, func(c store.Conn) (err error) {
+	return s.Write(ctx, func(c store.Conn) (err error) {
 		if u.target == "" {
 			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
 			return err

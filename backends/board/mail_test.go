@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -30,7 +32,7 @@ func (s *site) mails() map[string]*Mailing {
 			s.t.Fatal(err)
 		}
 	}
-	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.micros()); n != 0 {
+	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.Micros()); n != 0 {
 		s.t.Errorf("%d rows stay", n)
 	}
 	return list
@@ -41,7 +43,7 @@ func (s *site) mails() map[string]*Mailing {
 func TestMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		for _, name := range []string{"alice", "bob", "newbie", "mod", "admin"} {
 			s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)
 		}
@@ -91,8 +93,8 @@ func TestMail(t *testing.T) {
 			"followed": func(int64) { follow("alice", "daily") },
 			"banned":   func(int64) { s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'alice'") },
 			"hidden": func(int64) {
-				s.exec("UPDATE board_forum_overrides SET clear_mask = ? WHERE forum_id = ?", int64(ForumView), s.forum("members"))
-				s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, ? FROM board_groups WHERE name = 'registered'", s.forum("members"), int64(ForumView))
+				s.exec("UPDATE board_forum_overrides SET clear_mask = ? WHERE forum_id = ?", int64(rights.ForumView), s.forum("members"))
+				s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, ? FROM board_groups WHERE name = 'registered'", s.forum("members"), int64(rights.ForumView))
 			},
 		} {
 			post := reply("bob", "News to be "+what)
@@ -119,7 +121,7 @@ func TestMail(t *testing.T) {
 func TestMailOfForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		ctx, alice, held := t.Context(), s.actor("alice"), s.forum("held")
 		for forum, mode := range map[string]string{"staff": "instant", "root": "instant", "public": "always"} {
@@ -177,14 +179,14 @@ func TestMailOfForum(t *testing.T) {
 func TestMailQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		thread := s.threadOf("Public thread")
 		s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
 		posts := path("/threads/%d/posts", thread)
 		s.do("bob", "POST", posts, `{"message":"The first news"}`).want(201)
 		s.clock.advance(time.Minute)
-		to := Recipient{s.actor("alice").id(), "instant"}
+		to := Recipient{s.actor("alice").ID(), "instant"}
 		claim := func() *Mailing {
 			t.Helper()
 			m, err := s.service.ClaimMail(t.Context(), to)
@@ -259,11 +261,11 @@ func TestMailQueue(t *testing.T) {
 // TestUnsubscribeToken: a token ends what it is for, and cannot be made up.
 func TestUnsubscribeToken(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), kernel.Options{})
 	thread, alice := s.threadOf("Public thread"), s.actor("alice")
 	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
 	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {
-		token := s.service.unsubscribeToken(alice.id(), kind, thread)
+		token := s.service.unsubscribeToken(alice.ID(), kind, thread)
 		u, err := s.service.ReadUnsubscription(token)
 		if err != nil || u.Target() != target {
 			t.Errorf("%c: %+v %v", kind, u, err)
@@ -282,10 +284,10 @@ func TestUnsubscribeToken(t *testing.T) {
 		}
 	}
 	mode := func() int64 {
-		return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND mode = 'none'", alice.id())
+		return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND mode = 'none'", alice.ID())
 	}
 	for kind, ended := range map[byte]int64{'w': 0, 'd': 1} {
-		u, err := s.service.ReadUnsubscription(s.service.unsubscribeToken(alice.id(), kind, 0))
+		u, err := s.service.ReadUnsubscription(s.service.unsubscribeToken(alice.ID(), kind, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

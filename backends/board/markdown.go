@@ -3,6 +3,7 @@ package board
 import (
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -24,8 +25,8 @@ func newMarkdown(images bool) *text.Markdown {
 func Render(message string) string { return markdown().Render(message) }
 
 // render renders by the setting of images.
-func (s *Settings) render(message string) string {
-	if s.Images {
+func render(set *kernel.Settings, message string) string {
+	if set.Images {
 		return Render(message)
 	}
 	return markdownPlain().Render(message)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -13,7 +14,7 @@ import (
 func TestCorpusThroughTheAPI(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		for i, line := range testenv.Scripts() {
 			body := path(`{"title":%s,"message":%s}`, quoted(line), quoted(line))
 			a := s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), body)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestHiddenStaysHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		// What a forum holds, by a word that only its content has.
 		kinds := []struct {
 			forum, title, message, secret string
@@ -56,7 +58,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 					if hiddenPost && !ofPost && write {
 						continue
 					}
-					target := strings.NewReplacer("{forumId}", itoa(forum), "{threadId}", itoa(thread), "{postId}", itoa(post), "{userId}", "1").Replace(r.Path)
+					target := strings.NewReplacer("{forumId}", kernel.Itoa(forum), "{threadId}", kernel.Itoa(thread), "{postId}", kernel.Itoa(post), "{userId}", "1").Replace(r.Path)
 					absent := strings.NewReplacer("{forumId}", "987654", "{threadId}", "987654", "{postId}", "987654", "{userId}", "987654").Replace(r.Path)
 					if r.Path == "/search" {
 						target += "?q=" + strings.ReplaceAll(kind.secret, " ", "+")
@@ -106,7 +108,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 func TestNotificationsOfHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := s.threadOf("Members thread")
 		s.do("alice", "PUT", path("/threads/%d/subscription", thread), "").want(200)
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"news for you"}`).want(201)
@@ -129,42 +131,42 @@ func TestNotificationsOfHidden(t *testing.T) {
 // TestRights holds the resolution of masks.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	a := &access{
-		groups: map[int64]*group{1: {id: 1, name: "a", allow: ForumView | ThreadView, restrict: 3, editWindow: 10}, 2: {id: 2, name: "b", allow: ForumView | ThreadPost, restrict: 1, editWindow: 0}},
-		forums: map[int64]*node{1: {id: 1}, 2: {id: 2, parent: 1}, 3: {id: 3, parent: 2}},
-		order:  []int64{1, 2, 3}, rights: make(map[string]*rights),
-		overrides:  map[[2]int64]override{{2, 1}: {clear: ForumView}, {3, 1}: {set: ReplyPost}, {2, 2}: {clear: ThreadPost}},
-		moderators: []moderator{{forum: 2, user: 7, rights: ThreadLock, cascades: true}, {forum: 2, group: 2, rights: ThreadStick}},
+	a := &rights.Access{
+		Groups: map[int64]*rights.Group{1: {ID: 1, Name: "a", Allow: rights.ForumView | rights.ThreadView, Restrict: 3, EditWindow: 10}, 2: {ID: 2, Name: "b", Allow: rights.ForumView | rights.ThreadPost, Restrict: 1, EditWindow: 0}},
+		Forums: map[int64]*rights.Node{1: {ID: 1}, 2: {ID: 2, Parent: 1}, 3: {ID: 3, Parent: 2}},
+		Order:  []int64{1, 2, 3}, Rights: make(map[string]*rights.Rights),
+		Overrides:  map[[2]int64]rights.Override{{2, 1}: {Clear: rights.ForumView}, {3, 1}: {Set: rights.ReplyPost}, {2, 2}: {Clear: rights.ThreadPost}},
+		Moderators: []rights.Moderator{{Forum: 2, User: 7, Rights: rights.ThreadLock, Cascades: true}, {Forum: 2, Group: 2, Rights: rights.ThreadStick}},
 	}
-	one := a.of(0, []int64{1})
-	if one.forums[2].visible || one.forums[3].visible || !one.forums[1].visible {
-		t.Errorf("a forum below one that is hidden is seen: %+v", one.forums)
+	one := a.Of(0, []int64{1})
+	if one.Forums[2].Visible || one.Forums[3].Visible || !one.Forums[1].Visible {
+		t.Errorf("a forum below one that is hidden is seen: %+v", one.Forums)
 	}
-	both := a.of(7, []int64{1, 2})
-	want := map[int64]Mask{
-		1: ForumView | ThreadView | ThreadPost,
-		2: ForumView | ThreadView | ThreadLock | ThreadStick,
-		3: ForumView | ThreadView | ReplyPost | ThreadLock,
+	both := a.Of(7, []int64{1, 2})
+	want := map[int64]rights.Mask{
+		1: rights.ForumView | rights.ThreadView | rights.ThreadPost,
+		2: rights.ForumView | rights.ThreadView | rights.ThreadLock | rights.ThreadStick,
+		3: rights.ForumView | rights.ThreadView | rights.ReplyPost | rights.ThreadLock,
 	}
 	for id, mask := range want {
-		if got := both.forums[id].mask; got != mask {
+		if got := both.Forums[id].Mask; got != mask {
 			t.Errorf("forum %d: %b, want %b", id, got, mask)
 		}
 	}
-	if both.forums[1].restrict != 1 || both.editWindow != 0 || one.editWindow != 10 {
-		t.Errorf("restrict %b, edit windows %d and %d", both.forums[1].restrict, both.editWindow, one.editWindow)
+	if both.Forums[1].Restrict != 1 || both.EditWindow != 0 || one.EditWindow != 10 {
+		t.Errorf("restrict %b, edit windows %d and %d", both.Forums[1].Restrict, both.EditWindow, one.EditWindow)
 	}
-	if a.of(8, []int64{1, 2}).forums[3].mask.Has(ThreadLock) {
+	if a.Of(8, []int64{1, 2}).Forums[3].Mask.Has(rights.ThreadLock) {
 		t.Error("a moderator's rights went to somebody else")
 	}
-	if everything != maskOfAll(t) {
-		t.Errorf("everything is %b, the rights are %b", Mask(everything), maskOfAll(t))
+	if rights.Everything != maskOfAll(t) {
+		t.Errorf("everything is %b, the rights are %b", rights.Mask(rights.Everything), maskOfAll(t))
 	}
 }
 
-func maskOfAll(t *testing.T) (all Mask) {
+func maskOfAll(t *testing.T) (all rights.Mask) {
 	t.Helper()
-	for _, bit := range maskNames {
+	for _, bit := range rights.MaskNames {
 		all |= bit
 	}
 	return all

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -28,22 +29,14 @@ func countThread(c store.Conn, thread, forum, sign int64) error {
 }
 
 // postsSeen counts what a member has posted where the actor could read it.
-func postsSeen(c store.Conn, a *Actor, member int64) (sum int64, err error) {
+func postsSeen(c store.Conn, a *rights.Actor, member int64) (sum int64, err error) {
 	err = c.All("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?", []any{member}, func(r store.Row) error {
 		var forum, posts int64
 		err := r.Scan(&forum, &posts)
-		if forum == 0 || a.readsAll(forum) || a.owns(member) && a.reads(forum) {
+		if forum == 0 || a.ReadsAll(forum) || a.Owns(member) && a.Reads(forum) {
 			sum += posts
 		}
 		return err
 	})
 	return sum, err
 }
-
-// reads reports whether the actor may read threads of a forum, its own at least.
-func (a *Actor) reads(forum int64) bool {
-	return a.in(forum).visible && a.may(forum, ThreadView)
-}
-
-// readsAll reports whether these are the threads of all.
-func (a *Actor) readsAll(forum int64) bool { return a.reads(forum) && a.may(forum, ThreadViewOthers) }

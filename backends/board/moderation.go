@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -26,13 +28,13 @@ func (s *Service) shift(c store.Conn, t *thread, p *post, to int64, reason strin
 	if from == to {
 		return 0, 0, nil
 	}
-	shown := int64(boolean(to == visible) - boolean(from == visible))
-	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, null(p.author)); err != nil {
+	shown := int64(kernel.Bool(to == rights.Visible) - kernel.Bool(from == rights.Visible))
+	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, kernel.Null(p.author)); err != nil {
 		return 0, 0, err
 	}
 	starts := p.number == 1
 	if starts {
-		threads = int64(boolean(to == visible) - boolean(t.visibility == visible))
+		threads = int64(kernel.Bool(to == rights.Visible) - kernel.Bool(t.visibility == rights.Visible))
 	}
 	if threads < 0 { // while the first post is among them, so that its author's row is in order
 		if err := countThread(c, t.id, t.forum, threads); err != nil {
@@ -42,7 +44,7 @@ func (s *Service) shift(c store.Conn, t *thread, p *post, to int64, reason strin
 	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.id, p.id); err != nil {
 		return 0, 0, err
 	}
-	held := sql.NullString{String: reason, Valid: to == unapproved}
+	held := sql.NullString{String: reason, Valid: to == rights.Unapproved}
 	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.id); err != nil {
 		return 0, 0, err
 	}
@@ -77,7 +79,7 @@ func startShifted(c store.Conn, t *thread, to, threads int64) error {
 // posts more the forum shows.
 func replyShifted(c store.Conn, t *thread, p *post, shown int64) (posts int64, err error) {
 	t.replies += shown
-	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil || t.visibility != visible {
+	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.id); err != nil || t.visibility != rights.Visible {
 		return 0, err
 	}
 	return shown, countPosts(c, p.author, t.forum, shown)
@@ -101,8 +103,8 @@ func lastOfThread(c store.Conn, t *thread) error {
 
 // Delete hides a post; a first post hides its thread. One that is not as match
 // says stays.
-func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
-	err = s.write(ctx, func(c store.Conn) error {
+func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+	err = s.Write(ctx, func(c store.Conn) error {
 		changed = false
 		t, err := threadFor(c, a, inThread, c.Lock())
 		if err != nil {
@@ -120,40 +122,40 @@ func (s *Service) Delete(ctx context.Context, a *Actor, inThread, id int64, matc
 		if err != nil {
 			return err
 		}
-		if err := a.suspended(s.micros()); err != nil {
+		if err := a.CheckSuspended(s.Micros()); err != nil {
 			return err
 		}
-		if p.visibility == deleted {
+		if p.visibility == rights.Deleted {
 			return nil
 		}
 		if err := match.Check(viewPost(p).Tag()); err != nil {
 			return err
 		}
 		changed = true
-		if err := s.logged(c, a, "post.delete", right, t.forum, t.id, p.id, ""); err != nil {
+		if err := s.Logged(c, a, "post.delete", right, t.forum, t.id, p.id, ""); err != nil {
 			return err
 		}
-		return s.settle(c, t, p, deleted, "")
+		return s.settle(c, t, p, rights.Deleted, "")
 	})
 	return changed, err
 }
 
 // mayDelete tells by which right the actor may delete a post that it sees.
-func mayDelete(a *Actor, f *forum, t *thread, p *post) (Mask, error) {
-	own := a.owns(p.author) && a.may(t.forum, PostDeleteOwn)
+func mayDelete(a *rights.Actor, f *forum, t *thread, p *post) (rights.Mask, error) {
+	own := a.Owns(p.author) && a.Has(t.forum, rights.PostDeleteOwn)
 	switch {
-	case a.may(t.forum, PostDeleteOthers):
+	case a.Has(t.forum, rights.PostDeleteOthers):
 	case !own, p.number == 1 && t.replies > 0:
-		return 0, forbidden("postId", "no_permission", "you may not delete this post")
-	case t.locked && !a.may(t.forum, LockBypass):
-		return 0, forbidden("threadId", "thread_locked", "this thread is locked")
-	case !f.open && !a.may(t.forum, LockBypass):
-		return 0, forbidden("threadId", "forum_closed", "this forum is closed")
+		return 0, kernel.Forbidden("postId", "no_permission", "you may not delete this post")
+	case t.locked && !a.Has(t.forum, rights.LockBypass):
+		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
+	case !f.open && !a.Has(t.forum, rights.LockBypass):
+		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
 	}
 	if own {
-		return PostDeleteOwn, nil
+		return rights.PostDeleteOwn, nil
 	}
-	return PostDeleteOthers, nil
+	return rights.PostDeleteOthers, nil
 }
 
 // Settled is where a post went.
@@ -162,24 +164,24 @@ type Settled struct {
 }
 
 // Restore brings a deleted post back.
-func (s *Service) Restore(ctx context.Context, a *Actor, id int64) (Settled, error) {
-	return s.moderate(ctx, a, id, deleted, visible, PostRestore, "post.restore", "")
+func (s *Service) Restore(ctx context.Context, a *rights.Actor, id int64) (Settled, error) {
+	return s.moderate(ctx, a, id, rights.Deleted, rights.Visible, rights.PostRestore, "post.restore", "")
 }
 
 // Approve lets a held post out of the queue, and its thread with a first post.
-func (s *Service) Approve(ctx context.Context, a *Actor, id int64, reason string) (Settled, error) {
-	return s.moderate(ctx, a, id, unapproved, visible, ContentApprove, "post.approve", reason)
+func (s *Service) Approve(ctx context.Context, a *rights.Actor, id int64, reason string) (Settled, error) {
+	return s.moderate(ctx, a, id, rights.Unapproved, rights.Visible, rights.ContentApprove, "post.approve", reason)
 }
 
 // Reject deletes a held post.
-func (s *Service) Reject(ctx context.Context, a *Actor, id int64, reason string) (Settled, error) {
-	return s.moderate(ctx, a, id, unapproved, deleted, ContentApprove, "post.reject", reason)
+func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, reason string) (Settled, error) {
+	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", reason)
 }
 
-func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, right Mask, action, reason string) (done Settled, err error) {
-	reason, reasonErr := checkReason(reason)
-	err = s.write(ctx, func(c store.Conn) error {
-		if from == deleted {
+func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action, reason string) (done Settled, err error) {
+	reason, reasonErr := kernel.CheckReason(reason)
+	err = s.Write(ctx, func(c store.Conn) error {
+		if from == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
 				return err
 			}
@@ -188,19 +190,19 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 		if err != nil {
 			return err
 		}
-		if !a.may(t.forum, right) {
-			return forbidden("postId", "no_permission", "you may not do this in this forum")
+		if !a.Has(t.forum, right) {
+			return kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
-		if err := a.suspended(s.micros()); err != nil {
+		if err := a.CheckSuspended(s.Micros()); err != nil {
 			return err
 		}
 		if reasonErr != nil {
 			return reasonErr
 		}
 		if p.visibility != from {
-			return conflict("this is settled already: the post is " + visibilityNames[p.visibility])
+			return kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.visibility])
 		}
-		if err := s.logged(c, a, action, right, t.forum, t.id, p.id, reason); err != nil {
+		if err := s.Logged(c, a, action, right, t.forum, t.id, p.id, reason); err != nil {
 			return err
 		}
 		var held string
@@ -212,7 +214,7 @@ func (s *Service) moderate(ctx context.Context, a *Actor, id, from, to int64, ri
 			return err
 		}
 		done = Settled{p.id, t.id, to}
-		if from == unapproved && to == visible {
+		if from == rights.Unapproved && to == rights.Visible {
 			if err := s.approved(c, t, p, held); err != nil {
 				return err
 			}
@@ -228,7 +230,7 @@ const heldByEdit = "edit"
 // approved tells of what was withheld.
 func (s *Service) approved(c store.Conn, t *thread, p *post, held string) error {
 	if held != heldByEdit {
-		if err := s.notify(c, &Actor{User: &User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1); err != nil {
+		if err := s.notify(c, &rights.Actor{User: &rights.User{ID: p.author, Name: p.authorName}}, t, p.id, p.number == 1); err != nil {
 			return err
 		}
 	}
@@ -247,19 +249,19 @@ type Held struct {
 
 // Queue lists held posts, oldest first, of one forum or (0) of all in which the
 // actor may approve.
-func (s *Service) Queue(ctx context.Context, a *Actor, in, after int64, limit int) (list []Held, next int64, err error) {
+func (s *Service) Queue(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []Held, next int64, err error) {
 	forums, err := s.moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		list, next, err = queue(c, a, forums, after, limit)
 		return err
 	})
 	return list, next, err
 }
 
-func queue(c store.Conn, a *Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
+func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
 	type entry struct {
 		id, thread int64
 		reason     string
@@ -276,11 +278,11 @@ func queue(c store.Conn, a *Actor, forums []int64, after int64, limit int) (list
 			return nil, 0, err
 		}
 	}
-	sortBy(entries, func(e entry) int64 { return e.id })
+	kernel.SortBy(entries, func(e entry) int64 { return e.id })
 	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
 	for _, e := range entries {
 		t, p, err := postByID(c, a, e.id, "")
-		if notFoundErr(err) {
+		if kernel.NotFoundErr(err) {
 			continue // settled meanwhile
 		}
 		if err != nil {
@@ -301,17 +303,17 @@ type ThreadChange struct {
 }
 
 // Change changes a thread.
-func (s *Service) Change(ctx context.Context, a *Actor, id int64, change ThreadChange) error {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, id, c.Lock())
 		if err != nil {
 			return err
 		}
-		if err := a.suspended(s.micros()); err != nil {
+		if err := a.CheckSuspended(s.Micros()); err != nil {
 			return err
 		}
 		f, err := forumFor(c, a, t.forum)
@@ -328,45 +330,45 @@ func (s *Service) Change(ctx context.Context, a *Actor, id int64, change ThreadC
 
 // mayChange checks every part before any is done, and finds the forum that the
 // thread goes to; nil: it stays.
-func (s *Service) mayChange(c store.Conn, a *Actor, f *forum, t *thread, change ThreadChange) (target *forum, err error) {
+func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *forum, t *thread, change ThreadChange) (target *forum, err error) {
 	no := func(field string) error {
-		return forbidden(field, "no_permission", "you may not change this of the thread")
+		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
 	}
 	if change.Title != nil || change.Prefix != nil {
-		owner := a.owns(t.author) && a.may(t.forum, PostEditOwn) && (!t.locked && f.open || a.may(t.forum, LockBypass)) &&
-			!s.windowClosed(a, f, &post{created: t.created}, s.micros())
-		if !a.may(t.forum, ThreadEditTitle) && !owner {
+		owner := a.Owns(t.author) && a.Has(t.forum, rights.PostEditOwn) && (!t.locked && f.open || a.Has(t.forum, rights.LockBypass)) &&
+			!s.windowClosed(a, f, &post{created: t.created}, s.Micros())
+		if !a.Has(t.forum, rights.ThreadEditTitle) && !owner {
 			return nil, no("title")
 		}
 	}
-	if change.Locked != nil && !a.may(t.forum, ThreadLock) {
+	if change.Locked != nil && !a.Has(t.forum, rights.ThreadLock) {
 		return nil, no("isLocked")
 	}
-	if change.Sticky != nil && !a.may(t.forum, ThreadStick) {
+	if change.Sticky != nil && !a.Has(t.forum, rights.ThreadStick) {
 		return nil, no("isSticky")
 	}
 	if change.Forum == nil || *change.Forum == t.forum {
 		return nil, nil
 	}
-	if !a.may(t.forum, ThreadMove) {
+	if !a.Has(t.forum, rights.ThreadMove) {
 		return nil, no("forumId")
 	}
-	if target, err = forumFor(c, a, *change.Forum); notFoundErr(err) {
-		return nil, invalid("forumId", "unknown", "there is no forum that you see by that id")
+	if target, err = forumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
+		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case target.kind != "forum":
-		return nil, invalid("forumId", "not_a_forum", "a "+target.kind+" holds no threads")
-	case !a.may(target.id, ThreadPost):
+		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.kind+" holds no threads")
+	case !a.Has(target.id, rights.ThreadPost):
 		return nil, no("forumId")
 	}
 	return target, nil
 }
 
-func (s *Service) change(c store.Conn, a *Actor, access *access, f, target *forum, t *thread, change ThreadChange) error {
+func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f, target *forum, t *thread, change ThreadChange) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
 			return err
@@ -384,29 +386,29 @@ func (s *Service) change(c store.Conn, a *Actor, access *access, f, target *foru
 		if err := checkPrefix(access, home, id); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", null(id), t.id); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.id); err != nil {
 			return err
 		}
 	}
 	for _, flag := range []struct {
 		to             *bool
 		column, action string
-		right          Mask
-	}{{change.Locked, "is_locked", "thread.lock", ThreadLock}, {change.Sticky, "is_sticky", "thread.stick", ThreadStick}} {
+		right          rights.Mask
+	}{{change.Locked, "is_locked", "thread.lock", rights.ThreadLock}, {change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick}} {
 		if flag.to == nil {
 			continue
 		}
-		if err := s.logged(c, a, flag.action, flag.right, t.forum, t.id, 0, itoa(int64(boolean(*flag.to)))); err != nil {
+		if err := s.Logged(c, a, flag.action, flag.right, t.forum, t.id, 0, kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", boolean(*flag.to), t.id); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", kernel.Bool(*flag.to), t.id); err != nil {
 			return err
 		}
 	}
 	if target == nil {
 		return nil
 	}
-	if err := s.logged(c, a, "thread.move", ThreadMove, t.forum, t.id, 0, "to forum "+itoa(target.id)); err != nil {
+	if err := s.Logged(c, a, "thread.move", rights.ThreadMove, t.forum, t.id, 0, "to forum "+kernel.Itoa(target.id)); err != nil {
 		return err
 	}
 	return move(c, t, target.id)
@@ -414,8 +416,8 @@ func (s *Service) change(c store.Conn, a *Actor, access *access, f, target *foru
 
 // retitle gives a thread another title: a part of its first post, which is held
 // where an edit would be.
-func (s *Service) retitle(c store.Conn, a *Actor, f *forum, t *thread, text string) error {
-	given, err := a.rights.settings.checkTitle(text)
+func (s *Service) retitle(c store.Conn, a *rights.Actor, f *forum, t *thread, text string) error {
+	given, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
 		return err
 	}
@@ -423,21 +425,21 @@ func (s *Service) retitle(c store.Conn, a *Actor, f *forum, t *thread, text stri
 	if w.filters, err = wordFilters(c); err != nil {
 		return err
 	}
-	title, err := w.title(a.rights.settings, given)
+	title, err := w.title(a.Rights.Settings, given)
 	if err != nil || title == t.title {
 		return err
 	}
-	if err := s.spendEdit(c, a, f, s.micros()); err != nil {
+	if err := s.spendEdit(c, a, f, s.Micros()); err != nil {
 		return err
 	}
 	detail := ""
-	if !a.owns(t.author) {
+	if !a.Owns(t.author) {
 		detail = "was: " + t.title
 	}
-	if err := s.logged(c, a, "thread.edit", ThreadEditTitle, t.forum, t.id, 0, detail); err != nil {
+	if err := s.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.forum, t.id, 0, detail); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, slug(title), t.id); err != nil {
+	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, kernel.Slug(title), t.id); err != nil {
 		return err
 	}
 	t.title = title
@@ -448,10 +450,10 @@ func (s *Service) retitle(c store.Conn, a *Actor, f *forum, t *thread, text stri
 	if err := index(c, p.id, true, title, p.message); err != nil {
 		return err
 	}
-	if p.visibility != visible || !a.held(t.forum, w.holds(given) || w.holds(title)) {
+	if p.visibility != rights.Visible || !heldFor(a, t.forum, w.holds(given) || w.holds(title)) {
 		return nil
 	}
-	return s.settle(c, t, p, unapproved, heldByEdit)
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
 // move puts a thread and its posts into another forum.
@@ -470,7 +472,7 @@ func move(c store.Conn, t *thread, to int64) error {
 			return err
 		}
 	}
-	if t.visibility == visible {
+	if t.visibility == rights.Visible {
 		// In order, the authors' rows first, so that moves and posts do not lock each
 		// other out.
 		forums := []int64{min(from, to), max(from, to)}

@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -31,16 +33,16 @@ const (
 func checkName(name string) error {
 	switch n := utf8.RuneCountInString(text.Normal(name)); {
 	case n < 2 || n > 40:
-		return invalid("username", "length", "a name has 2 to 40 characters")
+		return kernel.Invalid("username", "length", "a name has 2 to 40 characters")
 	case !text.IsLine(name) || strings.ContainsAny(name, "<>\"'&@/\\"):
-		return invalid("username", "characters", "the name has a character that names must not have")
+		return kernel.Invalid("username", "characters", "the name has a character that names must not have")
 	}
 	return nil
 }
 
 // checkNewName refuses also names that readers could not tell apart, or that are
 // reserved.
-func (s *Settings) checkNewName(name string) error {
+func checkNewName(s *kernel.Settings, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func (s *Settings) checkNewName(name string) error {
 		err = username.NewReserved(append(strings.Split(s.ReservedNames, "\n"), username.Common...)...).Check(name)
 	}
 	if refusal, ok := errors.AsType[*username.Error](err); ok {
-		return invalid("username", refusal.Reason, refusal.Message)
+		return kernel.Invalid("username", refusal.Reason, refusal.Message)
 	}
 	return err
 }
@@ -66,14 +68,14 @@ func nameTaken(c store.Conn, name string) error {
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+marksFor(len(keys))+")", args...).Scan(&alike)
+	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+kernel.Marks(len(keys))+")", args...).Scan(&alike)
 	switch {
 	case err != nil:
 		return err
 	case same > 0:
-		return invalid("username", "taken", "this name is taken")
+		return kernel.Invalid("username", "taken", "this name is taken")
 	case alike > 0:
-		return invalid("username", "alike", "this name looks like that of another member")
+		return kernel.Invalid("username", "alike", "this name looks like that of another member")
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func freeNames(c store.Conn, user int64) error {
 // namesFilled refuses new members until it is known how the names of all look
 // that there are.
 func namesFilled(c store.Conn) error {
-	done, err := setting(c, settingNames)
+	done, err := kernel.StoredSetting(c, settingNames)
 	if err == nil && done != namesAll {
 		err = &apierror.Error{
 			Status: http.StatusServiceUnavailable, Code: "overloaded", RetryAfter: time.Minute,
@@ -137,12 +139,12 @@ func namesFilled(c store.Conn) error {
 // node, and tells how many it did.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
-	if err := s.read(ctx, func(c store.Conn) (err error) { state, err = setting(c, settingNames); return err }); err != nil || state == namesAll {
+	if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, settingNames); return err }); err != nil || state == namesAll {
 		return 0, err
 	}
 	for clashes := 0; ; {
 		var batch []namedMember
-		err := s.write(ctx, func(c store.Conn) (err error) { batch, err = fillNames(c); return err })
+		err := s.Write(ctx, func(c store.Conn) (err error) { batch, err = fillNames(c); return err })
 		if err != nil || len(batch) == 0 {
 			return done, err
 		}
@@ -152,7 +154,7 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 				continue
 			}
 			if clashes++; clashes <= namesLogged {
-				s.logger.Warn("the name of a member looks like another's; the page /admin/names has all", zap.Int64("member", m.id), zap.String("name", m.name))
+				s.Logger.Warn("the name of a member looks like another's; the page /admin/names has all", zap.Int64("member", m.id), zap.String("name", m.name))
 			}
 		}
 	}
@@ -176,7 +178,7 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 	}
 	last, err := strconv.ParseInt(state, 10, 64)
 	if err != nil {
-		return nil, wrap("the setting "+settingNames, err)
+		return nil, kernel.Wrap("the setting "+settingNames, err)
 	}
 	// Who was never let in and is deleted has no name any more: the key begins with @.
 	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", []any{last, namesBatch}, func(r store.Row) error {
@@ -189,7 +191,7 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 	for i := range batch {
 		if err == nil {
 			batch[i].clashes, err = addNames(c, batch[i].id, batch[i].name, true)
-			next = itoa(batch[i].id)
+			next = kernel.Itoa(batch[i].id)
 		}
 	}
 	if err == nil {
@@ -206,8 +208,8 @@ type NameClash struct{ Member, Like MemberRow }
 const maxClashes = 500
 
 // NameClashes lists members whose names look like another's.
-func (s *Service) NameClashes(ctx context.Context, a *Actor) (list []NameClash, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
 			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+

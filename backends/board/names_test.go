@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -28,7 +29,7 @@ func (s *site) join(name string) error {
 func TestNewNames(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		must(t, s.join("Paypal"))
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('reserved_names', ?)", "Tollgate\nThe Team")
 		for name, reason := range map[string]string{
@@ -50,7 +51,7 @@ func TestNewNames(t *testing.T) {
 func TestNewNamesAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		var wg sync.WaitGroup
 		errs := make([]error, 4)
 		for i, name := range []string{"Lili", "LiIi", "LiIl", "L1l1"} { // each pair looks alike
@@ -79,11 +80,11 @@ func TestNewNamesAtOnce(t *testing.T) {
 func TestNameFreed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		admin := s.actor("admin")
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		must(t, s.join("Lola"))
-		must(t, s.service.write(t.Context(), func(c store.Conn) error {
+		must(t, s.service.Write(t.Context(), func(c store.Conn) error {
 			return addUser(c, newUser{name: "L0la", groups: []string{"registered"}, mayClash: true, now: 1})
 		}))
 		list, err := s.service.NameClashes(t.Context(), admin)
@@ -106,11 +107,11 @@ func TestNameFreed(t *testing.T) {
 func TestFillNames(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		ctx := t.Context()
 		s.exec("DELETE FROM board_names")
 		s.exec("DELETE FROM board_settings WHERE name = ?", settingNames)
-		must(t, s.service.write(ctx, func(c store.Conn) error {
+		must(t, s.service.Write(ctx, func(c store.Conn) error {
 			for i := range 2*namesBatch + 7 {
 				name := fmt.Sprintf("early %c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
 				switch i {
@@ -133,8 +134,8 @@ func TestFillNames(t *testing.T) {
 			t.Fatalf("registered before: %v", err)
 		}
 		core, logs := observer.New(zapcore.WarnLevel)
-		other := New(db, Options{}, zap.New(core), s.clock.now)
-		s.service.logger = zap.New(core)
+		other := New(db, kernel.Options{}, zap.New(core), s.clock.now)
+		s.service.Logger = zap.New(core)
 		t.Cleanup(other.Close)
 		var wg sync.WaitGroup
 		done := make([]int, 2)

@@ -17,7 +17,7 @@ var components []byte
 // OpenAPI is the document of the API, OpenAPI 3.1.
 func (s *Service) OpenAPI() ([]byte, error) {
 	return rest.Document{
-		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.options.BaseURL + Mount,
+		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.Options.BaseURL + Mount,
 		Description: "A discussion board. A token acts as its owner and never as more; without one the caller is the guest.",
 		Components:  components, Security: "bearerToken", PathSchema: `{"type":"integer","minimum":1}`,
 	}.OpenAPI(s.Routes())

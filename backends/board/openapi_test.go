@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		if s.validator == nil {
 			return
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -78,8 +80,8 @@ func (s *Service) emit(c store.Conn, topic string, data any) error {
 
 // deliverTo writes a delivery for the webhooks of a condition.
 func (s *Service) deliverTo(c store.Conn, topic string, data any, where string, args ...any) error {
-	now := s.micros()
-	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: wireTime(now), Data: data}
+	now := s.Micros()
+	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: kernel.WireTime(now), Data: data}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -91,14 +93,14 @@ func (s *Service) deliverTo(c store.Conn, topic string, data any, where string, 
 func eventOf(t *thread, p *post) postEvent {
 	return postEvent{
 		ForumID: t.forum, ThreadID: t.id, ThreadTitle: t.title, PostID: p.id, Number: p.number,
-		AuthorUserID: orNull(p.author), AuthorUsername: p.authorName, Visibility: visibilityNames[p.visibility],
+		AuthorUserID: kernel.OrNull(p.author), AuthorUsername: p.authorName, Visibility: rights.VisibilityNames[p.visibility],
 	}
 }
 
 // emitPosted tells of a new post, and of the thread that it starts.
 func (s *Service) emitPosted(c store.Conn, t *thread, p *post, held string) error {
 	e := eventOf(t, p)
-	if p.visibility != visible {
+	if p.visibility != rights.Visible {
 		e.Reason = &held
 		return s.emit(c, TopicPostHeld, e)
 	}
@@ -113,14 +115,14 @@ func (s *Service) emitPosted(c store.Conn, t *thread, p *post, held string) erro
 // emitSettled tells of a post that has gone from a visibility to another one.
 func (s *Service) emitSettled(c store.Conn, t *thread, p *post, from int64, reason string) error {
 	e := eventOf(t, p)
-	e.PreviousVisibility = &visibilityNames[from]
+	e.PreviousVisibility = &rights.VisibilityNames[from]
 	switch {
-	case p.visibility == visible:
+	case p.visibility == rights.Visible:
 		return s.emit(c, TopicPostApproved, e)
-	case p.visibility == unapproved:
+	case p.visibility == rights.Unapproved:
 		e.Reason = &reason
 		return s.emit(c, TopicPostHeld, e)
-	case from == unapproved:
+	case from == rights.Unapproved:
 		return s.emit(c, TopicPostRejected, e)
 	}
 	return s.emit(c, TopicPostDeleted, e)
@@ -141,14 +143,14 @@ func topicList(topics []string) (string, error) {
 	var kept []string
 	for _, topic := range topics {
 		if !slices.Contains(Topics, topic) {
-			return "", invalid("topics", "unknown", "there is no topic "+brief(topic))
+			return "", kernel.Invalid("topics", "unknown", "there is no topic "+kernel.Brief(topic))
 		}
 		if !slices.Contains(kept, topic) {
 			kept = append(kept, topic)
 		}
 	}
 	if len(kept) == 0 {
-		return "", invalid("topics", "required", "choose at least one topic")
+		return "", kernel.Invalid("topics", "required", "choose at least one topic")
 	}
 	slices.Sort(kept)
 	return " " + strings.Join(kept, " ") + " ", nil

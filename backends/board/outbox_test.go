@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -14,7 +15,7 @@ import (
 // written are the topics of all deliveries, oldest first.
 func (s *site) written() (topics []string, bodies []event) {
 	s.t.Helper()
-	err := s.service.read(s.t.Context(), func(c store.Conn) error {
+	err := s.service.Read(s.t.Context(), func(c store.Conn) error {
 		topics, bodies = nil, nil
 		return c.All("SELECT topic, body FROM board_webhook_deliveries ORDER BY id", nil, func(r store.Row) error {
 			var topic, body string
@@ -47,7 +48,7 @@ func webhookSite(t *testing.T, db *store.DB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newSite(t, db, Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
+	return newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
 }
 
 // TestOutbox: each change writes its topics with itself, and none for those that
@@ -185,7 +186,7 @@ func TestWebhooks(t *testing.T) {
 		if err := s.service.DeleteWebhook(ctx, admin, id); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.service.DeleteWebhook(ctx, admin, id); !notFoundErr(err) {
+		if err := s.service.DeleteWebhook(ctx, admin, id); !kernel.NotFoundErr(err) {
 			t.Error(err)
 		}
 		for range maxWebhooks {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -66,7 +68,7 @@ func withPlaces(html string, post int64) string {
 }
 
 // filesPath is where the files at a post are, by their names.
-func filesPath(post int64) string { return "/posts/" + itoa(post) + "/files/" }
+func filesPath(post int64) string { return "/posts/" + kernel.Itoa(post) + "/files/" }
 
 // notPlaced leaves out the images that a post shows in its text. A name there is
 // that of the newest file of the name.
@@ -76,7 +78,7 @@ func notPlaced(list []Attachment, html string) (rest []Attachment) {
 		newest[f.Name] = max(newest[f.Name], f.ID)
 	}
 	for _, f := range list {
-		byID, byName := `src="/attachments/`+itoa(f.ID)+`"`, `src="`+filesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
+		byID, byName := `src="/attachments/`+kernel.Itoa(f.ID)+`"`, `src="`+filesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
 		if !f.Inline() || !strings.Contains(html, byID) && (f.ID != newest[f.Name] || !strings.Contains(html, byName)) {
 			rest = append(rest, f)
 		}
@@ -85,10 +87,10 @@ func notPlaced(list []Attachment, html string) (rest []Attachment) {
 }
 
 // PlacedFile finds a file at a post by its name, the newest of several.
-func (s *Service) PlacedFile(ctx context.Context, a *Actor, post int64, name string) (*Attachment, error) {
+func (s *Service) PlacedFile(ctx context.Context, a *rights.Actor, post int64, name string) (*Attachment, error) {
 	var id int64
-	err := s.read(ctx, func(c store.Conn) error {
-		return none(c.Row("SELECT id FROM board_attachments WHERE post_id = ? AND name = ? AND removed_at IS NULL ORDER BY id DESC LIMIT 1", post, name).Scan(&id))
+	err := s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT id FROM board_attachments WHERE post_id = ? AND name = ? AND removed_at IS NULL ORDER BY id DESC LIMIT 1", post, name).Scan(&id))
 	})
 	if err != nil {
 		return nil, err

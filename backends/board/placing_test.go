@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
@@ -59,8 +60,8 @@ func TestPlacing(t *testing.T) {
 	if rest := notPlaced([]Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
 		t.Errorf("not placed: %+v", rest)
 	}
-	plain := &Settings{}
-	if got := plain.render("![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
+	plain := &kernel.Settings{}
+	if got := render(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
 		t.Errorf("without images: %s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		d := db.Dialect()
 		statements := make(map[string]string)
 		for name, l := range everyListing() {
@@ -89,7 +90,7 @@ func (s *site) plan(statement string) (string, error) {
 	for i := range args {
 		args[i] = "1" // either engine makes a number of it where it needs one
 	}
-	onPostgres := s.service.db.Dialect() == store.Postgres
+	onPostgres := s.service.DB.Dialect() == store.Postgres
 	explain, settings := "EXPLAIN QUERY PLAN ", []string(nil)
 	if onPostgres {
 		// A table of a few rows would be scanned; the question is whether the index
@@ -98,7 +99,7 @@ func (s *site) plan(statement string) (string, error) {
 		settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
 	}
 	var plan strings.Builder
-	err := s.service.write(s.t.Context(), func(c store.Conn) error {
+	err := s.service.Write(s.t.Context(), func(c store.Conn) error {
 		plan.Reset()
 		for _, setting := range settings {
 			if _, err := c.Exec(setting); err != nil {

@@ -7,10 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -54,13 +55,13 @@ type Posted struct {
 }
 
 // Held reports whether it waits for approval.
-func (p Posted) Held() bool { return p.Visibility == unapproved }
+func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
 // StartThread starts a thread in a forum.
-func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request NewThread, once Once) (Posted, error) {
-	title, titleErr := a.rights.settings.checkTitle(request.Title)
-	body := compose(a.rights.settings, request.Message)
-	access, err := s.currentAccess(ctx)
+func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
+	title, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	body := compose(a.Rights.Settings, request.Message)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -82,20 +83,20 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err != nil {
 			return done, err
 		}
-		if w.visibility == visible && w.holds(title) {
-			w.hold(a.in(f.id).mask, "word_filter")
+		if w.visibility == rights.Visible && w.holds(title) {
+			w.hold(a.In(f.id).Mask, "word_filter")
 		}
-		title, err := w.title(a.rights.settings, title)
+		title, err := w.title(a.Rights.Settings, title)
 		if err != nil {
 			return done, err
 		}
 		t := &thread{
-			forum: f.id, title: title, slug: slug(title), author: a.id(), authorName: a.User.Name, prefix: request.Prefix,
+			forum: f.id, title: title, slug: kernel.Slug(title), author: a.ID(), authorName: a.User.Name, prefix: request.Prefix,
 			visibility: w.visibility, lastPoster: a.User.Name, created: w.now, lastAt: w.now, next: 1,
 		}
 		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			t.forum, t.title, t.slug, null(t.author), t.authorName, null(t.prefix), t.visibility, t.lastPoster, t.created, t.lastAt).Scan(&t.id)
+			t.forum, t.title, t.slug, kernel.Null(t.author), t.authorName, kernel.Null(t.prefix), t.visibility, t.lastPoster, t.created, t.lastAt).Scan(&t.id)
 		if err != nil {
 			return done, err
 		}
@@ -106,11 +107,11 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
 			return done, err
 		}
-		w.rights |= ForumView | ThreadPost
+		w.rights |= rights.ForumView | rights.ThreadPost
 		if !f.open || !f.allowThreads {
-			w.rights |= LockBypass
+			w.rights |= rights.LockBypass
 		}
-		if err := s.used(c, a, "thread.post", w.rights, f.id, t.id, p); err != nil {
+		if err := s.Used(c, a, "thread.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.id, Post: p, Slug: t.slug, Visibility: t.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -118,8 +119,8 @@ func (s *Service) StartThread(ctx context.Context, a *Actor, in int64, request N
 }
 
 // Reply answers in a thread.
-func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewReply, once Once) (Posted, error) {
-	body := compose(a.rights.settings, request.Message)
+func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
+	body := compose(a.Rights.Settings, request.Message)
 	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
 		// Holding the thread makes its posts visible in the order of their ids.
 		t, err := threadFor(c, a, in, c.Lock())
@@ -147,11 +148,11 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
 			return done, err
 		}
-		w.rights |= ThreadView | ReplyPost
+		w.rights |= rights.ThreadView | rights.ReplyPost
 		if !f.open || !f.allowReplies || t.locked {
-			w.rights |= LockBypass
+			w.rights |= rights.LockBypass
 		}
-		if err := s.used(c, a, "reply.post", w.rights, f.id, t.id, p); err != nil {
+		if err := s.Used(c, a, "reply.post", w.rights, f.id, t.id, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.id, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -159,40 +160,40 @@ func (s *Service) Reply(ctx context.Context, a *Actor, in int64, request NewRepl
 }
 
 // mayStart tells whether the actor may start threads in a forum that it sees.
-func (s *Service) mayStart(a *Actor, f *forum) error {
+func (s *Service) mayStart(a *rights.Actor, f *forum) error {
 	switch {
 	case f.kind != "forum":
-		return forbidden("forumId", "not_a_forum", "a "+f.kind+" holds no threads")
-	case !a.may(f.id, ThreadPost):
-		return forbidden("forumId", "no_permission", "you may not start threads in this forum")
-	case !f.open && !a.may(f.id, LockBypass), !f.allowThreads && !a.may(f.id, LockBypass):
-		return forbidden("forumId", "forum_closed", "this forum takes no new threads")
+		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.kind+" holds no threads")
+	case !a.Has(f.id, rights.ThreadPost):
+		return kernel.Forbidden("forumId", "no_permission", "you may not start threads in this forum")
+	case !f.open && !a.Has(f.id, rights.LockBypass), !f.allowThreads && !a.Has(f.id, rights.LockBypass):
+		return kernel.Forbidden("forumId", "forum_closed", "this forum takes no new threads")
 	}
-	return a.suspended(s.micros())
+	return a.CheckSuspended(s.Micros())
 }
 
-func (s *Service) mayReply(a *Actor, f *forum, t *thread) error {
+func (s *Service) mayReply(a *rights.Actor, f *forum, t *thread) error {
 	switch {
-	case !a.may(f.id, ReplyPost):
-		return forbidden("threadId", "no_permission", "you may not reply in this forum")
-	case a.may(f.id, LockBypass):
+	case !a.Has(f.id, rights.ReplyPost):
+		return kernel.Forbidden("threadId", "no_permission", "you may not reply in this forum")
+	case a.Has(f.id, rights.LockBypass):
 	case !f.open || !f.allowReplies:
-		return forbidden("threadId", "forum_closed", "this forum takes no replies")
+		return kernel.Forbidden("threadId", "forum_closed", "this forum takes no replies")
 	case t.locked:
-		return forbidden("threadId", "thread_locked", "this thread is locked")
+		return kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
 	}
-	if t.visibility == deleted {
-		return forbidden("threadId", "thread_deleted", "this thread is deleted")
+	if t.visibility == rights.Deleted {
+		return kernel.Forbidden("threadId", "thread_deleted", "this thread is deleted")
 	}
-	return a.suspended(s.micros())
+	return a.CheckSuspended(s.Micros())
 }
 
-func checkPrefix(access *access, f *forum, id int64) error {
+func checkPrefix(access *rights.Access, f *forum, id int64) error {
 	switch {
 	case id == 0 && f.requiresPrefix:
-		return invalid("prefixId", "required", "threads in this forum need a prefix")
-	case id != 0 && !slices.ContainsFunc(access.offered[f.id], func(p prefix) bool { return p.id == id }):
-		return invalid("prefixId", "unknown", "this forum does not offer that prefix")
+		return kernel.Invalid("prefixId", "required", "threads in this forum need a prefix")
+	case id != 0 && !slices.ContainsFunc(access.Offered[f.id], func(p rights.Prefix) bool { return p.ID == id }):
+		return kernel.Invalid("prefixId", "unknown", "this forum does not offer that prefix")
 	}
 	return nil
 }
@@ -203,12 +204,12 @@ type composed struct {
 	err        error
 }
 
-func compose(set *Settings, message string) composed {
-	text, err := set.checkMessage(message)
+func compose(set *kernel.Settings, message string) composed {
+	text, err := set.CheckMessage(message)
 	if err != nil {
 		return composed{err: err}
 	}
-	return composed{text: text, html: set.render(text)} // not in the transaction: others wait for it
+	return composed{text: text, html: render(set, text)} // not in the transaction: others wait for it
 }
 
 // writing is a post that the rules let pass.
@@ -217,17 +218,17 @@ type writing struct {
 	hash       string
 	now        int64
 	visibility int64
-	held       string // why
-	rights     Mask   // by which it passes
+	held       string      // why
+	rights     rights.Mask // by which it passes
 	filters    []wordFilter
 }
 
 // author passes the actor through the rules of posting, and spends of its flood
 // control last. Without a thread it starts one.
-func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body composed) (w writing, err error) {
-	w = writing{now: s.micros()}
+func (s *Service) author(c store.Conn, a *rights.Actor, f *forum, t *thread, body composed) (w writing, err error) {
+	w = writing{now: s.Micros()}
 	starts := t == nil
-	set := a.rights.settings
+	set := a.Rights.Settings
 	if w.filters, err = wordFilters(c); err != nil {
 		return w, err
 	}
@@ -243,19 +244,19 @@ func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body compo
 	}
 	var full [3]int64 // when each limit is full again
 	var posts, moderated int64
-	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.id()).
+	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.ID()).
 		Scan(&full[0], &full[1], &full[2], &posts, &moderated)
 	if err != nil {
 		return w, err
 	}
-	if set.Flood && !a.may(f.id, FloodBypass) {
-		if err := set.spend(&full, f, posts, starts, w.now); err != nil {
+	if set.Flood && !a.Has(f.id, rights.FloodBypass) {
+		if err := spend(set, &full, f, posts, starts, w.now); err != nil {
 			return w, err
 		}
 		if err := withinDay(c, a, w.now); err != nil {
 			return w, err
 		}
-		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.id())
+		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
 		if err != nil {
 			return w, err
 		}
@@ -263,66 +264,66 @@ func (s *Service) author(c store.Conn, a *Actor, f *forum, t *thread, body compo
 	if moderated != 0 {
 		w.hold(0, "author_moderated")
 	} else if why := heldBecause(a, f, w, posts, starts, bad); why != "" {
-		w.hold(a.in(f.id).mask, why)
+		w.hold(a.In(f.id).Mask, why)
 	}
 	return w, nil
 }
 
 // hold sends a post to the queue, unless the author passes by it.
-func (w *writing) hold(mask Mask, why string) {
-	if mask.Has(ModerationBypass) {
-		w.rights |= ModerationBypass
+func (w *writing) hold(mask rights.Mask, why string) {
+	if mask.Has(rights.ModerationBypass) {
+		w.rights |= rights.ModerationBypass
 		return
 	}
-	w.visibility, w.held = unapproved, why
+	w.visibility, w.held = rights.Unapproved, why
 }
 
 // spend takes one event from each limit.
-func (s *Settings) spend(full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
-	flood := s.floodFor(posts)
+func spend(s *kernel.Settings, full *[3]int64, f *forum, posts int64, starts bool, now int64) error {
+	flood := s.FloodFor(posts)
 	if f.floodSeconds.Valid {
-		flood.interval = time.Duration(f.floodSeconds.Int64) * time.Second
+		flood.Interval = time.Duration(f.floodSeconds.Int64) * time.Second
 	}
 	var waits [3]time.Duration
-	full[0], waits[0] = flood.take(full[0], now)
+	full[0], waits[0] = flood.Take(full[0], now)
 	if starts {
-		full[1], waits[1] = every(s.ThreadsPerHour, time.Hour).take(full[1], now)
+		full[1], waits[1] = kernel.Every(s.ThreadsPerHour, time.Hour).Take(full[1], now)
 	}
-	full[2], waits[2] = every(s.PostsPerHour, time.Hour).take(full[2], now)
+	full[2], waits[2] = kernel.Every(s.PostsPerHour, time.Hour).Take(full[2], now)
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
-		return flooded(wait)
+		return kernel.Flooded(wait)
 	}
 	return nil
 }
 
 // withinDay holds the actor to the posts a day that its groups allow.
-func withinDay(c store.Conn, a *Actor, now int64) error {
-	if a.rights.perDay == 0 {
+func withinDay(c store.Conn, a *rights.Actor, now int64) error {
+	if a.Rights.PerDay == 0 {
 		return nil
 	}
 	var since int64
-	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.id(), a.rights.perDay-1).Scan(&since)
+	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.ID(), a.Rights.PerDay-1).Scan(&since)
 	if err != nil {
 		return err
 	}
 	if free := since + 24*time.Hour.Microseconds(); since != 0 && free > now {
-		return flooded(time.Duration(free-now) * time.Microsecond)
+		return kernel.Flooded(time.Duration(free-now) * time.Microsecond)
 	}
 	return nil
 }
 
 // heldBecause is why a post of an author who does not pass by the queue goes
 // there; empty: it does not.
-func heldBecause(a *Actor, f *forum, w writing, posts int64, starts, bad bool) string {
-	r, set := a.in(f.id), a.rights.settings
-	restricted := ReplyNeedsApproval
+func heldBecause(a *rights.Actor, f *forum, w writing, posts int64, starts, bad bool) string {
+	r, set := a.In(f.id), a.Rights.Settings
+	restricted := rights.ReplyNeedsApproval
 	if starts {
-		restricted = ThreadNeedsApproval
+		restricted = rights.ThreadNeedsApproval
 	}
 	switch {
 	case starts && f.moderateThreads, !starts && f.moderatePosts:
 		return "forum_moderated"
-	case r.restrict.Has(restricted):
+	case r.Restrict.Has(restricted):
 		return "group_moderated"
 	case posts < set.HoldFirst:
 		return "first_posts"
@@ -335,13 +336,13 @@ func heldBecause(a *Actor, f *forum, w writing, posts int64, starts, bad bool) s
 }
 
 // duplicate refuses what the same author has just written in the same thread.
-func duplicate(c store.Conn, a *Actor, t *thread, w writing) error {
+func duplicate(c store.Conn, a *rights.Actor, t *thread, w writing) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
-		a.id(), t.id, w.now-a.rights.settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
+		a.ID(), t.id, w.now-a.Rights.Settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
 	if err == nil && n > 0 {
-		return invalid("message", "duplicate", "you have just posted the same text in this thread")
+		return kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}
 	return err
 }
@@ -352,15 +353,15 @@ func bodyHash(text string) string {
 }
 
 // insert adds a post to its thread, and everything that counts it but the forum.
-func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64, err error) {
+func (s *Service) insert(c store.Conn, a *rights.Actor, t *thread, w writing) (id int64, err error) {
 	err = c.Row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-		t.id, t.forum, null(a.id()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
+		t.id, t.forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
 	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		t.id, id, t.next, null(a.id()), a.User.Name, w.visibility, w.text, w.html, renderVersion, w.hash, w.now)
+		t.id, id, t.next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, renderVersion, w.hash, w.now)
 	if err != nil {
 		return 0, err
 	}
@@ -369,7 +370,7 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 		return 0, err
 	}
 	s.words.add()
-	shown := int64(boolean(w.visibility == visible))
+	shown := int64(kernel.Bool(w.visibility == rights.Visible))
 	switch {
 	case starts:
 		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.id)
@@ -382,8 +383,8 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 	if err != nil {
 		return 0, err
 	}
-	if shown == 1 && t.visibility == visible {
-		if err := countPosts(c, a.id(), t.forum, 1); err != nil {
+	if shown == 1 && t.visibility == rights.Visible {
+		if err := countPosts(c, a.ID(), t.forum, 1); err != nil {
 			return 0, err
 		}
 	}
@@ -392,11 +393,11 @@ func (s *Service) insert(c store.Conn, a *Actor, t *thread, w writing) (id int64
 			return 0, err
 		}
 	}
-	p := &post{id: id, number: t.next, author: a.id(), authorName: a.User.Name, visibility: w.visibility}
+	p := &post{id: id, number: t.next, author: a.ID(), authorName: a.User.Name, visibility: w.visibility}
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
-	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.id())
+	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.ID())
 	return id, err
 }
 
@@ -417,16 +418,16 @@ func index(c store.Conn, id int64, starts bool, title, message string) error {
 
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c store.Conn, a *Actor, t *thread, post int64, w writing, subscribe bool) error {
+func (s *Service) conclude(c store.Conn, a *rights.Actor, t *thread, post int64, w writing, subscribe bool) error {
 	if subscribe {
 		if err := s.subscribe(c, a, t.id, "instant"); err != nil {
 			return err
 		}
 	}
-	if err := s.markRead(c, a, t.id, post); err != nil || w.visibility != visible || t.visibility != visible {
+	if err := s.markRead(c, a, t.id, post); err != nil || w.visibility != rights.Visible || t.visibility != rights.Visible {
 		return err
 	}
-	return count(c, t.forum, t.id, int64(boolean(t.next == 1)), 1)
+	return count(c, t.forum, t.id, int64(kernel.Bool(t.next == 1)), 1)
 }
 
 // once runs a write that a client may send again under the same key.
@@ -434,11 +435,11 @@ func (s *Service) conclude(c store.Conn, a *Actor, t *thread, post int64, w writ
 // Its transaction is read committed: it holds the key, then the thread, then the
 // author before it decides by what they are, so no race that counts is lost
 // unnoticed, and none is lost for what happens in other threads.
-func (s *Service) once(ctx context.Context, a *Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
-	err = s.write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) (err error) {
-		done, err = idempotency.Do(c, requests, a.id(), key, s.now(), fn)
+func (s *Service) once(ctx context.Context, a *rights.Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
+	err = s.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) (err error) {
+		done, err = idempotency.Do(c, requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
+			return kernel.Invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
 		}
 		return err
 	})
@@ -472,9 +473,9 @@ func (w *writing) holds(text string) bool {
 
 // compose checks a message by the rules of a forum and replaces words in it.
 // What comes of that is held to the same rules.
-func (w *writing) compose(set *Settings, f *forum, body composed) error {
+func (w *writing) compose(set *kernel.Settings, f *forum, body composed) error {
 	most := min(f.maxWords, set.WordsMost)
-	if err := checkWords(body.text, f.minWords, most); err != nil {
+	if err := kernel.CheckWords(body.text, f.minWords, most); err != nil {
 		return err
 	}
 	w.text, w.html = body.text, body.html
@@ -482,24 +483,24 @@ func (w *writing) compose(set *Settings, f *forum, body composed) error {
 	if text == body.text {
 		return nil
 	}
-	text, err := set.checkMessage(text)
+	text, err := set.CheckMessage(text)
 	if err != nil {
 		return err
 	}
-	if err := checkWords(text, f.minWords, most); err != nil {
+	if err := kernel.CheckWords(text, f.minWords, most); err != nil {
 		return err
 	}
-	w.text, w.html = text, set.render(text)
+	w.text, w.html = text, render(set, text)
 	return nil
 }
 
 // title replaces words in a title; what comes of that must still be one.
-func (w *writing) title(set *Settings, title string) (string, error) {
+func (w *writing) title(set *kernel.Settings, title string) (string, error) {
 	filtered := w.filter(title)
 	if filtered == title {
 		return title, nil
 	}
-	return set.checkTitle(filtered)
+	return set.CheckTitle(filtered)
 }
 
 // filteredMost bounds how long, in bytes, replacements may make a text; it is
@@ -529,5 +530,3 @@ func replaceFold(text, old, replacement string) string {
 	}
 	return b.String()
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

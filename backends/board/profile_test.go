@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestProfileIsNoRight(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		ctx := t.Context()
 		const current = "SELECT version FROM board_permission_version"
 		before := s.number(current)
@@ -38,10 +40,10 @@ func TestProfileIsNoRight(t *testing.T) {
 func TestProfileHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		alice, bob := path("/members/%d", s.user("alice")), path("/members/%d", s.user("bob"))
 		s.do("", "GET", alice, "").want(200)
-		s.exec("UPDATE board_groups SET allow_mask = allow_mask - ? WHERE kind IN ('guest', 'registered')", int64(ProfileView))
+		s.exec("UPDATE board_groups SET allow_mask = allow_mask - ? WHERE kind IN ('guest', 'registered')", int64(rights.ProfileView))
 		for _, as := range []string{"", "bob"} {
 			got, absent := s.do(as, "GET", alice, "").want(404), s.do(as, "GET", "/members/987654", "").want(404)
 			if got.body != absent.body {
@@ -58,7 +60,7 @@ func TestProfileHidden(t *testing.T) {
 func TestProfileCountsWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		actors := []string{"", "alice", "bob", "mod", "admin"}
 		// counted is what each of them reads on the profile of mod.
 		profile := path("/members/%d", s.user("mod"))
@@ -131,7 +133,7 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 func TestMemberPostsMigration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		const state = "SELECT COALESCE(sum((user_id * 1000 + forum_id) * posts), 0) FROM board_member_posts WHERE posts <> 0"
 		before := s.number(state)
 		if before == 0 {

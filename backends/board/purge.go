@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
 // How long the board keeps what nobody asks for any more.
@@ -36,14 +38,14 @@ var purges = []struct {
 // Purge ends what is old: keys of repeated requests, marks of what was read,
 // notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
-	if n, err = requests.Purge(ctx, s.db, s.now(), purgeBatch); err != nil {
-		return n, unavailable(err)
+	if n, err = requests.Purge(ctx, s.DB, s.Now(), purgeBatch); err != nil {
+		return n, kernel.Unavailable(err)
 	}
 	for _, p := range purges {
-		ended, err := s.db.Purge(ctx, purgeBatch, p.sql, s.now().Add(-p.keep).UnixMicro())
+		ended, err := s.DB.Purge(ctx, purgeBatch, p.sql, s.Now().Add(-p.keep).UnixMicro())
 		n += ended
 		if err != nil {
-			return n, unavailable(err)
+			return n, kernel.Unavailable(err)
 		}
 	}
 	gone, err := s.purgeUnconfirmed(ctx)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -37,17 +39,17 @@ type ThreadCan struct {
 }
 
 // ReadThread reads a page of a thread, behind the post after, and counts a view.
-func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, most int) (*Reading, error) {
+func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, most int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := new(Reading)
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		*page = Reading{}
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
@@ -61,7 +63,7 @@ func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, mos
 		if err != nil {
 			return err
 		}
-		now := s.micros()
+		now := s.Micros()
 		page.Thread, page.Forum = viewThread(access, a, t, noted, now), s.viewForum(access, a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.forum), noted.read[t.id]
 		page.Can = s.threadCan(c, a, f, t)
@@ -88,7 +90,7 @@ func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, mos
 		if a.User == nil {
 			return nil
 		}
-		err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.id(), t.id).Scan(&page.Mode)
+		err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), t.id).Scan(&page.Mode)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -101,28 +103,28 @@ func (s *Service) ReadThread(ctx context.Context, a *Actor, id, after int64, mos
 	return page, nil
 }
 
-func (s *Service) viewPostFor(a *Actor, f *forum, t *thread, p *post, now int64) PostView {
+func (s *Service) viewPostFor(a *rights.Actor, f *forum, t *thread, p *post, now int64) PostView {
 	view := PostView{PostInfo: viewPost(p)}
 	_, editErr := s.mayEdit(a, f, t, p, now)
 	_, deleteErr := mayDelete(a, f, t, p)
-	suspended := a.suspended(now) != nil
-	view.Edit = a.User != nil && editErr == nil && p.visibility != deleted
-	view.Attach = view.Edit && a.may(t.forum, AttachmentUpload) && a.rights.settings.AttachmentsMost > 0
-	view.Delete = a.User != nil && deleteErr == nil && p.visibility != deleted && !suspended
-	view.Restore = a.may(t.forum, PostRestore) && p.visibility == deleted && !suspended
-	view.Approve = a.may(t.forum, ContentApprove) && p.visibility == unapproved && !suspended
-	view.Report = a.User != nil && a.May(ReportCreate) && !a.owns(p.author) && !suspended
-	view.History = p.edits > 0 && (a.owns(p.author) || a.may(t.forum, PostEditOthers))
+	suspended := a.CheckSuspended(now) != nil
+	view.Edit = a.User != nil && editErr == nil && p.visibility != rights.Deleted
+	view.Attach = view.Edit && a.Has(t.forum, rights.AttachmentUpload) && a.Rights.Settings.AttachmentsMost > 0
+	view.Delete = a.User != nil && deleteErr == nil && p.visibility != rights.Deleted && !suspended
+	view.Restore = a.Has(t.forum, rights.PostRestore) && p.visibility == rights.Deleted && !suspended
+	view.Approve = a.Has(t.forum, rights.ContentApprove) && p.visibility == rights.Unapproved && !suspended
+	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.author) && !suspended
+	view.History = p.edits > 0 && (a.Owns(p.author) || a.Has(t.forum, rights.PostEditOthers))
 	return view
 }
 
-func (s *Service) threadCan(c store.Conn, a *Actor, f *forum, t *thread) (can ThreadCan) {
-	if a.User == nil || a.suspended(s.micros()) != nil {
+func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *forum, t *thread) (can ThreadCan) {
+	if a.User == nil || a.CheckSuspended(s.Micros()) != nil {
 		return can
 	}
 	yes, title := true, t.title
 	can.Reply = s.mayReply(a, f, t) == nil
-	can.Move, can.Subscribe = a.may(t.forum, ThreadMove), a.may(t.forum, ForumSubscribe)
+	can.Move, can.Subscribe = a.Has(t.forum, rights.ThreadMove), a.Has(t.forum, rights.ForumSubscribe)
 	for _, part := range []struct {
 		can    *bool
 		change ThreadChange
@@ -140,9 +142,9 @@ func postsBefore(shows string) listing {
 
 // stepBack finds what a page begins after that has n posts before a post; nil:
 // there is none before it.
-func stepBack(c store.Conn, a *Actor, t *thread, before int64, n int) (*int64, error) {
+func stepBack(c store.Conn, a *rights.Actor, t *thread, before int64, n int) (*int64, error) {
 	var ids []int64
-	err := c.All(postsBefore(a.shows(t.forum)).sql(c.Dialect()), []any{t.id, before, n + 1}, func(r store.Row) error {
+	err := c.All(postsBefore(a.Shows(t.forum)).sql(c.Dialect()), []any{t.id, before, n + 1}, func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)
@@ -159,18 +161,18 @@ func stepBack(c store.Conn, a *Actor, t *thread, before int64, n int) (*int64, e
 }
 
 // Thread reads a thread.
-func (s *Service) Thread(ctx context.Context, a *Actor, id int64) (view ThreadInfo, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return view, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
 			return err
 		}
 		noted, err := marksOf(c, a, []*thread{t})
-		view = viewThread(access, a, t, noted, s.micros())
+		view = viewThread(access, a, t, noted, s.Micros())
 		return err
 	})
 	return view, err
@@ -183,13 +185,13 @@ type Place struct {
 }
 
 // PlaceOf finds the page of a post, in pages of most posts.
-func (s *Service) PlaceOf(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) { return postByID(c, a, id, "") }, most)
 }
 
 // FirstUnread finds the first post of a thread that is new to the actor, or else
 // the last one.
-func (s *Service) FirstUnread(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
@@ -210,7 +212,7 @@ func (s *Service) FirstUnread(ctx context.Context, a *Actor, id int64, most int)
 }
 
 // LastPlace finds the last post of a thread.
-func (s *Service) LastPlace(ctx context.Context, a *Actor, id int64, most int) (Place, error) {
+func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*thread, *post, error) {
 		t, err := threadFor(c, a, id, "")
 		if err != nil {
@@ -227,25 +229,25 @@ func firstOf(list []*post) *post {
 	return list[0]
 }
 
-func lastPost(c store.Conn, a *Actor, t *thread) (*thread, *post, error) {
+func lastPost(c store.Conn, a *rights.Actor, t *thread) (*thread, *post, error) {
 	p, err := postFor(c, a, t, t.last)
-	if notFoundErr(err) { // of a held thread
+	if kernel.NotFoundErr(err) { // of a held thread
 		p, err = postFor(c, a, t, t.first)
 	}
 	return t, p, err
 }
 
-func (s *Service) place(ctx context.Context, a *Actor, find func(c store.Conn) (*thread, *post, error), most int) (place Place, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*thread, *post, error), most int) (place Place, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return place, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		t, p, err := find(c)
 		if err != nil {
 			return err
 		}
-		place = Place{Thread: viewThread(access, a, t, marks{}, s.micros()), Number: p.number}
+		place = Place{Thread: viewThread(access, a, t, marks{}, s.Micros()), Number: p.number}
 		start, err := stepBack(c, a, t, p.id, int(p.number-1)%most)
 		if err == nil && start != nil {
 			place.After = *start
@@ -256,12 +258,12 @@ func (s *Service) place(ctx context.Context, a *Actor, find func(c store.Conn) (
 }
 
 // Post reads a post of a thread, with what the actor may do to it.
-func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostView, info ThreadInfo, err error) {
-	access, err := s.currentAccess(ctx)
+func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err
@@ -272,7 +274,7 @@ func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostVi
 		}
 		p, err := postFor(c, a, t, id)
 		if err == nil {
-			view, info = s.viewPostFor(a, f, t, p, s.micros()), viewThread(access, a, t, marks{}, s.micros())
+			view, info = s.viewPostFor(a, f, t, p, s.Micros()), viewThread(access, a, t, marks{}, s.Micros())
 		}
 		return err
 	})
@@ -280,10 +282,10 @@ func (s *Service) Post(ctx context.Context, a *Actor, in, id int64) (view PostVi
 }
 
 // PostByID is Post by the id of the post alone.
-func (s *Service) PostByID(ctx context.Context, a *Actor, id int64) (view PostView, info ThreadInfo, err error) {
+func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info ThreadInfo, err error) {
 	var in int64
-	err = s.read(ctx, func(c store.Conn) error {
-		return none(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+	err = s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
 	})
 	if err != nil {
 		return view, info, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -29,15 +30,15 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 func (s *Service) askLink(ctx context.Context, user int64, email, address string, queue func(c store.Conn) error) error {
 	var wait time.Duration
 	var what string
-	err := s.write(ctx, func(c store.Conn) (err error) {
+	err := s.Write(ctx, func(c store.Conn) (err error) {
 		what = "too many mails were asked for, by you or"
 		if user != 0 {
-			if wait, err = linksOf.Of(itoa(user)).Try(c, s.now()); err != nil || wait > 0 {
+			if wait, err = linksOf.Of(kernel.Itoa(user)).Try(c, s.Now()); err != nil || wait > 0 {
 				return err
 			}
 		}
 		what = "too many mails were asked for, to this mail address or"
-		if wait, err = tryLink(c, email, address, s.now()); err != nil || wait > 0 {
+		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
 			return err // what was counted stays
 		}
 		return queue(c)
@@ -58,11 +59,11 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 	if err := checkNewPassword(password, l.Name, l.Email); err != nil {
 		return err
 	}
-	hash, err := s.options.Passwords.Hash(ctx, password)
+	hash, err := s.Options.Passwords.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		user, email, err := s.takeLink(c, secret, LinkReset)
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -31,45 +33,45 @@ type Registered struct {
 // once the link that goes there was opened, and the answer is the same where
 // somebody has it: that member is told by mail.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
-	guest := &Actor{rights: access.of(0, []int64{access.guest})}
-	if err := guest.offline(); err != nil {
+	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
+	if err := guest.CheckOffline(); err != nil {
 		return done, err
 	}
-	mode := access.settings.Registration
-	if mode == RegistrationClosed {
+	mode := access.Settings.Registration
+	if mode == kernel.RegistrationClosed {
 		return done, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
 	}
-	name, nameErr := text.Normal(m.Name), access.settings.checkNewName(m.Name)
+	name, nameErr := text.Normal(m.Name), checkNewName(&access.Settings, m.Name)
 	email, emailErr := checkEmail(m.Email)
 	passwordErr := checkNewPassword(m.Password, name, email)
-	if err := apierror.Join(s.checkJoinForm(&access.settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
+	if err := apierror.Join(s.checkJoinForm(&access.Settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
 		return done, err
 	}
 	mails := s.Mails()
-	if err := s.tryRegister(ctx, &access.settings, m, name, email, mails); err != nil {
+	if err := s.tryRegister(ctx, &access.Settings, m, name, email, mails); err != nil {
 		return done, err
 	}
-	hash, err := s.options.Passwords.Hash(ctx, m.Password)
+	hash, err := s.Options.Passwords.Hash(ctx, m.Password)
 	if err != nil {
 		return done, err
 	}
-	u := newUser{name: name, password: hash, state: "active", groups: []string{access.groups[access.registered].name}}
+	u := newUser{name: name, password: hash, state: "active", groups: []string{access.Groups[access.Registered].Name}}
 	switch {
-	case mails && access.settings.ConfirmMail:
+	case mails && access.Settings.ConfirmMail:
 		u.state = "unconfirmed"
-	case mode == RegistrationApproval:
+	case mode == kernel.RegistrationApproval:
 		u.state = "awaiting"
 	}
 	if !mails {
 		u.email = email
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		done = Registered{Asked: mails, Closed: u.state == "unconfirmed"}
-		now := s.now()
+		now := s.Now()
 		u.now = now.UnixMicro()
 		if err := nameFree(c, name); err != nil { // another may have been faster
 			return err
@@ -77,7 +79,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		if err := emailTaken(c, u.email); err != nil {
 			return err
 		}
-		if err := tryNetwork(c, &access.settings, m.Address, now); err != nil {
+		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
 			return err
 		}
 		id, err := addMember(c, u)
@@ -100,20 +102,20 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		return err
 	})
 	if store.IsUniqueViolation(err) { // another was faster
-		err = invalid("username", "taken", "this name or mail address is taken")
+		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
 	}
 	return done, err
 }
 
 // tryRegister counts that a client registers, a wrong answer, and that a mail is
 // asked for, which nobody does whose name is taken.
-func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, name, email string, mails bool) error {
+func (s *Service) tryRegister(ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool) error {
 	var wait time.Duration
 	var wrong bool
 	var refusal error // what was counted stays
 	var what string
-	err := s.write(ctx, func(c store.Conn) (err error) {
-		now := s.now()
+	err := s.Write(ctx, func(c store.Conn) (err error) {
+		now := s.Now()
 		what = "too many wrong answers"
 		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
 			return err
@@ -139,7 +141,7 @@ func (s *Service) tryRegister(ctx context.Context, set *Settings, m NewMember, n
 	case wait > 0:
 		return errWait(wait, what)
 	case wrong:
-		return invalid("answer", "wrong", "the answer is wrong")
+		return kernel.Invalid("answer", "wrong", "the answer is wrong")
 	}
 	return refusal
 }
@@ -169,7 +171,7 @@ func emailTaken(c store.Conn, email string) error {
 	var mails int
 	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(email)).Scan(&mails)
 	if err == nil && mails > 0 {
-		err = invalid("email", "taken", "there is an account with this mail address already")
+		err = kernel.Invalid("email", "taken", "there is an account with this mail address already")
 	}
 	return err
 }
@@ -178,7 +180,7 @@ func emailTaken(c store.Conn, email string) error {
 func checkEmail(typed string) (string, error) {
 	address, err := mailaddress.Parse(typed)
 	if err != nil {
-		return "", invalid("email", "form", "this is not a mail address such as name@example.com")
+		return "", kernel.Invalid("email", "form", "this is not a mail address such as name@example.com")
 	}
 	return address, nil
 }
@@ -187,11 +189,11 @@ func checkEmail(typed string) (string, error) {
 func checkNewPassword(typed, name, email string) error {
 	switch err := passwords.Check(typed, name, email); {
 	case errors.Is(err, password.ErrShort):
-		return invalid("password", "too_short", "a password has at least 10 characters")
+		return kernel.Invalid("password", "too_short", "a password has at least 10 characters")
 	case errors.Is(err, password.ErrLong):
-		return invalid("password", "too_long", "a password has at most 256 characters")
+		return kernel.Invalid("password", "too_long", "a password has at most 256 characters")
 	case err != nil:
-		return invalid("password", "guessable", "the password must not be the name or the mail address")
+		return kernel.Invalid("password", "guessable", "the password must not be the name or the mail address")
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -27,7 +29,7 @@ var (
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true, Mails: func() bool { return true }})
+		s := newSite(t, db, kernel.Options{NoFlood: true, Mails: func() bool { return true }})
 		n := *requestsFlag
 		if s.validator == nil {
 			n /= 4 // the answers are not held to the document there
@@ -226,7 +228,7 @@ func (m *requestMaker) request(op operation) madeRequest {
 func (m *requestMaker) place() (thread, post int64) {
 	id := 1 + m.random.Int64N(m.s.number("SELECT max(id) FROM board_post_ids"))
 	if m.chance(40) { // one that is held or deleted
-		id = m.s.number("SELECT COALESCE((SELECT min(id) FROM board_post_ids WHERE visibility = ? AND id >= ?), ?)", pick(m, unapproved, deleted), id, id)
+		id = m.s.number("SELECT COALESCE((SELECT min(id) FROM board_post_ids WHERE visibility = ? AND id >= ?), ?)", pick(m, rights.Unapproved, rights.Deleted), id, id)
 	}
 	return m.s.number("SELECT COALESCE((SELECT thread_id FROM board_post_ids WHERE id = ?), 1)", id), id
 }
@@ -235,21 +237,21 @@ func (m *requestMaker) place() (thread, post int64) {
 func (m *requestMaker) parameter(p requestParameter, thread, post int64) string {
 	switch {
 	case p.Name == "threadId":
-		return itoa(thread)
+		return kernel.Itoa(thread)
 	case p.Name == "postId":
-		return itoa(post)
+		return kernel.Itoa(post)
 	case m.ids[p.Name] != nil:
-		return itoa(pick(m, m.ids[p.Name]...))
+		return kernel.Itoa(pick(m, m.ids[p.Name]...))
 	case p.Name == "q":
 		return pick(m, "public", "first", "public first", "nothing at all", `"quoted" OR NOT`, "é")
 	case p.Name == "author":
 		return pick(m, "alice", "nobody")
 	case p.Name == "forum":
-		return itoa(pick(m, m.ids["forumId"]...))
+		return kernel.Itoa(pick(m, m.ids["forumId"]...))
 	case p.Name == "after" && !slices.Contains(p.Schema.kinds(), "integer"):
 		return m.s.service.cursor(m.s.forum("public"), position{m.s.clock.micros.Load(), post}) // good for one forum
 	}
-	return itoa(1 + m.random.Int64N(120))
+	return kernel.Itoa(1 + m.random.Int64N(120))
 }
 
 func (m *requestMaker) schema(b bodySchema) bodySchema {

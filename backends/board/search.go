@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -37,19 +39,19 @@ type Found struct {
 // Search finds posts by words, newest first. Posts of forums that the actor does
 // not see are left out before anything is counted. A page may be short, or
 // empty, and still have a next one.
-func (s *Service) Search(ctx context.Context, a *Actor, q SearchQuery) (list []Found, next int64, err error) {
-	if q.Forum != 0 && !a.in(q.Forum).visible {
-		return nil, 0, notFound()
+func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (list []Found, next int64, err error) {
+	if q.Forum != 0 && !a.In(q.Forum).Visible {
+		return nil, 0, kernel.NotFound()
 	}
 	terms := strings.FieldsFunc(text.Normal(q.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	if len(terms) == 0 || len(terms) > maxSearchWords || len(q.Text) > 400 {
-		return nil, 0, badRequest("q", "q must have 1 to 16 words")
+		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
 	}
 	filter := searchFilter(a, q)
 	if filter.where == "" {
 		return nil, 0, nil
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		var ids []any
 		if ids, next, err = searchIDs(c, terms, filter, q); err != nil {
 			return err
@@ -74,7 +76,7 @@ func searchIDs(c store.Conn, terms []string, filter condition, q SearchQuery) (p
 			return nil, 0, err
 		}
 		if len(with) > 0 {
-			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + marksFor(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
+			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
 			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
@@ -103,12 +105,12 @@ type condition struct {
 }
 
 // searchFilter is what the actor sees of what the query asks for.
-func searchFilter(a *Actor, q SearchQuery) (f condition) {
+func searchFilter(a *rights.Actor, q SearchQuery) (f condition) {
 	var open, own []any // forums of which all is seen, and those of which only the own threads are
-	for id, r := range a.rights.forums {
+	for id, r := range a.Rights.Forums {
 		switch {
-		case q.Forum != 0 && q.Forum != id, !r.visible, !r.mask.Has(ThreadView | ForumSearch):
-		case r.mask.Has(ThreadViewOthers):
+		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(rights.ThreadView | rights.ForumSearch):
+		case r.Mask.Has(rights.ThreadViewOthers):
 			open = append(open, id)
 		case a.User != nil:
 			own = append(own, id)
@@ -116,12 +118,12 @@ func searchFilter(a *Actor, q SearchQuery) (f condition) {
 	}
 	var seen []string
 	if len(open) > 0 {
-		seen = append(seen, "t.forum_id IN ("+marksFor(len(open))+")")
+		seen = append(seen, "t.forum_id IN ("+kernel.Marks(len(open))+")")
 		f.args = append(f.args, open...)
 	}
 	if len(own) > 0 {
-		seen = append(seen, "t.author_id = ? AND t.forum_id IN ("+marksFor(len(own))+")")
-		f.args = append(append(f.args, a.id()), own...)
+		seen = append(seen, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(own))+")")
+		f.args = append(append(f.args, a.ID()), own...)
 	}
 	if len(seen) == 0 {
 		return f
@@ -133,5 +135,3 @@ func searchFilter(a *Actor, q SearchQuery) (f condition) {
 	}
 	return f
 }
-
-func marksFor(n int) string { return "?" + strings.Repeat(", ?", n-1) }

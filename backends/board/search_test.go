@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +15,7 @@ func (s *site) crowd(thread int64, posts int) {
 	message := "'every word' || (n % 20) || CASE WHEN n % 10 = 0 THEN ' tenth' ELSE '' END || CASE WHEN n = 1 THEN ' needle' ELSE '' END || CASE WHEN n <= ? / 2 THEN ' old' ELSE '' END"
 	numbers := "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
 	words := "INSERT INTO board_search (rowid, title, message) SELECT p.id, '', p.message FROM board_posts p WHERE p.thread_id = ? AND p.id > ?"
-	if s.service.db.Dialect() == store.Postgres {
+	if s.service.DB.Dialect() == store.Postgres {
 		words = "INSERT INTO board_search (post_id, words) SELECT p.id, to_tsvector('simple', p.message) FROM board_posts p WHERE p.thread_id = ? AND p.id > ?"
 	}
 	last := s.number("SELECT max(id) FROM board_post_ids")
@@ -55,7 +56,7 @@ func (s *site) found(words string) (n int) {
 func TestSearchWalk(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		thread := s.number("SELECT min(id) FROM board_threads WHERE visibility = 0 AND forum_id = ?", s.forum("public"))
 		const posts = 6000
 		s.crowd(thread, posts)
@@ -77,7 +78,7 @@ func TestSearchReadsWhatItFinds(t *testing.T) {
 		if db.Dialect() == store.SQLite {
 			return // see TestPlans
 		}
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		thread := s.number("SELECT min(id) FROM board_threads WHERE visibility = 0 AND forum_id = ?", s.forum("public"))
 		const posts = 60_000
 		s.crowd(thread, posts)

@@ -11,6 +11,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -35,7 +37,7 @@ func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part s
 	text := bufio.NewReaderSize(from, seedHead)
 	head, err := text.Peek(seedHead)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, wrap("the fixture", err)
+		return nil, kernel.Wrap("the fixture", err)
 	}
 	digest := sha256.Sum256(head)
 	sd := &seeder{
@@ -53,7 +55,7 @@ func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part s
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
-			return sd.tokens, wrap("the fixture", err)
+			return sd.tokens, kernel.Wrap("the fixture", err)
 		}
 		if err := sd.part(d, token.(string)); err != nil {
 			return sd.tokens, fmt.Errorf("%s: %w", token, err)
@@ -200,7 +202,7 @@ type author struct {
 
 // resume reads what was loaded of the fixture before.
 func (sd *seeder) resume() error {
-	return sd.service.read(sd.ctx, func(c store.Conn) error {
+	return sd.service.Read(sd.ctx, func(c store.Conn) error {
 		return c.All("SELECT part, done FROM board_seeds WHERE fixture = ?", []any{sd.fixture}, func(r store.Row) error {
 			var part string
 			var done int
@@ -220,7 +222,7 @@ func (sd *seeder) note(c store.Conn, part string, done int) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	token, err := d.Token()
 	if err != nil {
-		return wrap("the fixture", err)
+		return kernel.Wrap("the fixture", err)
 	}
 	if token != want {
 		return fmt.Errorf("the fixture: expected %q at byte %d", want, d.InputOffset())
@@ -272,14 +274,14 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 			continue
 		}
 		before := seen - len(batch)
-		err := sd.service.write(sd.ctx, func(c store.Conn) error {
+		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
 			sd.made = nil
 			for i, element := range batch {
 				if err := add(c, element); err != nil {
 					return fmt.Errorf("element %d: %w", before+i+1, err)
 				}
 			}
-			if err := bumpPermissions(c); err != nil {
+			if err := rights.BumpPermissions(c); err != nil {
 				return err
 			}
 			return sd.note(c, name, seen)

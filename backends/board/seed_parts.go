@@ -8,15 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // maskOf is the mask of words.
-func maskOf(words []string, names map[string]Mask) (mask Mask, err error) {
+func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
 	for _, word := range words {
 		if word == "*" && names["admin.access"] != 0 {
-			mask |= everything
+			mask |= rights.Everything
 			continue
 		}
 		bit := names[word]
@@ -29,11 +31,11 @@ func maskOf(words []string, names map[string]Mask) (mask Mask, err error) {
 }
 
 func (sd *seeder) group(c store.Conn, g SeedGroup) error {
-	allow, err := maskOf(g.Allow, maskNames)
+	allow, err := maskOf(g.Allow, rights.MaskNames)
 	if err != nil {
 		return err
 	}
-	restrict, err := maskOf(g.Restrict, restrictNames)
+	restrict, err := maskOf(g.Restrict, rights.RestrictNames)
 	if err != nil {
 		return err
 	}
@@ -58,20 +60,20 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	add := newUser{name: u.Name, email: u.Email, confirmed: u.Confirmed, state: u.State, groups: u.Groups, moderated: u.Moderated, posts: u.Posts, mayClash: true, now: sd.service.micros()}
+	add := newUser{name: u.Name, email: u.Email, confirmed: u.Confirmed, state: u.State, groups: u.Groups, moderated: u.Moderated, posts: u.Posts, mayClash: true, now: sd.service.Micros()}
 	if len(add.groups) == 0 {
 		add.groups = []string{"registered"}
 	}
 	if u.Email != "" {
 		if add.email, err = checkEmail(u.Email); err != nil {
-			return wrap("the mail address of "+u.Name, err)
+			return kernel.Wrap("the mail address of "+u.Name, err)
 		}
 	}
 	if !u.JoinedAt.IsZero() {
 		add.now = u.JoinedAt.UnixMicro()
 	}
 	if u.Password != "" {
-		if add.password, err = sd.service.options.Passwords.Hash(sd.ctx, u.Password); err != nil {
+		if add.password, err = sd.service.Options.Passwords.Hash(sd.ctx, u.Password); err != nil {
 			return err
 		}
 	}
@@ -134,11 +136,11 @@ func (sd *seeder) override(c store.Conn, o SeedOverride) error {
 	if err != nil {
 		return err
 	}
-	set, err := maskOf(o.Allow, maskNames)
+	set, err := maskOf(o.Allow, rights.MaskNames)
 	if err != nil {
 		return err
 	}
-	unset, err := maskOf(o.Deny, maskNames)
+	unset, err := maskOf(o.Deny, rights.MaskNames)
 	if err != nil {
 		return err
 	}
@@ -160,11 +162,11 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	mask, err := maskOf(m.Rights, maskNames)
+	mask, err := maskOf(m.Rights, rights.MaskNames)
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, null(user), null(of), mask, boolean(m.Cascades))
+	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, kernel.Null(user), kernel.Null(of), mask, kernel.Bool(m.Cascades))
 	return err
 }
 
@@ -188,9 +190,9 @@ func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 }
 
 func (sd *seeder) token(c store.Conn, t SeedToken) error {
-	scopes := Scopes
+	scopes := rights.Scopes
 	if len(t.Scopes) > 0 {
-		if scopes = scopesOf(t.Scopes); len(scopes) != len(t.Scopes) {
+		if scopes = rights.ScopesOf(t.Scopes); len(scopes) != len(t.Scopes) {
 			return errors.New("there is no such scope")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (s *site) seed(text string) (map[string]int, error) {
 func TestSeedForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		done, err := s.seed(smallForum)
 		if err != nil || done["users"] != 2 || done["threads"] != 3 || done["posts"] != 5 {
 			t.Fatalf("%v: %v", done, err)
@@ -75,7 +76,7 @@ func TestSeedForum(t *testing.T) {
 func TestSeedResumes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		var b strings.Builder
 		b.WriteString(`{"threads":[`)
 		b.WriteString(strings.Repeat(" ", seedHead)) // the digest is of this
@@ -110,7 +111,7 @@ func TestSeedResumes(t *testing.T) {
 func TestSeedRefusals(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		for name, c := range map[string]struct{ text, want string }{
 			"unknown part":       {`{"topics":[]}`, "there is no such part"},
 			"unknown field":      {`{"users":[{"nick":"x"}]}`, `unknown field "nick"`},
@@ -146,7 +147,7 @@ func TestSeedRefusals(t *testing.T) {
 func TestSeedTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, kernel.Options{})
 		names := func(text string) (list []string, err error) {
 			made, err := s.service.Seed(t.Context(), strings.NewReader(text), func(string, int) {})
 			for _, token := range made {

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -83,7 +85,7 @@ func (sd *seeder) threads(d *json.Decoder) error {
 		if len(b.threads) == 0 {
 			continue
 		}
-		err := sd.service.write(sd.ctx, func(c store.Conn) error {
+		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
 			if err := sd.addThreads(c, b); err != nil {
 				return err
 			}
@@ -120,7 +122,7 @@ func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				failed[i] = b.threads[i].prepare(sd.service.micros())
+				failed[i] = b.threads[i].prepare(sd.service.Micros())
 			}
 		})
 	}
@@ -143,10 +145,10 @@ func (t *readyThread) prepare(now int64) (err error) {
 	if len(t.Posts) == 0 || len(t.Posts) > maxSeedPosts {
 		return fmt.Errorf("a thread has 1 to %d posts", maxSeedPosts)
 	}
-	if t.Title, err = seedRules.checkTitle(t.Title); err != nil {
+	if t.Title, err = kernel.SeedRules.CheckTitle(t.Title); err != nil {
 		return err
 	}
-	t.slug = slug(t.Title)
+	t.slug = kernel.Slug(t.Title)
 	t.posts = make([]readyPost, len(t.Posts))
 	for i, sp := range t.Posts {
 		if t.posts[i], err = preparePost(sp, now); err != nil {
@@ -164,15 +166,15 @@ func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
 	case utf8.RuneCountInString(sp.Guest) > 40 || !text.IsLine(sp.Guest+sp.EditedBy+sp.EditReason):
 		return p, errors.New("a name has 40 characters, and neither it nor a reason has control characters")
 	}
-	if sp.Message, err = seedRules.checkMessage(sp.Message); err != nil {
+	if sp.Message, err = kernel.SeedRules.CheckMessage(sp.Message); err != nil {
 		return p, err
 	}
 	p = readyPost{SeedPost: sp, html: Render(sp.Message), hash: bodyHash(sp.Message), at: now}
 	if !sp.At.IsZero() {
 		p.at = sp.At.UnixMicro()
 	}
-	word := cmp.Or(sp.Visibility, visibilityNames[visible])
-	p.visibility = int64(slices.Index(visibilityNames[:], word))
+	word := cmp.Or(sp.Visibility, rights.VisibilityNames[rights.Visible])
+	p.visibility = int64(slices.Index(rights.VisibilityNames[:], word))
 	if p.visibility < 0 {
 		return p, fmt.Errorf("there is no visibility %q", word)
 	}
@@ -219,23 +221,23 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 			}
 			row.count(&p, ids[n], n, by)
 			counts.user(by, &p)
-			if row.visibility == visible && p.visibility == visible {
+			if row.visibility == rights.Visible && p.visibility == rights.Visible {
 				counts.members[memberForum{in, by.id}]++
 			}
-			held := sql.NullString{String: "seeded", Valid: p.visibility == unapproved}
+			held := sql.NullString{String: "seeded", Valid: p.visibility == rights.Unapproved}
 			title := ""
 			if n == 0 {
 				title = t.Title
 			}
-			edits := boolean(!p.EditedAt.IsZero())
-			idRows.add(ids[n], row.id, in, null(by.id), p.visibility, held, p.at)
-			postRows.add(row.id, ids[n], n+1, null(by.id), by.name, p.visibility, p.Message, p.html, renderVersion, p.hash, p.at,
+			edits := kernel.Bool(!p.EditedAt.IsZero())
+			idRows.add(ids[n], row.id, in, kernel.Null(by.id), p.visibility, held, p.at)
+			postRows.add(row.id, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, renderVersion, p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
 			words.add(ids[n], title, p.Message)
 		}
 		ids = ids[len(t.posts):]
 		counts.forum(&row)
-		threadRows.add(row.id, in, t.Title, t.slug, null(row.author), row.authorName, null(prefix), row.visibility, boolean(t.Sticky), boolean(t.Locked), row.replies, t.Views,
+		threadRows.add(row.id, in, t.Title, t.slug, kernel.Null(row.author), row.authorName, kernel.Null(prefix), row.visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.replies, t.Views,
 			row.first, row.last, row.lastPoster, row.created, row.lastAt, len(t.posts)+1)
 	}
 	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &words} {
@@ -251,10 +253,10 @@ func (t *thread) count(p *readyPost, id int64, n int, by author) {
 	if n == 0 {
 		t.author, t.authorName, t.created = by.id, by.name, p.at
 	}
-	if n > 0 && p.visibility != visible {
+	if n > 0 && p.visibility != rights.Visible {
 		return
 	}
-	t.replies += int64(boolean(n > 0))
+	t.replies += int64(kernel.Bool(n > 0))
 	t.last, t.lastPoster, t.lastAt = id, by.name, max(t.lastAt, p.at)
 }
 
@@ -273,13 +275,13 @@ type userCount struct{ posts, lastAt int64 }
 
 func (s seedCounts) user(by author, p *readyPost) {
 	n := s.users[by.id]
-	n.posts += int64(boolean(p.visibility == visible))
+	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
 	n.lastAt = max(n.lastAt, p.at)
 	s.users[by.id] = n
 }
 
 func (s seedCounts) forum(t *thread) {
-	if t.visibility != visible {
+	if t.visibility != rights.Visible {
 		return
 	}
 	n := s.forums[t.forum]
@@ -365,7 +367,7 @@ func (b *bulk) insert(c store.Conn) error {
 	return nil
 }
 
-func placeholders(n int) string { return "(" + marksFor(n) + ")" }
+func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
 
 func instant(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/session"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -38,24 +39,24 @@ func (n *Session) Fresh(now time.Time) bool {
 
 // Resume finds who is signed in by a cookie. Without a session that is good it
 // is the guest, and the session is nil.
-func (s *Service) Resume(ctx context.Context, cookie string) (*Actor, *Session, error) {
+func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
 	if secret.Hash(cookie) == "" {
 		a, err := s.Guest(ctx)
 		return a, nil, err
 	}
-	now := s.now()
-	var user *User
+	now := s.Now()
+	var user *rights.User
 	var n *Session
-	err := s.read(ctx, func(c store.Conn) (err error) {
+	err := s.Read(ctx, func(c store.Conn) (err error) {
 		n = new(Session)
 		if n.Session, err = sessions.Find(c, cookie, now); err != nil {
 			return err
 		}
-		user, err = scanUser(c.Row("SELECT "+userColumns+", u.password_once FROM board_users u WHERE u.id = ? AND u.state <> 'deleted'", n.User), &n.Once)
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ? AND u.state <> 'deleted'", n.User), &n.Once)
 		if err != nil {
 			return err
 		}
-		return loadGroups(c, user)
+		return rights.LoadGroups(c, user)
 	})
 	if errors.Is(err, session.ErrNone) || errors.Is(err, sql.ErrNoRows) {
 		a, err := s.Guest(ctx)
@@ -67,19 +68,19 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*Actor, *Session, 
 	if sessions.Due(n.Session, now) {
 		err := s.seen(ctx, n, now)
 		if n.Prolonged = err == nil; err != nil {
-			s.logger.Warn("session not prolonged", zap.Error(err)) // reading goes on
+			s.Logger.Warn("session not prolonged", zap.Error(err)) // reading goes on
 		}
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Actor{User: user, rights: access.of(user.ID, user.groups)}, n, nil
+	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, n, nil
 }
 
 // seen keeps a session from ending.
 func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), n.User); err != nil {
 			return err
 		}
@@ -101,20 +102,8 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 	if secret.Hash(cookie) == "" {
 		return nil
 	}
-	return s.write(ctx, func(c store.Conn) error { return sessions.End(c, cookie) })
+	return s.Write(ctx, func(c store.Conn) error { return sessions.End(c, cookie) })
 }
 
 // Forms signs the tokens of forms, for the cookie of the browser that they are made for.
 func (s *Service) Forms() signed.Signer { return s.signer("form") }
-
-// Now is the board's time.
-func (s *Service) Now() time.Time { return s.now() }
-
-// Admit refuses an actor who may not use the board now: banned, awaiting
-// approval, or while the board is offline. Every page and operation asks it.
-func (s *Service) Admit(a *Actor) error {
-	if err := a.blocked(s.micros()); err != nil {
-		return err
-	}
-	return a.offline()
-}

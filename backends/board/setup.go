@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -13,36 +15,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The names of settings.
-const (
-	settingSecret  = "cursor_secret"
-	settingOffline = "offline"
-)
-
 // setup gives an empty database what a board starts with (the groups, a
 // category and a forum in it) and returns the secret that signs cursors. It
 // changes nothing that is there.
 func (s *Service) setup(ctx context.Context) (secret string, err error) {
-	if err := s.read(ctx, func(c store.Conn) (err error) { secret, err = setting(c, settingSecret); return err }); err != nil || secret != "" {
+	if err := s.Read(ctx, func(c store.Conn) (err error) {
+		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
+		return err
+	}); err != nil || secret != "" {
 		return secret, err
 	}
-	err = s.write(ctx, func(c store.Conn) (err error) {
-		if secret, err = setting(c, settingSecret); err != nil || secret != "" {
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		if secret, err = kernel.StoredSetting(c, kernel.SettingSecret); err != nil || secret != "" {
 			return err
 		}
 		raw := make([]byte, 32)
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
-		if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", settingSecret, secret, settingNames, namesAll); err != nil {
+		if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", kernel.SettingSecret, secret, settingNames, namesAll); err != nil {
 			return err
 		}
-		for _, g := range []group{
-			{name: "guest", kind: "guest", allow: guestMask, editWindow: 1440},
-			{name: "registered", kind: "registered", allow: registeredMask, editWindow: 1440},
-			{name: "moderators", kind: "staff", allow: moderatorMask},
-			{name: "administrators", kind: "staff", allow: everything},
+		for _, g := range []rights.Group{
+			{Name: "guest", Kind: "guest", Allow: rights.GuestMask, EditWindow: 1440},
+			{Name: "registered", Kind: "registered", Allow: rights.RegisteredMask, EditWindow: 1440},
+			{Name: "moderators", Kind: "staff", Allow: rights.ModeratorMask},
+			{Name: "administrators", Kind: "staff", Allow: rights.Everything},
 		} {
-			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.name, g.kind, g.allow, g.editWindow)
+			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.Name, g.Kind, g.Allow, g.EditWindow)
 			if err != nil {
 				return err
 			}
@@ -54,7 +53,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 		if _, err := addForum(c, forum{parent: category, kind: "forum", title: "Discussion", slug: "discussion", open: true, allowThreads: true, allowReplies: true}); err != nil {
 			return err
 		}
-		return bumpPermissions(c)
+		return rights.BumpPermissions(c)
 	})
 	return secret, err
 }
@@ -74,12 +73,12 @@ func addForum(c store.Conn, f forum) (id int64, err error) {
 	}
 	err = c.Row("INSERT INTO board_forums (parent_id, path, depth, position, type, title, slug, description, link_url, is_open, allow_threads, allow_replies,"+
 		" moderate_threads, moderate_posts, requires_prefix, flood_seconds, min_words, max_words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		null(f.parent), path, depth, f.position, f.kind, f.title, f.slug, f.description, f.link, boolean(f.open), boolean(f.allowThreads), boolean(f.allowReplies),
-		boolean(f.moderateThreads), boolean(f.moderatePosts), boolean(f.requiresPrefix), f.floodSeconds, null(f.minWords), null(f.maxWords)).Scan(&id)
+		kernel.Null(f.parent), path, depth, f.position, f.kind, f.title, f.slug, f.description, f.link, kernel.Bool(f.open), kernel.Bool(f.allowThreads), kernel.Bool(f.allowReplies),
+		kernel.Bool(f.moderateThreads), kernel.Bool(f.moderatePosts), kernel.Bool(f.requiresPrefix), f.floodSeconds, kernel.Null(f.minWords), kernel.Null(f.maxWords)).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
-	_, err = c.Exec("UPDATE board_forums SET path = ? WHERE id = ?", path+"/"+itoa(id), id)
+	_, err = c.Exec("UPDATE board_forums SET path = ? WHERE id = ?", path+"/"+kernel.Itoa(id), id)
 	return id, err
 }
 
@@ -94,11 +93,11 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 		return "", err
 	}
 	generated := password.Generate()
-	hash, err := s.options.Passwords.Hash(ctx, generated)
+	hash, err := s.Options.Passwords.Hash(ctx, generated)
 	if err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c store.Conn) error {
+	err = s.Write(ctx, func(c store.Conn) error {
 		once = ""
 		var admins int
 		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
@@ -106,7 +105,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 			return err
 		}
 		once = generated
-		return addUser(c, newUser{name: name, email: address, password: hash, groups: []string{"registered", "administrators"}, mayClash: true, now: s.micros()})
+		return addUser(c, newUser{name: name, email: address, password: hash, groups: []string{"registered", "administrators"}, mayClash: true, now: s.Micros()})
 	})
 	return once, err
 }
@@ -138,7 +137,7 @@ func addMember(c store.Conn, u newUser) (id int64, err error) {
 		key = mailaddress.Key(u.email)
 	}
 	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		text.Normal(u.name), text.Fold(u.name), u.email, key, boolean(u.confirmed && u.email != ""), u.password, u.state, boolean(u.moderated), u.posts, u.now).Scan(&id)
+		text.Normal(u.name), text.Fold(u.name), u.email, key, kernel.Bool(u.confirmed && u.email != ""), u.password, u.state, kernel.Bool(u.moderated), u.posts, u.now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
@@ -157,5 +156,5 @@ func addMember(c store.Conn, u newUser) (id int64, err error) {
 			return 0, errors.New("there is no group " + name)
 		}
 	}
-	return id, bumpPermissions(c)
+	return id, rights.BumpPermissions(c)
 }

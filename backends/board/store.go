@@ -1,7 +1,6 @@
 package board
 
 import (
-	"context"
 	"embed"
 	"io/fs"
 
@@ -18,12 +17,4 @@ func Schema() store.Schema {
 		panic(err) // the folder is embedded
 	}
 	return store.Schema{Name: "board", Migrations: files}
-}
-
-func (s *Service) read(ctx context.Context, fn func(c store.Conn) error) error {
-	return unavailable(s.db.Read(ctx, fn))
-}
-
-func (s *Service) write(ctx context.Context, fn func(c store.Conn) error) error {
-	return unavailable(s.db.Write(ctx, fn))
 }

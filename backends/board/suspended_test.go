@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestSuspendedModerator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		held, gone, thread := s.postOf("public held"), s.postOf("public deleted"), s.threadOf("Public thread")
 		until := s.clock.now().Add(time.Hour)
 		must(t, s.service.Suspend(t.Context(), s.actor("admin"), s.user("mod"), until.UnixMicro(), ""))

@@ -7,17 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
-
-// The visibilities of threads and posts, and their words.
-const (
-	visible int64 = iota
-	unapproved
-	deleted
-)
-
-var visibilityNames = [...]string{"visible", "unapproved", "deleted"}
 
 // thread is a row of board_threads.
 type thread struct {
@@ -135,51 +128,51 @@ func scanPost(r store.Row) (*post, error) {
 }
 
 // forumFor reads a forum that the actor sees.
-func forumFor(c store.Conn, a *Actor, id int64) (*forum, error) {
-	f := a.in(id)
-	if !f.visible {
-		return nil, notFound()
+func forumFor(c store.Conn, a *rights.Actor, id int64) (*forum, error) {
+	f := a.In(id)
+	if !f.Visible {
+		return nil, kernel.NotFound()
 	}
-	if !f.seen {
-		a.looked(id)
+	if !f.Seen {
+		a.Looked(id)
 	}
 	return readForum(c, id)
 }
 
 func readForum(c store.Conn, id int64) (*forum, error) {
 	f, err := scanForum(c.Row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
-	return f, none(err)
+	return f, kernel.OrNotFound(err)
 }
 
 // threadFor reads a thread that the actor sees.
-func threadFor(c store.Conn, a *Actor, id int64, lock string) (*thread, error) {
+func threadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*thread, error) {
 	t, err := scanThread(c.Row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
 	if err != nil {
-		return nil, none(err)
+		return nil, kernel.OrNotFound(err)
 	}
-	if !a.sees(t.forum, t.author, t.author, t.visibility) {
-		return nil, notFound()
+	if !a.Sees(t.forum, t.author, t.author, t.visibility) {
+		return nil, kernel.NotFound()
 	}
 	return t, nil
 }
 
 // postFor reads a post of a thread that the actor sees.
-func postFor(c store.Conn, a *Actor, t *thread, id int64) (*post, error) {
+func postFor(c store.Conn, a *rights.Actor, t *thread, id int64) (*post, error) {
 	p, err := scanPost(c.Row("SELECT "+postColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.id, id))
 	if err != nil {
-		return nil, none(err)
+		return nil, kernel.OrNotFound(err)
 	}
-	if !a.sees(t.forum, t.author, p.author, p.visibility) {
-		return nil, notFound()
+	if !a.Sees(t.forum, t.author, p.author, p.visibility) {
+		return nil, kernel.NotFound()
 	}
 	return p, nil
 }
 
 // postByID reads a post that the actor sees, with its thread.
-func postByID(c store.Conn, a *Actor, id int64, lock string) (*thread, *post, error) {
+func postByID(c store.Conn, a *rights.Actor, id int64, lock string) (*thread, *post, error) {
 	var in int64
 	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
-		return nil, nil, none(err)
+		return nil, nil, kernel.OrNotFound(err)
 	}
 	t, err := threadFor(c, a, in, lock)
 	if err != nil {
@@ -191,16 +184,16 @@ func postByID(c store.Conn, a *Actor, id int64, lock string) (*thread, *post, er
 
 // postsByID reads those of posts that the actor sees, with their threads, newest
 // first.
-func postsByID(c store.Conn, a *Actor, ids []any) (list []Found, err error) {
+func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	statement := "SELECT " + postColumns + ", " + threadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
-		" WHERE i.id IN (" + marksFor(len(ids)) + ") ORDER BY i.id DESC"
+		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(thread)
 		p, err := scanPost(scanTail{r, []any{t}})
-		if err == nil && a.sees(t.forum, t.author, t.author, t.visibility) && a.sees(t.forum, t.author, p.author, p.visibility) {
+		if err == nil && a.Sees(t.forum, t.author, t.author, t.visibility) && a.Sees(t.forum, t.author, p.author, p.visibility) {
 			list = append(list, Found{p, t})
 		}
 		return err
@@ -208,54 +201,11 @@ func postsByID(c store.Conn, a *Actor, ids []any) (list []Found, err error) {
 	return list, err
 }
 
-// sees is the one rule of what an actor sees: owner wrote the thread, author
-// what is asked for, the thread itself or a post of it.
-func (a *Actor) sees(forum, owner, author, visibility int64) bool {
-	f := a.in(forum)
-	if !a.admits(f.visible, f.mask, owner, author, visibility) {
-		return false
-	}
-	if a.rights.admin && !a.admits(f.seen, f.natural, owner, author, visibility) {
-		a.looked(forum)
-	}
-	return true
-}
-
-func (a *Actor) admits(seen bool, mask Mask, owner, author, visibility int64) bool {
-	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.owns(owner) {
-		return false
-	}
-	switch visibility {
-	case visible:
-		return true
-	case unapproved:
-		return a.owns(author) || mask&(ContentViewUnapproved|ContentApprove) != 0
-	}
-	return mask.Has(ContentViewDeleted)
-}
-
-// shows are the visibilities that a moderator sees in lists, as SQL. They are
-// literals: the planner must be able to prove which partial index serves.
-func (a *Actor) shows(forum int64) string {
-	f := a.in(forum)
-	held := f.mask&(ContentViewUnapproved|ContentApprove) != 0
-	gone := f.mask.Has(ContentViewDeleted)
-	switch {
-	case held && gone:
-		return "IN (0, 1, 2)"
-	case held:
-		return "IN (0, 1)"
-	case gone:
-		return "IN (0, 2)"
-	}
-	return "= 0"
-}
-
 // number is a path's id; what is none is not found.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || text[0] == '+' {
-		return 0, notFound()
+		return 0, kernel.NotFound()
 	}
 	return n, nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestThreadColumns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{}).service
+		s := newSite(t, db, kernel.Options{}).service
 		for _, want := range []thread{
 			{forum: 2, title: "plain", slug: "plain", authorName: "alice", lastPoster: "bob", next: 1},
 			{
@@ -21,16 +22,16 @@ func TestThreadColumns(t *testing.T) {
 			},
 			{forum: 1, title: "", slug: "", authorName: "", lastPoster: "", next: 7},
 		} {
-			err := s.write(t.Context(), func(c store.Conn) error {
+			err := s.Write(t.Context(), func(c store.Conn) error {
 				return c.Row("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, is_sticky, is_locked, reply_count, view_count, first_post_id, last_post_id,"+
 					" last_poster_name, created_at, last_post_at, next_number) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-					want.forum, want.title, want.slug, want.authorName, want.visibility, boolean(want.sticky), boolean(want.locked), want.replies, want.views, want.first, want.last,
+					want.forum, want.title, want.slug, want.authorName, want.visibility, kernel.Bool(want.sticky), kernel.Bool(want.locked), want.replies, want.views, want.first, want.last,
 					want.lastPoster, want.created, want.lastAt, want.next).Scan(&want.id)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.read(t.Context(), func(c store.Conn) error {
+			err = s.Read(t.Context(), func(c store.Conn) error {
 				got, err := scanThread(c.Row("SELECT "+threadColumns+" FROM board_threads t WHERE t.id = ?", want.id))
 				if err == nil && *got != want {
 					t.Errorf("got %+v, want %+v", *got, want)

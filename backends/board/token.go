@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/dgraph-io/ristretto/v2"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -35,21 +36,10 @@ const (
 	maxCachedTokens = 20_000
 )
 
-// Token is what narrows an actor.
-type Token struct {
-	ID        int64
-	Name      string
-	Scopes    []string // sorted
-	ExpiresAt int64    // 0: never
-}
-
-// Has reports whether the token has a scope.
-func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope) }
-
 // known is a token as it was read.
 type known struct {
-	token   *Token
-	user    *User
+	token   *rights.Token
+	user    *rights.User
 	hash    [sha256.Size]byte
 	at      time.Time
 	version int64
@@ -126,22 +116,22 @@ func parseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 
 // Authenticate finds whose token it is. It is checked on every request; the
 // state of the owner is for the caller to ask.
-func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error) {
+func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor, error) {
 	lookup, hash, ok := parseToken(text)
 	if !ok {
 		return nil, errToken("not the form of a token")
 	}
-	access, err := s.currentAccess(ctx)
+	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
+	now := s.Now()
 	k, ok := s.tokens.known.Get(lookup)
-	if !ok || k.version != access.version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
+	if !ok || k.version != access.Version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
 		if k, err = s.loadToken(ctx, lookup); err != nil {
 			return nil, err
 		}
-		k.at, k.version = now, access.version
+		k.at, k.version = now, access.Version
 	}
 	// An unknown token is compared too, so that it takes as long as a wrong one.
 	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
@@ -157,16 +147,16 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*Actor, error)
 		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
 	}
 	s.tokens.touch(k.token.ID, now.UnixMicro())
-	return &Actor{User: k.user, Token: k.token, rights: access.of(k.user.ID, k.user.groups)}, nil
+	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
 }
 
 // loadToken reads a token that is not revoked; without one its token is nil.
 func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err error) {
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		k = known{}
-		token := new(Token)
+		token := new(rights.Token)
 		var hash, scopes string
-		user, err := scanUser(c.Row("SELECT "+userColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
+		user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
 			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL", lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -179,10 +169,10 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err er
 		if err != nil || len(raw) != sha256.Size {
 			return errors.New("a token's hash in the database is broken")
 		}
-		if err := loadGroups(c, user); err != nil {
+		if err := rights.LoadGroups(c, user); err != nil {
 			return err
 		}
-		token.Scopes = scopesOf(strings.Fields(scopes))
+		token.Scopes = rights.ScopesOf(strings.Fields(scopes))
 		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
 		return nil
 	})
@@ -202,8 +192,8 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 	if err := checkToken(r); err != nil {
 		return "", err
 	}
-	err = s.write(ctx, func(c store.Conn) error {
-		token, err = s.issue(c, r, text.Normal(r.Name), scopesOf(r.Scopes))
+	err = s.Write(ctx, func(c store.Conn) error {
+		token, err = s.issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
 		return err
 	})
 	return token, err
@@ -211,25 +201,25 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 
 // checkToken checks what a token is asked to be.
 func checkToken(r TokenRequest) error {
-	scopes := scopesOf(r.Scopes)
+	scopes := rights.ScopesOf(r.Scopes)
 	name := text.Normal(r.Name)
 	switch n := utf8.RuneCountInString(name); {
 	case len(scopes) == 0 || len(scopes) != len(r.Scopes):
-		return invalid("scopes", "unknown", "scopes must be some of "+strings.Join(Scopes, " "))
+		return kernel.Invalid("scopes", "unknown", "scopes must be some of "+strings.Join(rights.Scopes, " "))
 	case n == 0 || n > 80 || !text.IsLine(name):
-		return invalid("name", "length", "a token needs a name of 1 to 80 characters")
+		return kernel.Invalid("name", "length", "a token needs a name of 1 to 80 characters")
 	case r.Days < 0 || r.Days > 3650:
-		return invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
+		return kernel.Invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
 	}
 	return nil
 }
 
 func (s *Service) issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
-	now := s.micros()
+	now := s.Micros()
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?"+c.Lock(), text.Fold(r.User)).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", invalid("user", "unknown", "there is no member of that name")
+		return "", kernel.Invalid("user", "unknown", "there is no member of that name")
 	}
 	if err != nil {
 		return "", err
@@ -238,12 +228,12 @@ func (s *Service) issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	if err != nil {
 		return "", err
 	}
-	set, err := loadSettings(c, defaultSettings(s.options))
+	set, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 	if err != nil {
 		return "", err
 	}
 	if active >= set.TokensMost {
-		return "", invalid("user", "too_many", "the member has "+itoa(active)+" valid tokens already; revoke one first")
+		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+" valid tokens already; revoke one first")
 	}
 	text, lookup, hash := newToken()
 	expires := int64(0)
@@ -255,7 +245,7 @@ func (s *Service) issue(c store.Conn, r TokenRequest, name string, scopes []stri
 
 func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
 	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, null(expires))
+		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, kernel.Null(expires))
 	return err
 }
 
@@ -274,15 +264,15 @@ func newToken() (text, lookup string, hash [sha256.Size]byte) {
 func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, tokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
-	err := s.write(ctx, func(c store.Conn) error {
-		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.micros(), lookup)
+	err := s.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.Micros(), lookup)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return notFound()
+			return kernel.NotFound()
 		}
-		return bumpPermissions(c) // caches notice
+		return rights.BumpPermissions(c) // caches notice
 	})
 	s.tokens.forget(lookup)
 	return err

@@ -3,6 +3,7 @@ package board
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := editable(newSite(t, db, Options{}))
+		s := editable(newSite(t, db, kernel.Options{}))
 		post := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		with := func(as, method, body, header string, tags ...string) *answer {
 			t.Helper()

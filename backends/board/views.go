@@ -1,12 +1,10 @@
 package board
 
 import (
-	"cmp"
-	"encoding/json"
-	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
 // What clients see. Every member is always there.
@@ -93,36 +91,36 @@ type PostInfo struct {
 	EditCount        int64   `json:"editCount"`
 }
 
-func (s *Service) viewForum(access *access, a *Actor, f *forum) ForumInfo {
+func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *forum) ForumInfo {
 	view := ForumInfo{
-		ID: f.id, Title: f.title, Slug: f.slug, Type: f.kind, ParentID: orNull(f.parent), Depth: f.depth, Position: f.position,
+		ID: f.id, Title: f.title, Slug: f.slug, Type: f.kind, ParentID: kernel.OrNull(f.parent), Depth: f.depth, Position: f.position,
 		Description: f.description, IsOpen: f.open, RequiresPrefix: f.requiresPrefix, Prefixes: []PrefixInfo{},
 	}
 	if f.link.Valid {
 		view.LinkURL = &f.link.String
 	}
-	for _, p := range access.offered[f.id] {
-		view.Prefixes = append(view.Prefixes, PrefixInfo{p.id, p.label})
+	for _, p := range access.Offered[f.id] {
+		view.Prefixes = append(view.Prefixes, PrefixInfo{p.ID, p.Label})
 	}
 	// Counts and times would tell of threads that the actor does not see.
-	if a.may(f.id, ThreadView|ThreadViewOthers) {
-		view.ThreadCount, view.PostCount, view.LastPostAt = f.threads, f.posts, wireTimeOrNull(f.lastAt)
+	if a.Has(f.id, rights.ThreadView|rights.ThreadViewOthers) {
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.threads, f.posts, kernel.WireTimeOrNull(f.lastAt)
 	}
 	if a.User != nil {
 		view.Can.PostThread = s.mayStart(a, f) == nil
-		view.Can.Reply = f.kind == "forum" && a.may(f.id, ThreadView) && s.mayReply(a, f, &thread{}) == nil
+		view.Can.Reply = f.kind == "forum" && a.Has(f.id, rights.ThreadView) && s.mayReply(a, f, &thread{}) == nil
 	}
 	return view
 }
 
-func viewThread(access *access, a *Actor, t *thread, m marks, now int64) ThreadInfo {
+func viewThread(access *rights.Access, a *rights.Actor, t *thread, m marks, now int64) ThreadInfo {
 	view := ThreadInfo{
-		ID: t.id, ForumID: t.forum, Title: t.title, Slug: t.slug, AuthorUserID: orNull(t.author), AuthorUsername: t.authorName,
-		ReplyCount: t.replies, ViewCount: t.views, IsSticky: t.sticky, IsLocked: t.locked, Visibility: visibilityNames[t.visibility],
-		CreatedAt: wireTime(t.created), FirstPostID: t.first, LastPostID: t.last, LastPostAt: wireTime(t.lastAt), LastPosterUsername: t.lastPoster,
+		ID: t.id, ForumID: t.forum, Title: t.title, Slug: t.slug, AuthorUserID: kernel.OrNull(t.author), AuthorUsername: t.authorName,
+		ReplyCount: t.replies, ViewCount: t.views, IsSticky: t.sticky, IsLocked: t.locked, Visibility: rights.VisibilityNames[t.visibility],
+		CreatedAt: kernel.WireTime(t.created), FirstPostID: t.first, LastPostID: t.last, LastPostAt: kernel.WireTime(t.lastAt), LastPosterUsername: t.lastPoster,
 	}
-	if p, ok := access.prefixes[t.prefix]; ok {
-		view.Prefix = &PrefixInfo{p.id, p.label}
+	if p, ok := access.Prefixes[t.prefix]; ok {
+		view.Prefix = &PrefixInfo{p.ID, p.Label}
 	}
 	if a.User != nil {
 		subscribed, unread := m.subscribed[t.id] != 0, m.unread(t, now)
@@ -132,16 +130,7 @@ func viewThread(access *access, a *Actor, t *thread, m marks, now int64) ThreadI
 }
 
 // Tag is the version of the post: what an edit was made of.
-func (p PostInfo) Tag() string { return tagOf(p) }
-
-// tagOf is the entity tag of what clients see.
-func tagOf(view any) string {
-	text, err := json.Marshal(view)
-	if err != nil {
-		panic(err) // views are plain structs and maps
-	}
-	return rest.ETag(text)
-}
+func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
 // outdated reports whether the stored HTML is another than the text gives now.
 // Version 1 knew no files in texts, and is the same in all else.
@@ -153,8 +142,8 @@ func (p *post) outdated() bool {
 // anew renders a text as it was when it was written: one that was stored without
 // images from elsewhere does not get them.
 func (p *post) anew() string {
-	was := &Settings{Images: strings.Contains(p.html, `<img src="https://`)}
-	return was.render(p.message)
+	was := &kernel.Settings{Images: strings.Contains(p.html, `<img src="https://`)}
+	return render(was, p.message)
 }
 
 func viewPost(p *post) PostInfo {
@@ -164,9 +153,9 @@ func viewPost(p *post) PostInfo {
 	}
 	html = withPlaces(html, p.id)
 	view := PostInfo{
-		ID: p.id, ThreadID: p.thread, Number: p.number, AuthorUserID: orNull(p.author), AuthorUsername: p.authorName,
-		Message: p.message, MessageHTML: html, Visibility: visibilityNames[p.visibility], PostedAt: wireTime(p.created),
-		EditedAt: wireTimeOrNull(p.editedAt), EditCount: p.edits,
+		ID: p.id, ThreadID: p.thread, Number: p.number, AuthorUserID: kernel.OrNull(p.author), AuthorUsername: p.authorName,
+		Message: p.message, MessageHTML: html, Visibility: rights.VisibilityNames[p.visibility], PostedAt: kernel.WireTime(p.created),
+		EditedAt: kernel.WireTimeOrNull(p.editedAt), EditCount: p.edits,
 	}
 	if p.editedBy.Valid {
 		view.EditedByUsername = &p.editedBy.String
@@ -175,8 +164,4 @@ func viewPost(p *post) PostInfo {
 		view.EditReason = &p.reason.String
 	}
 	return view
-}
-
-func sortBy[T any](list []T, key func(T) int64) {
-	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (s *site) fill(forum string, threads, posts int) {
 func TestWalkThreads(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		const threads = 400
 		s.fill("members", threads, 1)
 		bumped := make(map[int64]bool)
@@ -88,7 +89,7 @@ func TestWalkThreads(t *testing.T) {
 func TestWalkPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := s.threadOf("Members thread")
 		const writers, each = 4, 25
 		var wait sync.WaitGroup

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -46,8 +48,8 @@ type Delivery struct {
 }
 
 // Webhooks lists the webhooks.
-func (s *Service) Webhooks(ctx context.Context, a *Actor) (list []Webhook, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []Webhook, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
 			" (SELECT count(*) FROM board_webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM board_webhooks w ORDER BY w.id", nil, func(r store.Row) error {
@@ -64,7 +66,7 @@ func (s *Service) Webhooks(ctx context.Context, a *Actor) (list []Webhook, err e
 
 // AddWebhook makes a webhook and returns the secret that signs its deliveries,
 // this once.
-func (s *Service) AddWebhook(ctx context.Context, a *Actor, address string, topics []string) (id int64, secret string, err error) {
+func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address string, topics []string) (id int64, secret string, err error) {
 	address, err = checkWebhookURL(address)
 	if err != nil {
 		return 0, "", err
@@ -73,42 +75,42 @@ func (s *Service) AddWebhook(ctx context.Context, a *Actor, address string, topi
 	if err != nil {
 		return 0, "", err
 	}
-	if err := s.administrator(a); err != nil {
+	if err := s.Administrator(a); err != nil {
 		return 0, "", err
 	}
 	secret, sealed, err := s.newWebhookSecret(ctx, address)
 	if err != nil {
 		return 0, "", err
 	}
-	err = s.administer(ctx, a, func(c store.Conn) error {
+	err = s.Administer(ctx, a, func(c store.Conn) error {
 		var n int
 		if err := c.Row("SELECT count(*) FROM board_webhooks").Scan(&n); err != nil {
 			return err
 		}
 		if n >= maxWebhooks {
-			return conflict("there are 20 webhooks already, delete one first")
+			return kernel.Conflict("there are 20 webhooks already, delete one first")
 		}
 		err := c.Row("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-			address, stored, sealed, a.User.Name, s.micros()).Scan(&id)
+			address, stored, sealed, a.User.Name, s.Micros()).Scan(&id)
 		if err != nil {
 			return err
 		}
-		return s.note(c, a, "webhook.add", host(address)+":"+strings.TrimRight(stored, " "))
+		return s.Note(c, a, "webhook.add", host(address)+":"+strings.TrimRight(stored, " "))
 	})
 	return id, secret, err
 }
 
 // SetWebhook switches a webhook on or off. What waits for one that is off is
 // sent once it is on again.
-func (s *Service) SetWebhook(ctx context.Context, a *Actor, id int64, enabled bool) error {
+func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
 	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", boolean(enabled), id)
+		_, err := c.Exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", kernel.Bool(enabled), id)
 		return err
 	})
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
-func (s *Service) DeleteWebhook(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error {
 		if _, err := c.Exec("DELETE FROM board_webhook_deliveries WHERE webhook_id = ?", id); err != nil {
 			return err
@@ -119,10 +121,10 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *Actor, id int64) error {
 }
 
 // RotateWebhook gives a webhook a new secret, which counts at once.
-func (s *Service) RotateWebhook(ctx context.Context, a *Actor, id int64) (secret string, err error) {
+func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
-	err = s.survey(ctx, a, func(c store.Conn) error {
-		return none(c.Row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
 	})
 	if err != nil {
 		return "", err
@@ -138,14 +140,14 @@ func (s *Service) RotateWebhook(ctx context.Context, a *Actor, id int64) (secret
 }
 
 // TestWebhook sends a webhook a message of no consequence.
-func (s *Service) TestWebhook(ctx context.Context, a *Actor, id int64) error {
+func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c store.Conn) error {
 		var enabled bool
 		if err := c.Row("SELECT enabled = 1 FROM board_webhooks WHERE id = ?", id).Scan(&enabled); err != nil {
 			return err
 		}
 		if !enabled {
-			return conflict("the webhook is off: switch it on first")
+			return kernel.Conflict("the webhook is off: switch it on first")
 		}
 		return s.deliverTo(c, topicTest, struct {
 			WebhookID int64 `json:"webhookId"`
@@ -153,22 +155,22 @@ func (s *Service) TestWebhook(ctx context.Context, a *Actor, id int64) error {
 	})
 }
 
-func (s *Service) changeWebhook(ctx context.Context, a *Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
+func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
 		var address string
 		if err := c.Row("SELECT url FROM board_webhooks WHERE id = ?"+c.Lock(), id).Scan(&address); err != nil {
-			return none(err)
+			return kernel.OrNotFound(err)
 		}
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.note(c, a, action, joinDetail(host(address), detail))
+		return s.Note(c, a, action, kernel.JoinDetail(host(address), detail))
 	})
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
-func (s *Service) Deliveries(ctx context.Context, a *Actor, id int64, limit int) (list []Delivery, err error) {
-	err = s.survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []Delivery, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
 			" FROM board_webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", []any{id, min(max(limit, 1), pageMost)}, func(r store.Row) error {
@@ -187,7 +189,7 @@ func checkWebhookURL(address string) (string, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(address) > 2000 || !text.IsLine(address) {
-		return "", invalid("url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment")
+		return "", kernel.Invalid("url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment")
 	}
 	return address, nil
 }

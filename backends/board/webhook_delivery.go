@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -43,9 +44,9 @@ func (s *Service) DueWebhooks(ctx context.Context) (ids []int64, err error) {
 	if _, err := s.keyring(); err != nil {
 		return nil, nil //nolint:nilerr // the keyring has said so
 	}
-	err = s.read(ctx, func(c store.Conn) error {
+	err = s.Read(ctx, func(c store.Conn) error {
 		ids = nil
-		now := s.micros()
+		now := s.Micros()
 		return c.All("SELECT w.id FROM board_webhooks w WHERE w.enabled = 1 AND EXISTS (SELECT 1 FROM board_webhook_deliveries d"+
 			" WHERE d.webhook_id = w.id AND d.next_at <= ? AND d.leased_until <= ?) ORDER BY w.id", []any{now, now}, func(r store.Row) error {
 			var id int64
@@ -62,9 +63,9 @@ func (s *Service) DueWebhooks(ctx context.Context) (ids []int64, err error) {
 func (s *Service) ClaimDelivery(ctx context.Context, webhook int64) (*Outgoing, error) {
 	var sealed string
 	o := &Outgoing{Webhook: webhook}
-	err := s.write(ctx, func(c store.Conn) error {
+	err := s.Write(ctx, func(c store.Conn) error {
 		o.ID = 0
-		now := s.micros()
+		now := s.Micros()
 		skip := ""
 		if c.Dialect() == store.Postgres {
 			skip = " FOR UPDATE SKIP LOCKED"
@@ -96,10 +97,10 @@ func (s *Service) ClaimDelivery(ctx context.Context, webhook int64) (*Outgoing, 
 // Delivered notes how an attempt ended: with the status of an answer, or
 // without one and why. 410 switches the webhook off.
 func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why string) error {
-	now := s.micros()
+	now := s.Micros()
 	answer := text.Short(why, answerMost)
 	if status != 0 {
-		answer = itoa(int64(status)) + " " + http.StatusText(status)
+		answer = kernel.Itoa(int64(status)) + " " + http.StatusText(status)
 	}
 	state, next := "pending", now+jobs.Backoff(o.attempts).Microseconds()
 	switch {
@@ -108,8 +109,8 @@ func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why st
 	case status == http.StatusGone, o.attempts >= deliveryAttempts:
 		state, next = "failed", 0
 	}
-	return s.write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_webhook_deliveries SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, null(next), answer, o.ID)
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_webhook_deliveries SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, kernel.Null(next), answer, o.ID)
 		if err != nil || status != http.StatusGone {
 			return err
 		}
@@ -124,7 +125,7 @@ func (s *Service) Delivered(ctx context.Context, o *Outgoing, status int, why st
 // NotDelivered gives a delivery back that was cut short by the end of this
 // process.
 func (s *Service) NotDelivered(ctx context.Context, o *Outgoing) error {
-	return s.write(ctx, func(c store.Conn) error {
+	return s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE board_webhook_deliveries SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.ID)
 		return err
 	})

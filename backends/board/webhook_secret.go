@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
@@ -27,7 +28,7 @@ func (s *Service) newWebhookSecret(ctx context.Context, address string) (secret,
 		return secret, plainPrefix + secret, nil
 	}
 	sealed, err = ring.Seal(ctx, []byte(secret), webhookPlace(address))
-	return secret, sealed, wrap("sealing the secret of a webhook", err)
+	return secret, sealed, kernel.Wrap("sealing the secret of a webhook", err)
 }
 
 func (s *Service) openWebhookSecret(ctx context.Context, address, sealed string) ([]byte, error) {
@@ -42,7 +43,7 @@ func (s *Service) openWebhookSecret(ctx context.Context, address, sealed string)
 		return nil, keyring.ErrOpen
 	}
 	secret, err := ring.Open(ctx, sealed, webhookPlace(address))
-	return secret, wrap("opening the secret of a webhook", err)
+	return secret, kernel.Wrap("opening the secret of a webhook", err)
 }
 
 func webhookPlace(address string) []byte { return []byte("board_webhooks/secret/" + address) }
@@ -85,11 +86,11 @@ func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err 
 		return 0, 0, err
 	}
 	if err := keyring.Advance(ctx, ring); err != nil {
-		return 0, 0, unavailable(err)
+		return 0, 0, kernel.Unavailable(err)
 	}
-	texts, err := sealedSecrets(ctx, s.db)
+	texts, err := sealedSecrets(ctx, s.DB)
 	if err != nil {
-		return 0, 0, unavailable(err)
+		return 0, 0, kernel.Unavailable(err)
 	}
 	for _, t := range texts {
 		if ring.Current(t.sealed) {
@@ -105,7 +106,7 @@ func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err 
 			fresh, err = ring.Seal(ctx, secret, webhookPlace(t.url))
 		}
 		if err == nil {
-			err = s.write(ctx, func(c store.Conn) error {
+			err = s.Write(ctx, func(c store.Conn) error {
 				_, err := c.Exec("UPDATE board_webhooks SET secret = ? WHERE id = ? AND secret = ?", fresh, t.id, t.sealed)
 				return err
 			})
@@ -120,10 +121,10 @@ func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err 
 
 // keyring is what encrypts secrets; nil: there is none.
 func (s *Service) keyring() (keyring.Keyring, error) {
-	if s.options.Keyring == nil {
+	if s.Options.Keyring == nil {
 		return nil, nil //nolint:nilnil // a board need not have one
 	}
-	ring, err := s.options.Keyring()
+	ring, err := s.Options.Keyring()
 	if err != nil {
 		return nil, apierror.Unavailable("the keyring", err)
 	}

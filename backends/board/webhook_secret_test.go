@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -25,7 +26,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 			}
 		}
 		var away error
-		s := newSite(t, db, Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
+		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
 		ctx, admin := context.Background(), s.actor("admin")
 		use(oldKey)
 		id, secret, err := s.service.AddWebhook(ctx, admin, "https://example.com/hook", []string{TopicPostHeld})

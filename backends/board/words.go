@@ -35,10 +35,10 @@ func (w wordCounter) add() {
 
 // foldWords empties the list of words of new posts, beside what others write.
 func (s *Service) foldWords(ctx context.Context) error {
-	if s.db.Dialect() == store.SQLite {
+	if s.DB.Dialect() == store.SQLite {
 		return nil // FTS5 folds a part with each post
 	}
-	return s.db.Read(ctx, func(c store.Conn) error {
+	return s.DB.Read(ctx, func(c store.Conn) error {
 		_, err := c.Exec("SELECT gin_clean_pending_list('board_search_words')")
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +15,7 @@ func TestWordsAreFolded(t *testing.T) {
 		if db.Dialect() == store.SQLite {
 			return
 		}
-		s := newSite(t, db, Options{NoFlood: true})
+		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("CREATE EXTENSION pgstattuple")
 		listed := func() int64 {
 			return s.number("SELECT pending_tuples FROM pgstatginindex('board_search_words')")

@@ -4,12 +4,13 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // MayEditPost refuses with the reason why the actor may not edit a post.
-func (s *Service) MayEditPost(ctx context.Context, a *Actor, in, id int64) error {
-	return s.read(ctx, func(c store.Conn) error {
+func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err
@@ -22,15 +23,15 @@ func (s *Service) MayEditPost(ctx context.Context, a *Actor, in, id int64) error
 		if err != nil {
 			return err
 		}
-		_, err = s.mayEdit(a, f, t, p, s.micros())
+		_, err = s.mayEdit(a, f, t, p, s.Micros())
 		return err
 	})
 }
 
 // MayStart refuses with the reason why the actor may not start threads in a
 // forum.
-func (s *Service) MayStart(ctx context.Context, a *Actor, in int64) error {
-	return s.read(ctx, func(c store.Conn) error {
+func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
 		f, err := forumFor(c, a, in)
 		if err != nil {
 			return err
@@ -40,8 +41,8 @@ func (s *Service) MayStart(ctx context.Context, a *Actor, in int64) error {
 }
 
 // MayAnswer refuses with the reason why the actor may not reply in a thread.
-func (s *Service) MayAnswer(ctx context.Context, a *Actor, in int64) error {
-	return s.read(ctx, func(c store.Conn) error {
+func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
 		t, err := threadFor(c, a, in, "")
 		if err != nil {
 			return err
@@ -56,8 +57,8 @@ func (s *Service) MayAnswer(ctx context.Context, a *Actor, in int64) error {
 
 // Preview is a message as it would be shown at a post; 0: a new one, whose files
 // are not there yet.
-func (s *Service) Preview(a *Actor, message string, post int64) (string, error) {
-	body := compose(a.rights.settings, message)
+func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
+	body := compose(a.Rights.Settings, message)
 	return withPlaces(body.html, post), body.err
 }
 

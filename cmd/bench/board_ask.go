@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
 const (
@@ -38,7 +39,7 @@ type boardClient struct {
 func newBoardClient(ctx context.Context, f *forum, service *board.Service) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
-		token, err := service.IssueToken(ctx, board.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: board.Scopes, Days: 1})
+		token, err := service.IssueToken(ctx, board.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
 		if err != nil {
 			return nil, fmt.Errorf("making a token: %w", err)
 		}
@@ -66,7 +67,7 @@ func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, pa
 	if err != nil {
 		return err
 	}
-	var actor *board.Actor
+	var actor *rights.Actor
 	if token == "" {
 		actor, err = c.service.Guest(ctx)
 	} else {

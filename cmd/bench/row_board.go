@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -94,7 +95,7 @@ func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Service, e
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	service := board.New(db, board.Options{NoFlood: true}, zap.NewNop(), time.Now)
+	service := board.New(db, kernel.Options{NoFlood: true}, zap.NewNop(), time.Now)
 	if err := service.Ready(ctx); err != nil {
 		service.Close()
 		return nil, nil, errors.Join(err, db.Close())

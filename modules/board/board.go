@@ -14,6 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -109,7 +111,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.service = shared.service.With(board.Options{
+	h.service = shared.service.With(kernel.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
 		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: clientAddress,
 		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them are of pages
@@ -141,7 +143,7 @@ func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 		return nil, nil, err
 	}
 	shared, err := tollgate.Share(app, nodes, db, func() (*node, error) {
-		return &node{service: board.New(db, board.Options{}, ctx.Logger(), time.Now)}, nil
+		return &node{service: board.New(db, kernel.Options{}, ctx.Logger(), time.Now)}, nil
 	}, (*node).close)
 	return app, shared, err
 }
@@ -179,7 +181,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // actor is who asks.
-func (h *Handler) actor(r *http.Request) (*board.Actor, error) {
+func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	if err := h.service.Ready(r.Context()); err != nil {
 		return nil, err
 	}
@@ -198,8 +200,8 @@ func httpError(err error) error {
 }
 
 // Actor is who sent a request that passed api_auth board_token; a guest's User is nil.
-func Actor(ctx context.Context) (*board.Actor, bool) {
-	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*board.Actor)
+func Actor(ctx context.Context) (*rights.Actor, bool) {
+	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*rights.Actor)
 	return actor, ok
 }
 

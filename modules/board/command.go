@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -76,7 +78,7 @@ func (o *options) run(work func(ctx context.Context, service *board.Service, cmd
 		if err != nil {
 			return err
 		}
-		service := board.New(db, board.Options{}, zap.NewNop(), time.Now)
+		service := board.New(db, kernel.Options{}, zap.NewNop(), time.Now)
 		defer service.Close()
 		if err = service.Ready(ctx); err == nil {
 			err = work(ctx, service, cmd, args)
@@ -144,7 +146,7 @@ func issueCommand(o *options) *cobra.Command {
 	}
 	user := cmd.Flags().String("user", "", "The member, by name (required)")
 	label := cmd.Flags().String("name", "", "What the token is for (required)")
-	scopes := cmd.Flags().StringSlice("scopes", board.Scopes, "What the token may do")
+	scopes := cmd.Flags().StringSlice("scopes", rights.Scopes, "What the token may do")
 	expires := cmd.Flags().String("expires", "90d", "Whole days such as 90d, 1d to 3650d, or never")
 	required(cmd, "user", "name")
 	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {

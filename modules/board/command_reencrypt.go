@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -41,7 +42,7 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			service := board.New(db, board.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
+			service := board.New(db, kernel.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
 			defer service.Close()
 			resealed, unreadable, err := service.Reencrypt(ctx)
 			if refusal, ok := apierror.From(err); ok {

@@ -13,6 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/budget"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -75,7 +77,7 @@ func (t *Token) Provision(ctx caddy.Context) error {
 	if t.app, shared, err = open(ctx); err != nil {
 		return err
 	}
-	t.service = shared.service.With(board.Options{})
+	t.service = shared.service.With(kernel.Options{})
 	t.api = t.service.API()
 	return nil
 }
@@ -111,7 +113,7 @@ func (t *Token) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	}}, true, nil
 }
 
-func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*board.Actor, error) {
+func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor, error) {
 	if err := t.service.Ready(r.Context()); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -63,13 +65,13 @@ func (s *site) node() *board.Service {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	options := board.Options{Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}, NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }, Mails: func() bool { return true }}
+	options := kernel.Options{Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}, NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, nil }, Mails: func() bool { return true }}
 	service := board.New(s.db, options, zap.NewNop(), func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
 	s.t.Cleanup(service.Close)
 	return service
 }
 
-func (s *site) as(name string) *board.Actor {
+func (s *site) as(name string) *rights.Actor {
 	s.t.Helper()
 	a, err := s.service.Authenticate(s.t.Context(), s.tokens[name])
 	if err != nil {

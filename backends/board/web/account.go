@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
 func (c *call) account() error {
@@ -45,7 +46,7 @@ func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, sc
 
 func (c *call) tokensPage() (tokensPage, error) {
 	list, err := c.service.OwnTokens(c.Context(), c.actor)
-	return tokensPage{Tokens: list, May: c.actor.May(board.TokenIssue), All: board.Scopes, Scopes: board.Scopes, Days: c.actor.Settings().TokenDays}, err
+	return tokensPage{Tokens: list, May: c.actor.May(rights.TokenIssue), All: rights.Scopes, Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, err
 }
 
 func (c *call) tokens() error {

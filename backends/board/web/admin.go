@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -93,7 +95,7 @@ type settingSection struct {
 }
 
 type settingField struct {
-	board.Setting
+	kernel.Setting
 	Text    string
 	Options pages.Select
 }
@@ -103,18 +105,18 @@ func (c *call) settings() error {
 	if err != nil {
 		return err
 	}
-	return c.showSettings(nil, &set, func(s *board.Setting) string { return s.Value(&set) })
+	return c.showSettings(nil, &set, func(s *kernel.Setting) string { return s.Value(&set) })
 }
 
 // showSettings shows values, over those that are set.
-func (c *call) showSettings(refusal error, set *board.Settings, value func(*board.Setting) string) error {
+func (c *call) showSettings(refusal error, set *kernel.Settings, value func(*kernel.Setting) string) error {
 	var page settingsPage
 	var differing []board.Difference
 	refusal, is := pages.Changed(refusal)
 	if page.Version = c.Form.Text("version"); is || page.Version == "" {
 		page.Version = set.Tag()
 	}
-	for _, setting := range board.AllSettings() {
+	for _, setting := range kernel.AllSettings() {
 		last := len(page.Sections) - 1
 		if last < 0 || page.Sections[last].Title != setting.Section {
 			page.Sections = append(page.Sections, settingSection{Title: setting.Section})
@@ -134,11 +136,11 @@ func (c *call) showSettings(refusal error, set *board.Settings, value func(*boar
 }
 
 // shownValue is a value for people.
-func shownValue(s *board.Setting, text string) string {
+func shownValue(s *kernel.Setting, text string) string {
 	switch {
-	case s.Kind == board.KindFlag && text == "":
+	case s.Kind == kernel.KindFlag && text == "":
 		return "no"
-	case s.Kind == board.KindFlag:
+	case s.Kind == kernel.KindFlag:
 		return "yes"
 	}
 	return text
@@ -146,9 +148,9 @@ func shownValue(s *board.Setting, text string) string {
 
 func (c *call) saveSettings() error {
 	values := make(map[string]string)
-	for _, setting := range board.AllSettings() {
+	for _, setting := range kernel.AllSettings() {
 		// A box that is not ticked is not sent.
-		if setting.Kind == board.KindFlag || c.Form.Has(setting.Name) {
+		if setting.Kind == kernel.KindFlag || c.Form.Has(setting.Name) {
 			values[setting.Name] = c.Form.Text(setting.Name)
 		}
 	}
@@ -157,7 +159,7 @@ func (c *call) saveSettings() error {
 		if now != nil {
 			return now
 		}
-		return c.showSettings(err, &set, func(s *board.Setting) string { return values[s.Name] })
+		return c.showSettings(err, &set, func(s *kernel.Setting) string { return values[s.Name] })
 	}
 	return c.Redirect("/admin/settings", "Saved. The settings count from now on.")
 }
@@ -174,7 +176,7 @@ type rightBox struct {
 }
 
 // sections are the rights of a mask; inForums leaves out those of the board.
-func sections(mask board.Mask, inForums bool) (list []rightSection) {
+func sections(mask rights.Mask, inForums bool) (list []rightSection) {
 	for _, right := range board.Rights() {
 		if inForums && !right.InForums {
 			continue
@@ -190,7 +192,7 @@ func sections(mask board.Mask, inForums bool) (list []rightSection) {
 }
 
 // mask is what boxes with the names of rights come to.
-func (c *call) mask(field string, rights []board.Right) (mask board.Mask) {
+func (c *call) mask(field string, rights []board.Right) (mask rights.Mask) {
 	ticked := c.Form.Values(field)
 	for _, right := range rights {
 		if slices.Contains(ticked, right.Name) {

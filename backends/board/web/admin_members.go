@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -183,7 +184,7 @@ type adminTokensPage struct {
 func (p adminTokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 func (c *call) adminTokens() error {
-	return c.showTokens(nil, adminTokensPage{User: c.Query.Text("user"), Scopes: board.Scopes, Days: c.actor.Settings().TokenDays})
+	return c.showTokens(nil, adminTokensPage{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays})
 }
 
 func (c *call) showTokens(refusal error, page adminTokensPage) error {
@@ -195,7 +196,7 @@ func (c *call) showTokens(refusal error, page adminTokensPage) error {
 	if err != nil {
 		return err
 	}
-	page.List, page.All, page.Now = list, board.Scopes, c.service.Now().UnixMicro()
+	page.List, page.All, page.Now = list, rights.Scopes, c.service.Now().UnixMicro()
 	if next != 0 {
 		page.Next = "/admin/tokens?before=" + itoa(next)
 	}
@@ -212,7 +213,7 @@ func (c *call) issueTokenFor() error {
 	if refusal != nil {
 		return c.showTokens(refusal, adminTokensPage{User: request.User, Name: request.Name, Scopes: request.Scopes, Days: days})
 	}
-	return c.showTokens(nil, adminTokensPage{User: request.User, Scopes: board.Scopes, Days: c.actor.Settings().TokenDays, Made: made})
+	return c.showTokens(nil, adminTokensPage{User: request.User, Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays, Made: made})
 }
 
 func (c *call) revokeTokenFor() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -103,14 +104,14 @@ func TestAdministration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, setting := range board.AllSettings() {
+			for _, setting := range kernel.AllSettings() {
 				value := setting.Value(&set)
 				for i := 0; i < len(change); i += 2 {
 					if change[i] == setting.Name {
 						value = change[i+1]
 					}
 				}
-				if setting.Kind != board.KindFlag || value != "" {
+				if setting.Kind != kernel.KindFlag || value != "" {
 					fields = append(fields, setting.Name, value)
 				}
 			}

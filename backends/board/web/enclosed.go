@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -31,7 +32,7 @@ type enclosed struct {
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
-		Attach: set.AttachmentsMost > 0 && c.actor.MayIn(forum, board.AttachmentUpload),
+		Attach: set.AttachmentsMost > 0 && c.actor.MayIn(forum, rights.AttachmentUpload),
 		Accept: strings.Join(blob.Extensions(), ","), Largest: set.AttachmentKiB << 10, Most: set.AttachmentsMost,
 	}
 }

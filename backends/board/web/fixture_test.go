@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
@@ -26,7 +27,7 @@ import (
 
 // databases have the fixture.
 var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
-	service := board.New(db, board.Options{Passwords: cheap}, zap.NewNop(), func() time.Time { return begins })
+	service := board.New(db, kernel.Options{Passwords: cheap}, zap.NewNop(), func() time.Time { return begins })
 	defer service.Close()
 	_, err := service.Seed(ctx, strings.NewReader(fixture), func(string, int) {})
 	return err
@@ -107,7 +108,7 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, clock: new(clock)}
 	s.clock.micros.Store(begins.UnixMicro())
-	s.service = board.New(db, board.Options{
+	s.service = board.New(db, kernel.Options{
 		Passwords: cheap, NoFlood: true, Mails: func() bool { return !s.noMails.Load() }, Address: func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
 	}, zap.NewNop(), s.clock.now)
 	t.Cleanup(s.service.Close)

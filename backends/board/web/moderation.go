@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -239,7 +240,7 @@ func (c *call) log() error {
 		return err
 	}
 	for _, f := range forums {
-		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, board.ContentApprove) {
+		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, rights.ContentApprove) {
 			page.Forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == q.Forum)
 		}
 	}

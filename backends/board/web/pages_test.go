@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -332,7 +333,7 @@ func TestPaging(t *testing.T) {
 }
 
 // start makes a thread with its posts.
-func (s *site) start(a *board.Actor, title string, posts int) int64 {
+func (s *site) start(a *rights.Actor, title string, posts int) int64 {
 	s.t.Helper()
 	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), board.NewThread{Title: title, Message: "line 1 of " + title}, board.Once{})
 	for i := 2; i <= posts && err == nil; i++ {

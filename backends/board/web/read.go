@@ -161,7 +161,7 @@ func (c *call) member() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("member", user.Name, user.Info())
+	return c.Show("member", user.Name, board.Member(user))
 }
 
 // searchPage is what was looked for, and what was found.

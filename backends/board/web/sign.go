@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -52,13 +53,13 @@ func (c *call) registerForm() (*registerForm, error) {
 		return nil, err
 	}
 	mode := c.actor.Settings().Registration
-	if mode == board.RegistrationClosed {
+	if mode == kernel.RegistrationClosed {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
 	return &registerForm{
 		Stamp: c.service.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question, Answer: c.Form.Text("answer"),
 		Name: c.Form.Text("username"), Email: c.Form.Text("email"),
-		Approval: mode == board.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
+		Approval: mode == kernel.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
 	}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -76,7 +78,7 @@ type call struct {
 	*pages.Call
 	service *board.Service
 	options *Options
-	actor   *board.Actor
+	actor   *rights.Actor
 	session *board.Session // nil: a guest
 }
 
@@ -162,14 +164,14 @@ func (c *call) once(texts ...string) board.Once {
 type looker struct{ call *call }
 
 // User is who looks; nil: a guest.
-func (l *looker) User() *board.User { return l.call.actor.User }
+func (l *looker) User() *rights.User { return l.call.actor.User }
 
 // Settings are the board's.
-func (l *looker) Settings() board.Settings { return l.call.actor.Settings() }
+func (l *looker) Settings() kernel.Settings { return l.call.actor.Settings() }
 
 // Moderates reports whether who looks approves posts anywhere.
 func (l *looker) Moderates() bool {
-	return l.User() != nil && l.call.actor.MayAnywhere(board.ContentApprove)
+	return l.User() != nil && l.call.actor.MayAnywhere(rights.ContentApprove)
 }
 
 // Suspended reports whether who looks may read but not decide.
@@ -185,7 +187,7 @@ func (l *looker) Unseen() (int, error) {
 
 // Joins reports whether who looks may become a member now.
 func (l *looker) Joins() bool {
-	return l.Settings().Registration != board.RegistrationClosed && l.call.service.Admit(l.call.actor) == nil
+	return l.Settings().Registration != kernel.RegistrationClosed && l.call.service.Admit(l.call.actor) == nil
 }
 
 // Joining reports whether who looks has not confirmed the mail address yet, and may

@@ -1,8 +1,9 @@
-package board
+package kernel
 
 import (
 	"cmp"
-	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -67,11 +67,11 @@ type Settings struct {
 	MemberMiB       int64 // of all attachments of a member
 }
 
-// seedRules are what fixtures are held to.
-var seedRules = defaultSettings(Options{})
+// SeedRules are what fixtures are held to.
+var SeedRules = DefaultSettings(Options{})
 
-// defaultSettings are those of a board that nobody has changed.
-func defaultSettings(o Options) Settings {
+// DefaultSettings are those of a board that nobody has changed.
+func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
 		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60, EditGraceSeconds: 300,
@@ -112,7 +112,7 @@ func (s *Setting) Value(of *Settings) string {
 	case *string:
 		return *v
 	case *int64:
-		return itoa(*v)
+		return Itoa(*v)
 	case *bool:
 		if *v {
 			return "1"
@@ -121,25 +121,25 @@ func (s *Setting) Value(of *Settings) string {
 	return ""
 }
 
-// put parses a value, and refuses one that is out of bounds.
-func (s *Setting) put(into *Settings, value string) error {
+// Put parses a value, and refuses one that is out of bounds.
+func (s *Setting) Put(into *Settings, value string) error {
 	switch v := s.of(into).(type) {
 	case *string:
 		value = text.Lines(value)
 		n := int64(utf8.RuneCountInString(value))
 		switch {
 		case s.Kind == KindChoice && !slices.Contains(s.Choices, value):
-			return invalid(s.Name, "unknown", s.Label+": choose one of "+strings.Join(s.Choices, ", "))
+			return Invalid(s.Name, "unknown", s.Label+": choose one of "+strings.Join(s.Choices, ", "))
 		case s.Kind != KindChoice && (n < s.Least || n > s.Most):
-			return invalid(s.Name, "length", s.Label+": must have "+itoa(s.Least)+" to "+itoa(s.Most)+" characters")
+			return Invalid(s.Name, "length", s.Label+": must have "+Itoa(s.Least)+" to "+Itoa(s.Most)+" characters")
 		case s.Kind == KindLine && !text.IsLine(value), !text.IsPlain(value):
-			return invalid(s.Name, "control_character", s.Label+": must not have control characters")
+			return Invalid(s.Name, "control_character", s.Label+": must not have control characters")
 		}
 		*v = value
 	case *int64:
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		if err != nil || n < s.Least || n > s.Most {
-			return invalid(s.Name, "range", s.Label+": must be a whole number from "+itoa(s.Least)+" to "+itoa(s.Most))
+			return Invalid(s.Name, "range", s.Label+": must be a whole number from "+Itoa(s.Least)+" to "+Itoa(s.Most))
 		}
 		*v = n
 	case *bool:
@@ -164,7 +164,7 @@ func AllSettings() []Setting {
 			Name: "registration", Section: general, Label: "Registration", Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
 			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed}, of: func(s *Settings) any { return &s.Registration },
 		},
-		flag(general, settingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.", func(s *Settings) *bool { return &s.Offline }),
+		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.", func(s *Settings) *bool { return &s.Offline }),
 		{Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.OfflineMessage }},
 		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.", func(s *Settings) *bool { return &s.Images }),
 
@@ -188,7 +188,7 @@ func AllSettings() []Setting {
 		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.TitleMost }),
 		number(texts, "message_min", "Shortest message", "Characters.", 1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
 		number(texts, "message_max", "Longest message", "Characters.", 100, 60_000, func(s *Settings) *int64 { return &s.MessageMost }),
-		number(texts, "words_max", "Most words of a message", "A forum may set fewer.", 10, wordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
+		number(texts, "words_max", "Most words of a message", "A forum may set fewer.", 10, WordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
 		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
 		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
@@ -209,13 +209,13 @@ func AllSettings() []Setting {
 		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.", 1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
 
 		number(files, "attachments_max", "Attachments of a post", "0: none.", 0, 100, func(s *Settings) *int64 { return &s.AttachmentsMost }),
-		number(files, "attachment_kib", "Largest attachment", "KiB.", 1, maxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
+		number(files, "attachment_kib", "Largest attachment", "KiB.", 1, MaxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
 		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.", 0, 1_000_000, func(s *Settings) *int64 { return &s.MemberMiB }),
 	}
 }
 
-// loadSettings reads the settings over those that the configuration gives.
-func loadSettings(c store.Conn, set Settings) (Settings, error) {
+// LoadSettings reads the settings over those that the configuration gives.
+func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	stored := make(map[string]string)
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
 		var name, value string
@@ -225,132 +225,69 @@ func loadSettings(c store.Conn, set Settings) (Settings, error) {
 	})
 	for _, setting := range AllSettings() {
 		if value, ok := stored[setting.Name]; ok {
-			_ = setting.put(&set, value) // out of bounds that have changed: the default stays
+			_ = setting.Put(&set, value) // out of bounds that have changed: the default stays
 		}
 	}
 	return set, err
 }
 
-// Settings are as of now.
-func (s *Service) Settings(ctx context.Context) (Settings, error) {
-	access, err := s.currentAccess(ctx)
-	if err != nil {
-		return Settings{}, err
-	}
-	return access.settings, nil
-}
-
-// Settings are those that counted when the actor was found.
-func (a *Actor) Settings() Settings { return *a.rights.settings }
-
 // Tag is the version of the settings.
-func (s *Settings) Tag() string { return tagOf(s) }
+func (s *Settings) Tag() string { return Tag(s) }
 
-// ChangeSettings sets what values has, by the names of AllSettings, and leaves
-// the rest. All of it is refused when something is wrong.
-func (s *Service) ChangeSettings(ctx context.Context, a *Actor, values map[string]string, match rest.Match) error {
-	return s.administer(ctx, a, func(c store.Conn) error {
-		before, err := loadSettings(c, defaultSettings(s.options))
-		if err != nil {
-			return err
-		}
-		set, given := before, 0
-		if s.options.Offline { // the configuration says so
-			delete(values, settingOffline)
-		}
-		var wrong []error
-		for _, setting := range AllSettings() {
-			value, ok := values[setting.Name]
-			if !ok {
-				continue
-			}
-			given++
-			if err := setting.put(&set, value); err != nil {
-				wrong = append(wrong, err)
-			}
-		}
-		if given != len(values) {
-			return invalid("name", "unknown", "there is no such setting")
-		}
-		if len(wrong) == 0 {
-			wrong = set.contradictions()
-		}
-		if len(wrong) > 0 {
-			return apierror.Join(wrong...)
-		}
-		if set == before {
-			return nil
-		}
-		seen := before
-		seen.Offline = seen.Offline || s.options.Offline // as Settings tells
-		if err := match.Check(seen.Tag()); err != nil {
-			return err
-		}
-		return s.storeSettings(c, a, &before, &set)
-	})
-}
-
-// contradictions are values that are right alone but not together.
-func (s *Settings) contradictions() (wrong []error) {
+// Contradictions are values that are right alone but not together.
+func (s *Settings) Contradictions() (wrong []error) {
 	if s.TitleLeast > s.TitleMost {
-		wrong = append(wrong, invalid("title_min", "range", "Shortest title: is longer than the longest"))
+		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
 	}
 	if s.MessageLeast > s.MessageMost {
-		wrong = append(wrong, invalid("message_min", "range", "Shortest message: is longer than the longest"))
+		wrong = append(wrong, Invalid("message_min", "range", "Shortest message: is longer than the longest"))
 	}
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
-		wrong = append(wrong, invalid("answers", "required", "Right answers: give one at least, for the question"))
+		wrong = append(wrong, Invalid("answers", "required", "Right answers: give one at least, for the question"))
 	}
 	return wrong
 }
 
-func (s *Service) storeSettings(c store.Conn, a *Actor, before, after *Settings) error {
-	defaults := defaultSettings(s.options)
-	var changes []string
-	for _, setting := range AllSettings() {
-		from, to := setting.Value(before), setting.Value(after)
-		if from == to {
-			continue
-		}
-		changes = append(changes, setting.Name+": "+brief(from)+" → "+brief(to))
-		var err error
-		if to == setting.Value(&defaults) { // so that the configuration goes on to count
-			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
-		} else {
-			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return s.note(c, a, "settings.change", strings.Join(changes, "; "))
-}
-
-// brief is a value as it fits in the log.
-func brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }
-
-// offlineAnswer is what a closed board says.
-func (s *Settings) offlineAnswer() error {
+// OfflineAnswer is what a closed board says.
+func (s *Settings) OfflineAnswer() error {
 	return &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
 		Message: cmp.Or(s.OfflineMessage, "the board is offline"),
 	}
 }
 
-// every is the limit that admits n events in a time; 0: no limit.
-func every(n int64, in time.Duration) rateLimit {
+// Every is the limit that admits n events in a time; 0: no limit.
+func Every(n int64, in time.Duration) RateLimit {
 	if n == 0 {
-		return rateLimit{}
+		return RateLimit{}
 	}
-	return rateLimit{n, in / time.Duration(n)}
+	return RateLimit{n, in / time.Duration(n)}
 }
 
-func (s *Settings) floodFor(posts int64) rateLimit {
+func (s *Settings) FloodFor(posts int64) RateLimit {
 	if posts < s.NewMemberPosts {
-		return rateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
+		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
 	}
-	return rateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
+	return RateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
 }
+
+// setting is a value of the table of settings; empty: there is none.
+func StoredSetting(c store.Conn, name string) (value string, err error) {
+	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return value, err
+}
+
+// The names of settings.
+const (
+	SettingSecret  = "cursor_secret"
+	SettingOffline = "offline"
+)
+
+// MaxAttachmentKiB is the most that the setting of it can be.
+const MaxAttachmentKiB = 100 << 10
+
+// offlineRetry is when clients of a board that is offline are to come back.
+const offlineRetry = 5 * time.Minute

@@ -1,4 +1,4 @@
-package board
+package kernel
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ func TestWireTime(t *testing.T) {
 		times = append(times, random.Int64N(300_000_000_000_000_000)-50_000_000_000_000_000)
 	}
 	for _, micros := range times {
-		if got, want := wireTime(micros), time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+		if got, want := WireTime(micros), time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
 			t.Errorf("%d is %s, want %s", micros, got, want)
 		}
 	}
@@ -24,6 +24,6 @@ func TestWireTime(t *testing.T) {
 func BenchmarkWireTime(b *testing.B) {
 	b.ReportAllocs()
 	for n := int64(0); b.Loop(); n += 1e9 {
-		_ = wireTime(n)
+		_ = WireTime(n)
 	}
 }

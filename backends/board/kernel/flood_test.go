@@ -1,17 +1,16 @@
-package board
+package kernel
 
 import (
-	"strings"
 	"testing"
 	"time"
 )
 
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	l := rateLimit{burst: 3, interval: time.Second}
+	l := RateLimit{Burst: 3, Interval: time.Second}
 	full, now := int64(0), int64(1e9)
 	take := func() (wait time.Duration) {
-		next, wait := l.take(full, now)
+		next, wait := l.Take(full, now)
 		if wait == 0 {
 			full = next
 		}
@@ -37,19 +36,5 @@ func TestRateLimit(t *testing.T) {
 	}
 	if take() == 0 {
 		t.Error("the bucket has grown")
-	}
-}
-
-func TestTokenForm(t *testing.T) {
-	t.Parallel()
-	text, lookup, hash := newToken()
-	gotLookup, gotHash, ok := parseToken(text)
-	if !ok || gotLookup != lookup || gotHash != hash {
-		t.Errorf("%q parses to %q", text, gotLookup)
-	}
-	for _, bad := range []string{"", "brd_pat_", text[1:], text + "A", strings.ToUpper(text), text[:len(text)-1] + "!", strings.Replace(text, "_pat_", "_pit_", 1)} {
-		if _, _, ok := parseToken(bad); ok {
-			t.Errorf("%q is a token", bad)
-		}
 	}
 }

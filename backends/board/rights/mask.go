@@ -1,4 +1,4 @@
-package board
+package rights
 
 import "database/sql/driver"
 
@@ -44,8 +44,8 @@ const (
 	LockBypass
 )
 
-// everything is what administrators hold.
-const everything = 1<<21 - 1 | 1<<42 - 1<<32
+// Everything is what administrators hold.
+const Everything = 1<<21 - 1 | 1<<42 - 1<<32
 
 // Restrictions; one counts only where every group of the actor has it.
 const (
@@ -56,25 +56,25 @@ const (
 
 // What the groups of a new board may do.
 const (
-	guestMask      = ForumView | ThreadView | ThreadViewOthers | ForumSearch | AttachmentDownload | ProfileView
-	registeredMask = guestMask | ThreadPost | ReplyPost | PostEditOwn | PostDeleteOwn | AttachmentUpload | ForumSubscribe |
+	GuestMask      = ForumView | ThreadView | ThreadViewOthers | ForumSearch | AttachmentDownload | ProfileView
+	RegisteredMask = GuestMask | ThreadPost | ReplyPost | PostEditOwn | PostDeleteOwn | AttachmentUpload | ForumSubscribe |
 		MemberlistView | TokenIssue | ReportCreate
-	moderatorMask = registeredMask | PostEditOthers | PostDeleteOthers | PostRestore | ContentViewUnapproved | ContentViewDeleted |
+	ModeratorMask = RegisteredMask | PostEditOthers | PostDeleteOthers | PostRestore | ContentViewUnapproved | ContentViewDeleted |
 		ContentApprove | ThreadLock | ThreadStick | ThreadMove | ThreadEditTitle |
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
 
-// stored is the mask as the database has it.
-func (m Mask) stored() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
+// Int64 is the mask as the database has it.
+func (m Mask) Int64() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
 
 // Value implements driver.Valuer.
-func (m Mask) Value() (driver.Value, error) { return m.stored(), nil }
+func (m Mask) Value() (driver.Value, error) { return m.Int64(), nil }
 
 // Has reports whether all of the rights are there.
 func (m Mask) Has(rights Mask) bool { return m&rights == rights }
 
-// maskNames are the words of fixtures and forms.
-var maskNames = map[string]Mask{
+// MaskNames are the words of fixtures and forms.
+var MaskNames = map[string]Mask{
 	"forum.view": ForumView, "thread.view": ThreadView, "thread.viewOthers": ThreadViewOthers, "thread.post": ThreadPost,
 	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers, "post.deleteOwn": PostDeleteOwn,
 	"post.deleteOthers": PostDeleteOthers, "post.restore": PostRestore, "content.viewUnapproved": ContentViewUnapproved,
@@ -86,6 +86,6 @@ var maskNames = map[string]Mask{
 	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
 }
 
-var restrictNames = map[string]Mask{
+var RestrictNames = map[string]Mask{
 	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval, "edit.needsApproval": EditNeedsApproval,
 }

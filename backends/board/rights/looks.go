@@ -1,4 +1,4 @@
-package board
+package rights
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -21,15 +22,18 @@ type look struct{ user, forum int64 }
 // maxLooks bounds what is remembered.
 const maxLooks = 4096
 
-// lookCounter remembers looks.
-type lookCounter struct {
+// LookLog remembers looks.
+type LookLog struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	noted map[look]int64 // when, so that the same is not noted again soon
 	fresh map[look]int64 // not yet written
 }
 
-func (l *lookCounter) add(at look, now int64) {
+// NewLookLog returns one that is empty.
+func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
+
+func (l *LookLog) add(at look, now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last, ok := l.noted[at]; ok && now-last < time.Hour.Microseconds() {
@@ -44,7 +48,8 @@ func (l *lookCounter) add(at look, now int64) {
 	l.noted[at], l.fresh[at] = now, now
 }
 
-func (l *lookCounter) take() map[look]int64 {
+// Take returns the looks that are to be written, and forgets them.
+func (l *LookLog) Take() map[look]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fresh := l.fresh
@@ -52,7 +57,8 @@ func (l *lookCounter) take() map[look]int64 {
 	return fresh
 }
 
-func (l *lookCounter) giveBack(fresh map[look]int64) {
+// GiveBack returns looks that could not be written.
+func (l *LookLog) GiveBack(fresh map[look]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fresh == nil {
@@ -61,7 +67,8 @@ func (l *lookCounter) giveBack(fresh map[look]int64) {
 	maps.Copy(l.fresh, fresh)
 }
 
-func writeLooks(c store.Conn, fresh map[look]int64) error {
+// WriteLooks writes looks into the log.
+func WriteLooks(c store.Conn, fresh map[look]int64) error {
 	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
 	for _, at := range order {
 		action := "forum.look"
@@ -69,7 +76,7 @@ func writeLooks(c store.Conn, fresh map[look]int64) error {
 			action = "offline.look"
 		}
 		_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
-			at.user, action, null(at.forum), asAdministrator, fresh[at])
+			at.user, action, kernel.Null(at.forum), AsAdministrator, fresh[at])
 		if err != nil {
 			return err
 		}
@@ -77,12 +84,12 @@ func writeLooks(c store.Conn, fresh map[look]int64) error {
 	return nil
 }
 
-// asAdministrator marks an entry of the log.
-const asAdministrator = "as administrator"
+// AsAdministrator marks an entry of the log.
+const AsAdministrator = "as administrator"
 
-// looked notes that the actor sees what only being an administrator shows.
-func (a *Actor) looked(forum int64) {
-	if l := a.rights.looks; l != nil && a.User != nil {
+// Looked notes that the actor sees what only being an administrator shows.
+func (a *Actor) Looked(forum int64) {
+	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, l.now().UnixMicro())
 	}
 }
@@ -90,21 +97,21 @@ func (a *Actor) looked(forum int64) {
 // beyond reports whether the actor has rights only as an administrator: in a
 // forum, or (0) on the whole board.
 func (a *Actor) beyond(forum int64, right Mask) bool {
-	if !a.rights.admin {
+	if !a.Rights.admin {
 		return false
 	}
 	if forum == 0 {
-		return !a.rights.natural.Has(right)
+		return !a.Rights.natural.Has(right)
 	}
-	f := a.in(forum)
-	return !f.seen || !f.natural.Has(right)
+	f := a.In(forum)
+	return !f.Seen || !f.Natural.Has(right)
 }
 
-// used notes in the log what the actor could do only as an administrator; what
+// Used notes in the log what the actor could do only as an administrator; what
 // others do in the same way is not noted.
-func (s *Service) used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
+func (s *Service) Used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
 	if !a.beyond(forum, rights) {
 		return nil
 	}
-	return s.logged(c, a, action, rights, forum, thread, post, "")
+	return s.Logged(c, a, action, rights, forum, thread, post, "")
 }

@@ -1,4 +1,4 @@
-package board
+package kernel
 
 import (
 	"errors"
@@ -9,36 +9,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// notFound is one answer for what is not there and what may not be seen.
-func notFound() error {
+// NotFound is one answer for what is not there and what may not be seen.
+func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is nothing here that you may see")
 }
 
-func forbidden(field, reason, message string) error {
+// Forbidden refuses an act, or the contents of a field that others may set.
+func Forbidden(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "forbidden", Message: message,
 		Details: []apierror.Detail{{Field: field, Reason: reason, Message: message}},
 	}
 }
 
-// invalid refuses the contents of a field.
-func invalid(field, reason, message string) error {
+// Invalid refuses the contents of a field.
+func Invalid(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
 		Details: []apierror.Detail{{Field: field, Reason: reason, Message: message}},
 	}
 }
 
-// badRequest refuses a query parameter.
-func badRequest(field, message string) error {
+// BadRequest refuses a query parameter.
+func BadRequest(field, message string) error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "bad_request", Message: message,
 		Details: []apierror.Detail{{Field: field, Reason: "invalid", Message: message}},
 	}
 }
 
-// fieldOf puts another field into a refusal of one field.
-func fieldOf(err error, field string) error {
+// FieldOf puts another field into a refusal of one field.
+func FieldOf(err error, field string) error {
 	e, ok := apierror.From(err)
 	if !ok || len(e.Details) != 1 {
 		return err
@@ -47,19 +48,21 @@ func fieldOf(err error, field string) error {
 	return &apierror.Error{Status: e.Status, Code: e.Code, Message: e.Message, Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}}}
 }
 
-func conflict(message string) error {
+// Conflict refuses what does not go with how things are now.
+func Conflict(message string) error {
 	return apierror.New(http.StatusConflict, "conflict", "%s", message)
 }
 
-func flooded(wait time.Duration) error {
+// Flooded refuses a post that comes too soon.
+func Flooded(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "flood_limited", RetryAfter: wait,
 		Message: "you are posting too fast, wait a little and send it again",
 	}
 }
 
-// unavailable makes a database that is down a 503.
-func unavailable(err error) error {
+// Unavailable makes a database that is down a 503.
+func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		if _, told := apierror.From(err); !told {
 			return apierror.Unavailable("the database", err)
@@ -68,8 +71,8 @@ func unavailable(err error) error {
 	return err
 }
 
-// notFoundErr reports whether err is the answer for what is not there.
-func notFoundErr(err error) bool {
+// NotFoundErr reports whether err is the answer for what is not there.
+func NotFoundErr(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusNotFound
 }

@@ -1,4 +1,4 @@
-package board
+package kernel
 
 import (
 	"net/http"
@@ -6,10 +6,10 @@ import (
 )
 
 // Address is the client's of a request, an IPv6 one as its network.
-func (s *Service) Address(r *http.Request) string {
+func (b *Board) Address(r *http.Request) string {
 	text := r.RemoteAddr
-	if s.options.Address != nil {
-		text = s.options.Address(r)
+	if b.Options.Address != nil {
+		text = b.Options.Address(r)
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {

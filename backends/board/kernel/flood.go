@@ -1,0 +1,23 @@
+package kernel
+
+import "time"
+
+// RateLimit admits a burst of events at once and one more each interval, as a token
+// bucket does. Its whole state is the time at which the bucket is full again.
+type RateLimit struct {
+	Burst    int64
+	Interval time.Duration
+}
+
+// Take admits one event at now, where full is the state, or says how long to wait.
+func (l RateLimit) Take(full, now int64) (next int64, wait time.Duration) {
+	if l.Interval == 0 { // no limit
+		return full, 0
+	}
+	interval := l.Interval.Microseconds()
+	full = max(full, now)
+	if late := full + interval - now - l.Burst*interval; late > 0 {
+		return full, time.Duration(late) * time.Microsecond
+	}
+	return full + interval, 0
+}

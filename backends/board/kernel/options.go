@@ -1,0 +1,62 @@
+// Package kernel is what all rooms of a board stand on: its database, clock and
+// options, what administrators set, how a request is refused, and how times and
+// values are written.
+package kernel
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options are the settings of a board.
+type Options struct {
+	// BaseURL is put before the paths of Location headers. Default: none.
+	BaseURL string
+	// Realm is named by challenges. Default: board.
+	Realm string
+	// Offline closes the board for all but those who may see it nevertheless.
+	Offline bool
+	// HoldFirst holds the first posts of a member, this many. Default: 0.
+	HoldFirst int64
+	// NoFlood switches the flood control off.
+	NoFlood bool
+	// Keyring encrypts secrets in the database. Default: none.
+	Keyring func() (keyring.Keyring, error)
+	// Attachments is the folder of attached files. Default: the database.
+	Attachments string
+	// Mails reports whether somebody sends mails. Default: nobody.
+	Mails func() bool
+	// Passwords hashes those of the members. Default: see password.Hasher.
+	Passwords password.Hasher
+	// Address is the client's address, by which attempts are counted. Default:
+	// that of the connection.
+	Address func(*http.Request) string
+}
+
+// Board is what all rooms of a board stand on.
+type Board struct {
+	DB      *store.DB
+	Logger  *zap.Logger
+	Now     func() time.Time
+	Options Options
+}
+
+// Read runs fn on the readers of the database.
+func (b *Board) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(b.DB.Read(ctx, fn))
+}
+
+// Write runs fn in a transaction.
+func (b *Board) Write(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(b.DB.Write(ctx, fn))
+}
+
+// Micros is now as it is stored.
+func (b *Board) Micros() int64 { return b.Now().UnixMicro() }

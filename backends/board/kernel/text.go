@@ -1,0 +1,75 @@
+package kernel
+
+import (
+	"cmp"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Bounds of texts, in characters. Those of titles and messages are settings.
+const (
+	reasonMost = 200
+	SlugMost   = 60
+	WordsMost  = 10_000 // words; forums and settings allow fewer
+)
+
+// CheckTitle checks the title of a thread.
+func (s *Settings) CheckTitle(title string) (string, error) {
+	title = text.Normal(title)
+	n := int64(utf8.RuneCountInString(title))
+	switch {
+	case !text.IsLine(title):
+		return "", Invalid("title", "control_character", "the title must be one line without control characters")
+	case n < s.TitleLeast:
+		return "", Invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", s.TitleLeast))
+	case n > s.TitleMost:
+		return "", Invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed", n, s.TitleMost))
+	case text.Words(title) == 0:
+		return "", Invalid("title", "no_words", "the title must have a word")
+	}
+	return title, nil
+}
+
+// CheckMessage checks the text of a post by the board's rules; those of a forum
+// come on top.
+func (s *Settings) CheckMessage(message string) (string, error) {
+	message = text.Lines(message)
+	n := int64(utf8.RuneCountInString(message))
+	switch {
+	case !text.IsPlain(message):
+		return "", Invalid("message", "control_character", "the message must not have control characters")
+	case n < s.MessageLeast:
+		return "", Invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters", s.MessageLeast))
+	case n > s.MessageMost:
+		return "", Invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed", n, s.MessageMost))
+	}
+	return message, CheckWords(message, 1, s.WordsMost)
+}
+
+// CheckWords holds a message to a number of words.
+func CheckWords(message string, least, most int64) error {
+	switch n := int64(text.Words(message)); {
+	case n < least:
+		return Invalid("message", "too_few_words", fmt.Sprintf("the message has %d words, at least %d are needed", n, least))
+	case n > most:
+		return Invalid("message", "too_many_words", fmt.Sprintf("the message has %d words, at most %d are allowed", n, most))
+	}
+	return nil
+}
+
+// CheckReason checks why something was done; it may be empty.
+func CheckReason(reason string) (string, error) {
+	reason = text.Normal(reason)
+	switch n := utf8.RuneCountInString(reason); {
+	case !text.IsLine(reason):
+		return "", Invalid("reason", "control_character", "the reason must be one line without control characters")
+	case n > reasonMost:
+		return "", Invalid("reason", "too_long", fmt.Sprintf("the reason has %d characters, at most %d are allowed", n, reasonMost))
+	}
+	return reason, nil
+}
+
+// Slug is a text as a part of an address.
+func Slug(title string) string { return cmp.Or(text.Slug(title, SlugMost), "thread") }

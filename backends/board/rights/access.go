@@ -1,0 +1,345 @@
+package rights
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// maxRights bounds the actors' rights that one access keeps.
+const maxRights = 4096
+
+// Access is all that decides on rights, as of one permission version. It is
+// replaced, never changed, but for the rights that it has worked out.
+type Access struct {
+	Version    int64
+	Groups     map[int64]*Group
+	Guest      int64 // the group's id
+	Registered int64
+	Order      []int64 // forums, depth first by position
+	Forums     map[int64]*Node
+	Overrides  map[[2]int64]Override // by forum and group
+	Moderators []Moderator
+	Prefixes   map[int64]Prefix
+	Offered    map[int64][]Prefix // by forum
+	Settings   kernel.Settings
+	looks      *LookLog
+
+	mu     sync.Mutex
+	Rights map[string]*Rights
+}
+
+type Group struct {
+	ID         int64
+	Name, Kind string
+	Allow      Mask
+	Restrict   Mask
+	EditWindow int64 // minutes; 0: no limit
+	perDay     int64 // posts; 0: no limit
+}
+
+type Node struct {
+	ID, Parent int64 // parent 0: a root
+	position   int64
+	Kind       string
+}
+
+type Override struct{ Set, Clear Mask }
+
+type Moderator struct {
+	Forum       int64
+	User, Group int64 // one is 0
+	Rights      Mask
+	Cascades    bool
+}
+
+type Prefix struct {
+	ID    int64
+	Label string
+}
+
+// Rights are what an actor may do.
+type Rights struct {
+	Board      Mask
+	natural    Mask // of board, without being an administrator
+	admin      bool
+	EditWindow int64
+	PerDay     int64
+	Groups     []string // names, sorted
+	Forums     map[int64]ForumRights
+	Settings   *kernel.Settings
+	looks      *LookLog
+	Access     *Access // that they come from
+}
+
+// ForumRights are what an actor may do in a forum.
+type ForumRights struct {
+	Visible  bool
+	Seen     bool // visible without being an administrator
+	Mask     Mask
+	Natural  Mask // without being an administrator
+	Restrict Mask
+}
+
+// version reads the permission version, which changes with every change of what
+// decides on rights.
+func version(c store.Conn) (v int64, err error) {
+	return v, c.Row("SELECT version FROM board_permission_version").Scan(&v)
+}
+
+// BumpPermissions makes a change of rights count from the next request on.
+func BumpPermissions(c store.Conn) error {
+	_, err := c.Exec("UPDATE board_permission_version SET version = version + 1")
+	return err
+}
+
+// access is as of now.
+func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
+	var a *Access
+	err := s.Read(ctx, func(c store.Conn) error {
+		v, err := version(c)
+		if err != nil {
+			return err
+		}
+		if a = s.access.Load(); a != nil && a.Version == v {
+			return nil
+		}
+		// The tables are read one after the other: should a change come between,
+		// the version shows it.
+		for {
+			if a, err = loadAccess(c, v, kernel.DefaultSettings(s.Options), s.Options.Offline); err != nil {
+				return err
+			}
+			after, err := version(c)
+			if err != nil {
+				return err
+			}
+			if after == v {
+				a.looks = s.looks
+				s.access.Store(a)
+				return nil
+			}
+			v = after
+		}
+	})
+	return a, err
+}
+
+// LastAccess is as of the last request; nil before the first one.
+func (s *Service) LastAccess() *Access { return s.access.Load() }
+
+func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (*Access, error) {
+	a := &Access{
+		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node), Overrides: make(map[[2]int64]Override),
+		Prefixes: make(map[int64]Prefix), Offered: make(map[int64][]Prefix), Rights: make(map[string]*Rights),
+	}
+	err := c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r store.Row) error {
+		g := new(Group)
+		if err := r.Scan(&g.ID, &g.Name, &g.Kind, &g.Allow, &g.Restrict, &g.EditWindow, &g.perDay); err != nil {
+			return err
+		}
+		a.Groups[g.ID] = g
+		switch g.Kind {
+		case "guest":
+			a.Guest = g.ID
+		case "registered":
+			a.Registered = g.ID
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.Settings, err = kernel.LoadSettings(c, defaults); err != nil {
+		return nil, err
+	}
+	a.Settings.Offline = a.Settings.Offline || offline
+	children := make(map[int64][]*Node)
+	err = c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
+		n := new(Node)
+		if err := r.Scan(&n.ID, &n.Parent, &n.position, &n.Kind); err != nil {
+			return err
+		}
+		a.Forums[n.ID] = n
+		children[n.Parent] = append(children[n.Parent], n)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var walk func(parent int64)
+	walk = func(parent int64) {
+		siblings := children[parent]
+		slices.SortFunc(siblings, func(x, y *Node) int {
+			return cmp.Or(cmp.Compare(x.position, y.position), cmp.Compare(x.ID, y.ID))
+		})
+		for _, n := range siblings {
+			a.Order = append(a.Order, n.ID)
+			walk(n.ID)
+		}
+	}
+	walk(0)
+	err = c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r store.Row) error {
+		var key [2]int64
+		var o Override
+		if err := r.Scan(&key[0], &key[1], &o.Set, &o.Clear); err != nil {
+			return err
+		}
+		a.Overrides[key] = o
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.All("SELECT forum_id, COALESCE(user_id, 0), COALESCE(group_id, 0), rights_mask, cascades FROM board_forum_moderators", nil, func(r store.Row) error {
+		var m Moderator
+		if err := r.Scan(&m.Forum, &m.User, &m.Group, &m.Rights, &m.Cascades); err != nil {
+			return err
+		}
+		a.Moderators = append(a.Moderators, m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.All("SELECT id, label FROM board_prefixes", nil, func(r store.Row) error {
+		var p Prefix
+		if err := r.Scan(&p.ID, &p.Label); err != nil {
+			return err
+		}
+		a.Prefixes[p.ID] = p
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r store.Row) error {
+		var forum, id int64
+		if err := r.Scan(&forum, &id); err != nil {
+			return err
+		}
+		a.Offered[forum] = append(a.Offered[forum], a.Prefixes[id])
+		return nil
+	})
+	return a, err
+}
+
+// Of works out the rights of a user, or looks them up; user 0 is the guest.
+func (a *Access) Of(user int64, groups []int64) *Rights {
+	moderates := user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user })
+	var buf [64]byte
+	key := buf[:0]
+	if moderates {
+		key = binary.AppendVarint(key, user)
+	}
+	key = append(key, ':')
+	for _, g := range groups {
+		key = binary.AppendVarint(key, g)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.Rights[string(key)]; r != nil {
+		return r
+	}
+	if len(a.Rights) >= maxRights {
+		clear(a.Rights)
+	}
+	r := a.resolve(user, groups)
+	a.Rights[string(key)] = r
+	return r
+}
+
+func (a *Access) resolve(user int64, ids []int64) *Rights {
+	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
+	var groups []*Group
+	restrict := ^Mask(0)
+	for i, id := range ids {
+		g := a.Groups[id]
+		if g == nil {
+			continue
+		}
+		groups = append(groups, g)
+		r.Groups = append(r.Groups, g.Name)
+		r.Board |= g.Allow
+		restrict &= g.Restrict
+		r.EditWindow = longest(r.EditWindow, g.EditWindow, i == 0)
+		r.PerDay = longest(r.PerDay, g.perDay, i == 0)
+	}
+	if len(groups) == 0 {
+		restrict = 0
+	}
+	slices.Sort(r.Groups)
+	r.admin, r.natural = r.Board.Has(AdminAccess), r.Board
+	if r.admin {
+		r.Board = Everything
+	}
+
+	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one a group
+	granted := make(map[int64]Mask)                // to moderators, what cascades
+	for _, id := range a.Order {
+		parent := a.Forums[id].Parent
+		own := make([]Mask, len(groups))
+		var mask Mask
+		for i, g := range groups {
+			own[i] = g.Allow
+			if above := masks[parent]; above != nil {
+				own[i] = above[i]
+			}
+			if o, ok := a.Overrides[[2]int64{id, g.ID}]; ok {
+				own[i] = (own[i] | o.Set) &^ o.Clear
+			}
+			mask |= own[i]
+		}
+		masks[id] = own
+		granted[id] = granted[parent]
+		here := granted[parent]
+		for _, m := range a.Moderators {
+			if m.Forum != id || (m.User != user || user == 0) && !slices.Contains(ids, m.Group) {
+				continue
+			}
+			here |= m.Rights
+			if m.Cascades {
+				granted[id] |= m.Rights
+			}
+		}
+		mask |= here
+		f := ForumRights{Mask: mask, Natural: mask, Restrict: restrict}
+		f.Seen = mask.Has(ForumView) && (parent == 0 || r.Forums[parent].Seen)
+		f.Visible = f.Seen
+		if r.admin {
+			f.Mask, f.Visible, f.Restrict = Everything, true, 0
+		}
+		r.Forums[id] = f
+	}
+	return r
+}
+
+// longest is the larger of two limits, of which 0 is none.
+func longest(a, b int64, first bool) int64 {
+	switch {
+	case first:
+		return b
+	case a == 0 || b == 0:
+		return 0
+	}
+	return max(a, b)
+}
+
+// Inherited is the mask of a group in a forum.
+func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
+	var line []int64
+	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {
+		line = append(line, id)
+	}
+	for _, id := range slices.Backward(line) {
+		if o, ok := a.Overrides[[2]int64{id, group}]; ok {
+			mask = (mask | o.Set) &^ o.Clear
+		}
+	}
+	return mask
+}

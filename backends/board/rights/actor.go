@@ -1,0 +1,260 @@
+package rights
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Actor is who acts: a member, or the guest.
+type Actor struct {
+	User   *User  // nil: the guest
+	Token  *Token // nil: not by a token
+	Rights *Rights
+}
+
+// User is a member.
+type User struct {
+	ID             int64
+	Name           string
+	State          string // active, unconfirmed, awaiting, banned or deleted
+	BannedUntil    int64
+	SuspendedUntil int64
+	Moderated      bool
+	PostCount      int64
+	JoinedAt       int64
+	Title, Bio     string
+	TimeZone       string // its IANA name
+	Groups         []int64
+}
+
+// ID is 0 for the guest.
+func (a *Actor) ID() int64 {
+	if a.User == nil {
+		return 0
+	}
+	return a.User.ID
+}
+
+// May reports whether the actor has a right on the whole board.
+func (a *Actor) May(right Mask) bool { return a.Rights.Board.Has(right) }
+
+// MayIn reports whether the actor sees a forum and has a right in it.
+func (a *Actor) MayIn(forum int64, right Mask) bool {
+	f := a.In(forum)
+	return f.Visible && f.Mask.Has(right)
+}
+
+// MayAnywhere reports whether the actor has a right in a forum that it sees.
+func (a *Actor) MayAnywhere(right Mask) bool {
+	for _, f := range a.Rights.Forums {
+		if f.Visible && f.Mask.Has(right) {
+			return true
+		}
+	}
+	return false
+}
+
+// In are the rights in a forum.
+func (a *Actor) In(forum int64) ForumRights { return a.Rights.Forums[forum] }
+
+// Has reports whether the actor has a right in a forum.
+func (a *Actor) Has(forum int64, right Mask) bool { return a.In(forum).Mask.Has(right) }
+
+// Owns reports whether the actor wrote what has this author; guests own nothing.
+func (a *Actor) Owns(author int64) bool { return author != 0 && author == a.ID() }
+
+// CheckBlocked refuses a member who may not act now.
+func (a *Actor) CheckBlocked(now int64) error {
+	u := a.User
+	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
+		return nil
+	}
+	return apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
+}
+
+// Suspended reports whether the actor is only let read now.
+func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(now.UnixMicro()) != nil }
+
+// CheckSuspended refuses to write for a member who is only let read.
+func (a *Actor) CheckSuspended(now int64) error {
+	if a.User != nil && a.User.SuspendedUntil > now {
+		return kernel.Forbidden("author", "suspended", "you may read but not write until "+kernel.WireTime(a.User.SuspendedUntil))
+	}
+	return nil
+}
+
+// Guest is the actor without a credential.
+func (s *Service) Guest(ctx context.Context) (*Actor, error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
+}
+
+// Adopt is an actor that another service on the same board has found, under the
+// options of this one.
+func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.User == nil {
+		return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
+	}
+	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
+}
+
+// Member is the actor for a member by id, without a token.
+func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
+	var user *User
+	err := s.Read(ctx, func(c store.Conn) (err error) {
+		user, err = LoadUser(c, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, nil
+}
+
+// UserColumns are what ScanUser reads, of board_users u.
+const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
+
+// ScanUser reads a member, and what the statement has more.
+func ScanUser(r store.Row, more ...any) (*User, error) {
+	u := new(User)
+	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone}, more...)...)
+}
+
+// LoadUser reads a member with its groups.
+func LoadUser(c store.Conn, id int64) (*User, error) {
+	u, err := ScanUser(c.Row("SELECT "+UserColumns+" FROM board_users u WHERE u.id = ?", id))
+	if err != nil {
+		return nil, kernel.OrNotFound(err)
+	}
+	return u, LoadGroups(c, u)
+}
+
+// LoadGroups adds the member's groups, sorted.
+func LoadGroups(c store.Conn, u *User) error {
+	u.Groups = nil
+	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r store.Row) error {
+		var id int64
+		err := r.Scan(&id)
+		u.Groups = append(u.Groups, id)
+		return err
+	})
+}
+
+// actorKey is the key of the actor in the context of a request.
+type actorKey struct{}
+
+// WithActor notes who sends a request.
+func WithActor(ctx context.Context, a *Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, a)
+}
+
+// ActorOf is who WithActor noted.
+func ActorOf(ctx context.Context) *Actor {
+	a, _ := ctx.Value(actorKey{}).(*Actor)
+	return a
+}
+
+// Logged notes a change by a moderator, and with it the use of a right that the
+// actor has only as an administrator.
+func (s *Service) Logged(c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
+	if a.beyond(forum, right) {
+		detail = kernel.JoinDetail(AsAdministrator, detail)
+	}
+	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		kernel.Null(a.ID()), action, kernel.Null(forum), kernel.Null(thread), kernel.Null(post), detail, s.Micros())
+	return err
+}
+
+// Scopes are all that a token can have.
+var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
+
+// ScopesOf keeps the known words of a stored list, sorted.
+func ScopesOf(words []string) []string {
+	kept := []string{}
+	for _, word := range words {
+		if slices.Contains(Scopes, word) && !slices.Contains(kept, word) {
+			kept = append(kept, word)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+// Settings are as of now.
+func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return kernel.Settings{}, err
+	}
+	return access.Settings, nil
+}
+
+// Settings are those that counted when the actor was found.
+func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
+
+// CheckOffline refuses who may not see a board that is offline.
+func (a *Actor) CheckOffline() error {
+	set := a.Rights.Settings
+	switch {
+	case !set.Offline:
+	case !a.Rights.Board.Has(BoardViewOffline):
+		return set.OfflineAnswer()
+	case !a.Rights.natural.Has(BoardViewOffline):
+		a.Looked(0)
+	}
+	return nil
+}
+
+// Token is what narrows an actor.
+type Token struct {
+	ID        int64
+	Name      string
+	Scopes    []string // sorted
+	ExpiresAt int64    // 0: never
+}
+
+// Has reports whether the token has a scope.
+func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope) }
+
+// Unconfirmed reports whether the actor has registered but not opened the link
+// that was mailed: there is nothing for the actor but the page that mails it again.
+func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
+
+// Zone is the time zone in which the member sees times; that of guests is UTC.
+func (u *User) Zone() *time.Location {
+	if u == nil {
+		return time.UTC
+	}
+	zone, err := text.Zone(u.TimeZone)
+	if err != nil { // it has gone
+		return time.UTC
+	}
+	return zone
+}
+
+// Admit refuses an actor who may not use the board now: banned, awaiting
+// approval, or while the board is offline. Every page and operation asks it.
+func (s *Service) Admit(a *Actor) error {
+	if err := a.CheckBlocked(s.Micros()); err != nil {
+		return err
+	}
+	return a.CheckOffline()
+}
