@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
 // maxNotice bounds what is told on the page after a form, in bytes.
@@ -39,8 +40,8 @@ type Call struct {
 	begun    bool   // the layout has what it needs
 	answered bool
 
-	public, secret bool
-	upload         int64
+	public, concealed bool
+	upload            int64
 }
 
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
@@ -56,7 +57,7 @@ func (c *Call) headers() {
 	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Cookie")
 	c.setPolicy()
-	if c.secret {
+	if c.concealed {
 		h.Set("Referrer-Policy", "strict-origin") // requests for the files of the page are logged, too
 		if c.site.conceal != nil {
 			c.site.conceal(c.R)
@@ -142,13 +143,13 @@ func (c *Call) Then(err error, to, notice string) error {
 	return c.Redirect(to, notice)
 }
 
-// ToLogin leads a guest to the page to sign in, which leads back by its parameter
-// next. A form that was sent is refused instead: it would be lost.
+// ToLogin leads a guest to the page to sign in, which leads back by a parameter
+// (Options.Back). A form that was sent is refused instead: it would be lost.
 func (c *Call) ToLogin(page string) error {
 	if c.R.Method == http.MethodPost {
 		return errSignedOut
 	}
-	return c.Redirect(page+"?next="+url.QueryEscape(c.Here()), "")
+	return c.Redirect(page+"?"+c.site.back+"="+url.QueryEscape(c.Here()), "")
 }
 
 // ToConfirm leads to the page that asks for the password once more, and from there
@@ -158,7 +159,7 @@ func (c *Call) ToConfirm(page string) error {
 	if c.R.Method == http.MethodPost {
 		next = c.Referrer()
 	}
-	return c.Redirect(page+"?next="+url.QueryEscape(next), "")
+	return c.Redirect(page+"?"+c.site.back+"="+url.QueryEscape(next), "")
 }
 
 // notice is what the former page had to say; it is told once.
@@ -187,6 +188,9 @@ func (c *Call) https() bool {
 }
 
 func (c *Call) cookieName(name string) string {
+	if name == sessionCookie && c.site.sessionCookie != "" {
+		return c.site.sessionCookie
+	}
 	name = c.site.look.name + name
 	if c.https() {
 		return "__Host-" + name
@@ -247,7 +251,7 @@ func (c *Call) Browser() string {
 		c.bound = c.cookie(formCookie)
 	}
 	if c.bound == "" {
-		c.bound = rand.Text()
+		c.bound = secret.New()
 		c.setCookie(formCookie, c.bound, 24*time.Hour)
 	}
 	return c.bound

@@ -58,15 +58,24 @@ func (c *Call) guard() error {
 	case err != nil || kind != "application/x-www-form-urlencoded":
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is not a form of %s.", c.site.called)
 	}
+	if err := c.ReadForm(); err != nil {
+		return err
+	}
+	if !c.goodToken(c.Form.Text(c.site.tokenField)) {
+		return errForm
+	}
+	return nil
+}
+
+// ReadForm reads the fields of a form without files into Form. It is called for all
+// forms but those of pages with NoToken.
+func (c *Call) ReadForm() error {
 	if c.R.ContentLength > MaxForm {
 		return c.tooLarge()
 	}
 	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, MaxForm)
 	if err := c.R.ParseForm(); err != nil {
 		return c.badForm(err)
-	}
-	if !c.goodToken(c.R.PostForm.Get("token")) {
-		return errForm
 	}
 	c.Form.values = c.R.PostForm
 	return nil
@@ -101,7 +110,7 @@ func (c *Call) Parts() (*multipart.Reader, error) {
 	if err != nil {
 		return nil, c.badForm(err)
 	}
-	if first.FormName() != "token" || !c.goodToken(string(token)) {
+	if first.FormName() != c.site.tokenField || !c.goodToken(string(token)) {
 		return nil, errForm
 	}
 	return reader, nil

@@ -55,6 +55,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -78,8 +79,9 @@ type Page[C any] struct {
 	Serve func(C) error
 	// Public pages are the same for everybody: no cookie is asked for or set.
 	Public bool
-	// Signed: the address holds a proof, and the form that posts to it needs no token.
-	Signed bool
+	// NoToken: a form that posts to it needs no token, since the address holds a proof
+	// or another site sends it. Its fields are not read but by Call.ReadForm.
+	NoToken bool
 	// Secret: the address holds a secret, which is for no log and no other site.
 	Secret bool
 	// Upload takes a multipart form of at most so many bytes. Default: none.
@@ -103,6 +105,13 @@ type Options[C any] struct {
 	BaseURL string
 	// Mount is the path that all pages are below, such as /forum. Default: none.
 	Mount string
+	// SessionCookie is the name of the cookie of a session. Default: that of the look
+	// and _session, behind __Host- on https.
+	SessionCookie string
+	// TokenField is the name of the field with a form's token. Default: token.
+	TokenField string
+	// Back is the parameter of the page to sign in that leads back. Default: next.
+	Back string
 	// Conceal keeps a request whose address holds a secret out of the logs.
 	// Default: nothing does.
 	Conceal func(*http.Request)
@@ -118,18 +127,20 @@ type Site[C any] struct {
 
 // site is what does not depend on the service's call.
 type site struct {
-	look                   *Look
-	called, baseURL, mount string
-	signer                 func() signed.Signer
-	origin                 *http.CrossOriginProtection
-	conceal                func(*http.Request)
-	logger                 *zap.Logger
+	look                            *Look
+	called, baseURL, mount          string
+	sessionCookie, tokenField, back string
+	signer                          func() signed.Signer
+	origin                          *http.CrossOriginProtection
+	conceal                         func(*http.Request)
+	logger                          *zap.Logger
 }
 
 // New makes a site. It panics where two rows collide, which is a mistake in a table.
 func New[C any](o Options[C]) *Site[C] {
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
 		look: o.Look, called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
+		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
 		origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}
 	for i := range o.Table {
@@ -175,7 +186,7 @@ func idsOf(path string) (names []string) {
 // run answers a request by its row.
 func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids []string) {
 	c := newCall(s.site, w, r)
-	c.public, c.secret, c.upload = page.Public, page.Secret, page.Upload
+	c.public, c.concealed, c.upload = page.Public, page.Secret, page.Upload
 	c.headers()
 	if err := s.answer(c, page, ids); err != nil {
 		c.fail(err)
@@ -185,13 +196,13 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 // answer makes the checks that come before every page, and serves it.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	own, err := s.options.Begin(c)
-	if err != nil {
+	if err != nil || c.answered {
 		return err
 	}
 	if c.begun = true; c.session == "" {
 		c.W.Header().Set("Cache-Control", "no-cache")
 	}
-	if c.R.Method == http.MethodPost && !page.Signed {
+	if c.R.Method == http.MethodPost && !page.NoToken {
 		if err := c.guard(); err != nil {
 			return err
 		}

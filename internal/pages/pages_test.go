@@ -68,7 +68,7 @@ type testSite struct {
 	hidden  []string
 }
 
-func newSite(t *testing.T, mount, base string) *testSite {
+func newSite(t *testing.T, mount, base string, set ...func(*Options[*shop])) *testSite {
 	t.Helper()
 	core, logs := observer.New(zap.WarnLevel)
 	s := &testSite{t: t, service: &shopService{title: "A thing"}, logs: logs}
@@ -93,7 +93,15 @@ func newSite(t *testing.T, mount, base string) *testSite {
 		{Method: http.MethodPost, Path: "/settings", Admit: func(c *shop) error { return c.ToConfirm("/confirm") }, Serve: (*shop).thing},
 		{Method: http.MethodGet, Path: "/secret", Secret: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", nil) }},
 		{Method: http.MethodGet, Path: "/feed", Public: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", []string{c.user}) }},
-		{Method: http.MethodPost, Path: "/proof", Signed: true, Admit: everybody, Serve: func(c *shop) error { return c.Show("index", "", nil) }},
+		{Method: http.MethodPost, Path: "/proof", NoToken: true, Admit: everybody, Serve: func(c *shop) error {
+			if c.Form.Has("x") {
+				return NotFound()
+			}
+			if err := c.ReadForm(); err != nil {
+				return err
+			}
+			return c.Show("index", "", []string{c.Form.Text("x")})
+		}},
 		{Method: http.MethodGet, Path: "/consent", Admit: everybody, Serve: func(c *shop) error {
 			c.AllowForms("https://client.example")
 			c.AllowImages("https:")
@@ -102,7 +110,7 @@ func newSite(t *testing.T, mount, base string) *testSite {
 		{Method: http.MethodGet, Path: "/broken", Admit: everybody, Serve: func(c *shop) error { return c.Show("broken", "", 7) }},
 		{Method: http.MethodGet, Path: "/unknown", Admit: everybody, Serve: func(c *shop) error { return c.Show("nothing", "", nil) }},
 	}
-	s.handler = New(Options[*shop]{
+	options := Options[*shop]{
 		Look: NewLook("shop", shopFiles, nil), Table: table, Called: "the shop", Mount: mount, BaseURL: base, Logger: zap.New(core),
 		Signer:  func() signed.Signer { return signed.Signer{Key: bytes.Repeat([]byte{7}, 32), Label: "form"} },
 		Conceal: func(r *http.Request) { s.hidden = append(s.hidden, r.URL.Path) },
@@ -124,7 +132,11 @@ func newSite(t *testing.T, mount, base string) *testSite {
 			}
 			return nil
 		},
-	})
+	}
+	for _, set := range set {
+		set(&options)
+	}
+	s.handler = New(options)
 	return s
 }
 
@@ -375,7 +387,8 @@ func TestForms(t *testing.T) {
 	if s.service.title != "changed" {
 		t.Error("a good form changes nothing")
 	}
-	s.browser().do(http.MethodPost, "/proof", "").want(200)
+	s.browser().do(http.MethodPost, "/proof", "x=sent", "Origin", "https://evil.example").want(200, "<li>sent of ")
+	s.browser().do(http.MethodPost, "/proof", "x=%zz").want(400)
 
 	// The form of a guest is bound to the browser, until somebody signs in.
 	p := guest.get("/login").header("Cache-Control", "private, no-store")
@@ -476,6 +489,23 @@ func TestMount(t *testing.T) {
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/blog").want(303).header("Location", "/shop/confirm?next=%2F")
 	s.service.down = io.EOF
 	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
+}
+
+// TestNames: what a contract names otherwise is named so.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "https://id.example.com", func(o *Options[*shop]) {
+		o.SessionCookie, o.TokenField, o.Back = "sid", "csrf_token", "redirect"
+	})
+	b := s.browser()
+	b.get("/things/7").want(303).header("Location", "/login?redirect=%2Fthings%2F7")
+	p := b.get("/login").want(200)
+	b.do(http.MethodPost, "/login", url.Values{"token": {p.field("csrf_token")}}.Encode()).want(403)
+	b.do(http.MethodPost, "/login", url.Values{"csrf_token": {p.field("csrf_token")}}.Encode()).want(303)
+	if b.cookies["sid"] != "ada" {
+		t.Errorf("the cookies are %v", b.cookies)
+	}
+	b.get("/things/7").want(200)
 }
 
 func TestUpload(t *testing.T) {

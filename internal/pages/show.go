@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
 // View is what a template sees.
@@ -41,8 +42,11 @@ func (s *Select) Add(value, label string, selected bool) {
 // Token is what forms send back.
 func (v *View) Token() string { return v.call.token() }
 
+// TokenField is the name of the field for it.
+func (v *View) TokenField() string { return v.call.site.tokenField }
+
 // Once is the word by which a form that is sent twice is known.
-func (v *View) Once() string { return newWord() }
+func (v *View) Once() string { return secret.New() }
 
 // At is the address of a path of this site.
 func (v *View) At(path string) string { return v.call.At(path) }
@@ -115,7 +119,7 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 		return fmt.Errorf("there is no page %q", name)
 	}
 	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), call: c}
-	if c.R.Method == http.MethodPost || c.secret {
+	if c.R.Method == http.MethodPost || c.concealed {
 		v.Path = "/"
 	}
 	var out bytes.Buffer

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"crypto/rand"
 	"html/template"
 	"math"
 	"strconv"
@@ -32,8 +31,6 @@ func deref(text *string) string {
 	}
 	return *text
 }
-
-func newWord() string { return rand.Text() }
 
 // When shows a time as an API writes it (RFC 3339), or one in microseconds: short,
 // with the exact one beside it.

@@ -20,7 +20,7 @@ var attachmentRoutes = []page{
 
 	{Method: post, Path: "/forums/{forumId}/subscription", Serve: (*call).followForum},
 	{Method: get, Path: "/unsubscribe", Admit: everybody, Serve: (*call).askUnsubscribe},
-	{Method: post, Path: "/unsubscribe", Signed: true, Admit: everybody, Serve: (*call).unsubscribe},
+	{Method: post, Path: "/unsubscribe", NoToken: true, Admit: everybody, Serve: (*call).unsubscribe},
 }
 
 // attachmentsPage are the files at a post, and one to be added.
