@@ -1,6 +1,7 @@
 package tollgate_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path"
@@ -373,11 +374,70 @@ func TestDocumentFields(t *testing.T) {
 	}
 }
 
-// Where metrics are made: one by one, and those of a service's jobs.
+// Where error codes are given, and where metrics are made: one by one, and those of a
+// service's jobs.
 var (
+	errorCode  = regexp.MustCompile(`(?:apierror\.New|refuse)\((?:http\.Status\w+|\d{3}), "([a-z_]+)"|Status: [^,\n]+,\s*Code: +"([a-z_]+)"`)
 	metricName = regexp.MustCompile(`Namespace:\s*"tollgate",\s*Subsystem:\s*"(\w+)",\s*Name:\s*"(\w+)"`)
 	jobMetrics = regexp.MustCompile(`NewJobMetrics\("(\w+)"`)
 )
+
+// TestDocumentErrors: the page of error codes has those that handlers give.
+func TestDocumentErrors(t *testing.T) {
+	t.Parallel()
+	text := page(t, "docs/reference/errors.md")
+	codes := make(map[string]bool)
+	for _, dir := range []string{"backends", "internal", "modules"} {
+		err := fs.WalkDir(os.DirFS("."), dir, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			for _, match := range errorCode.FindAllStringSubmatch(page(t, name), -1) {
+				if code := match[1] + match[2]; !codes[code] && code != "error" { // of an upstream's error without one
+					codes[code] = true
+					if !strings.Contains(text, "`"+code+"`") {
+						t.Errorf("docs/reference/errors.md does not have %s of %s", code, name)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(codes) < 40 {
+		t.Errorf("only %d codes: they are not found any more", len(codes))
+	}
+}
+
+// TestDocumentProviders: the pages have the providers of the built-in catalog.
+func TestDocumentProviders(t *testing.T) {
+	t.Parallel()
+	var catalog struct {
+		Providers []struct {
+			Code string
+			Env  []string
+		}
+	}
+	if err := json.Unmarshal([]byte(page(t, "backends/gateway/catalog/catalog.json")), &catalog); err != nil {
+		t.Fatal(err)
+	}
+	if len(catalog.Providers) == 0 {
+		t.Fatal("the catalog has no providers")
+	}
+	codes, variables := page(t, "docs/reference/catalog.md"), page(t, "docs/reference/environment.md")
+	for _, p := range catalog.Providers {
+		if !strings.Contains(codes, "| `"+p.Code+"` |") {
+			t.Errorf("docs/reference/catalog.md does not have the provider %s", p.Code)
+		}
+		for _, name := range p.Env {
+			if !strings.Contains(codes, "`"+name+"`") || !strings.Contains(variables, "`"+name+"`") {
+				t.Errorf("docs/reference/catalog.md or environment.md does not have the variable %s", name)
+			}
+		}
+	}
+}
 
 // TestDocumentMetrics: the page of metrics has those that there are, and no others.
 func TestDocumentMetrics(t *testing.T) {
