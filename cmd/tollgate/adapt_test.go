@@ -13,6 +13,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // divider stands between the Caddyfile of a case and what comes of it.
@@ -95,15 +97,66 @@ func mustAdapt(t *testing.T, input string) []byte {
 	return config
 }
 
+// longForms are the files in docs/reference/services, with the options that they have.
+var longForms = map[string]struct {
+	service string
+	options map[string][]string
+}{
+	"board":         {"board", nil},
+	"events":        {"events", nil},
+	"events.budget": {"events", map[string][]string{"budget": {"600"}}},
+	"gateway":       {"gateway", nil},
+}
+
+// longForm is the text of a file in docs/reference/services.
+func longForm(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/reference/services/" + name + ".caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestLongForms: the files in docs/reference/services are what the one line stands for.
+func TestLongForms(t *testing.T) {
+	t.Parallel()
+	services := make(map[string]bool)
+	for name, f := range longForms {
+		services[f.service] = true
+		text, err := tollgate.LongForm(f.service, f.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile("../../docs/reference/services/"+name+".caddyfile", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := longForm(t, name); got != text {
+			t.Errorf("docs/reference/services/%s.caddyfile: run the test with -update; it is not\n%s", name, text)
+		}
+		line := f.service
+		if budget := f.options["budget"]; budget != nil {
+			line += " {\n\tbudget " + strings.Join(budget, " ") + "\n}"
+		}
+		site := func(body string) string { return "http://a.test {\n" + body + "\n}\n" }
+		if short, long := mustAdapt(t, site("tollgate "+line)), mustAdapt(t, site(text)); !bytes.Equal(short, long) {
+			t.Errorf("%s: the short form adapts to\n%s\nthe long one to\n%s", name, short, long)
+		}
+	}
+	for _, service := range tollgate.Services() {
+		if !services[service] {
+			t.Errorf("docs/reference/services has no long form of %s", service)
+		}
+	}
+}
+
 // TestServiceForms: the one line is the text of the service's file, no more and
 // no less, also with its options.
 func TestServiceForms(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../modules/tollgate/services/gateway.caddyfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	long := string(text)
+	long := longForm(t, "gateway")
 	site := func(body string) string { return "http://gateway.test {\n" + body + "\n}\n" }
 	for name, test := range map[string]struct{ short, long string }{
 		"plain":       {"tollgate gateway", long},

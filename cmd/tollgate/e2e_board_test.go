@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,11 +141,7 @@ func TestBoardBudget(t *testing.T) {
 // TestBoardCosts: the costs of the short form are those of the route table.
 func TestBoardCosts(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../modules/tollgate/services/board.caddyfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, guest, _ := strings.Cut(string(text), "\tbudget @guest")
+	token, guest, _ := strings.Cut(longForm(t, "board"), "\tbudget @guest")
 	guest, _, _ = strings.Cut(guest, "\tbudget @pages")
 	var want, wantGuest []string
 	for _, r := range new(board.Service).Routes() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -101,17 +100,13 @@ func TestEventsDocument(t *testing.T) {
 // or else to an address.
 func TestEventsBudget(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../modules/tollgate/services/events.budget.caddyfile")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want []string
 	for _, r := range runevents.Routes() {
 		if r.Cost != 1 {
 			want = append(want, fmt.Sprintf("cost %d * /{prefix}%s", r.Cost, r.Path))
 		}
 	}
-	if got := costLines(string(text)); !slices.Equal(got, want) {
+	if got := costLines(longForm(t, "events.budget")); !slices.Equal(got, want) {
 		t.Errorf("costs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 

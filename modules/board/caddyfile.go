@@ -2,6 +2,7 @@ package board
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -15,6 +16,8 @@ func init() {
 		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
 	})
 }
+
+var optionNames = []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "mail"}
 
 // UnmarshalCaddyfile reads the directive. Syntax:
 //
@@ -71,7 +74,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case flag != nil:
 			*flag = true
 		default:
-			return d.Errf("board has no option %q", option)
+			return d.Errf("board has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 	}
 	return nil

@@ -22,12 +22,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
-		Name:  "board",
-		Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-		Short: "Manages the discussion board",
-		Long: `
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  "board",
+	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
+	Short: "Manages the discussion board",
+	Long: `
 Manages the discussion board: its administrator, its tokens, and fixtures for
 demos.
 
@@ -36,8 +36,7 @@ and while it does not. A running server acts on a change at once. Run it in the
 folder of the server and as the user of the server, since paths such as
 data/tollgate.db count from the working directory.
 `,
-		CobraFunc: commands,
-	})
+	CobraFunc: commands,
 }
 
 // options are the flags that every subcommand takes.

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -67,8 +65,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 // Validate checks the names.
 func (h *Handler) Validate() error {
 	for _, service := range h.Services {
-		if !slices.Contains(tollgate.Services, service) {
-			return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(tollgate.Services, ", "))
+		if err := tollgate.Known(service); err != nil {
+			return err
 		}
 	}
 	return nil

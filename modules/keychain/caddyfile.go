@@ -1,6 +1,7 @@
 package keychain
 
 import (
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -17,6 +18,8 @@ func init() {
 		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
 	})
 }
+
+var optionNames = []string{"console", "request_log"}
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
 //
@@ -52,7 +55,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: console, request_log", d.Val())
+			return d.Errf("unknown option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}
 	}
 	return nil

@@ -23,12 +23,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
-		Name:  "keychain",
-		Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-		Short: "Manages the users, keys and models of the model gateway",
-		Long: `
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  "keychain",
+	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
+	Short: "Manages the users, keys and models of the model gateway",
+	Long: `
 Manages the users of the model gateway: their gateway keys, their keys at
 providers, their models, preferences and usage.
 
@@ -37,8 +37,7 @@ and while it does not. A running server acts on a change within five seconds.
 Run it in the folder of the server and as the user of the server, since paths
 such as data/tollgate.db count from the working directory.
 `,
-		CobraFunc: commands,
-	})
+	CobraFunc: commands,
 }
 
 // commands builds the tree of subcommands.

@@ -2,6 +2,7 @@ package runevents
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -15,6 +16,11 @@ func init() {
 		handler := new(Handler)
 		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
 	})
+}
+
+var optionNames = []string{
+	"prefix", "alias", "read", "submit", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl",
+	"unreported_after", "max_body", "query_timeout", "query_max_time", "wide_queries", "corrective_change",
 }
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax. The lines
@@ -83,7 +89,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.CorrectiveChange = true
 		default:
-			return d.Errf("run_events has no option %q; there are: prefix, alias, read, submit, resource_events_ttl, report_ttl, node_ttl, node_purge_ttl, unreported_after, max_body, query_timeout, query_max_time, wide_queries, corrective_change", option)
+			return d.Errf("run_events has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 		if err != nil {
 			return err

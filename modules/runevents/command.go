@@ -18,12 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
-		Name:  "events",
-		Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
-		Short: "Looks after run events",
-		Long: `
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  "events",
+	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
+	Short: "Looks after run events",
+	Long: `
 Loads reports of agents' runs from files, makes test data out of real ones, and
 shows commands that could not be stored.
 
@@ -31,8 +31,7 @@ It works on the database that the configuration names, while the server runs
 and while it does not. Run it in the folder of the server and as the user of the
 server, since paths such as data/tollgate.db count from the working directory.
 `,
-		CobraFunc: commands,
-	})
+	CobraFunc: commands,
 }
 
 // commands builds the tree of subcommands.

@@ -74,8 +74,7 @@ type App struct {
 	// tollgate.storage.postgres. Default: sqlite data/tollgate.db.
 	DatabaseRaw json.RawMessage `json:"database,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
-	// Databases for single services, by the name of the service: gateway, board,
-	// cms, answer, authserver, events.
+	// Databases for single services, by the name of the service: gateway, board, events.
 	DatabasesRaw map[string]json.RawMessage `json:"databases,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
 	// Where budgets are counted: tollgate.counters.memory for one node,

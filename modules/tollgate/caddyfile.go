@@ -3,7 +3,6 @@ package tollgate
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -95,7 +94,7 @@ func (a *App) database(d *caddyfile.Dispenser) error {
 		return oneGuest(d, "tollgate.storage.", "engine", &a.DatabaseRaw)
 	}
 	service := d.Val()
-	if !slices.Contains(Services, service) && !engineFollows(d) {
+	if registered[service] == nil && !engineFollows(d) {
 		return d.Errf("there is no storage %q; there are: %s", service, Guests("tollgate.storage"))
 	}
 	if a.DatabasesRaw == nil {

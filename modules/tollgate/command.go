@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,8 +81,8 @@ func adoptKeyring(ctx context.Context, configFile, adapter, service string) erro
 		return err
 	}
 	defer end()
-	if !slices.Contains(Services, service) {
-		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services, ", "))
+	if err := Known(service); err != nil {
+		return err
 	}
 	if err := a.Exists(service); err != nil {
 		return err

@@ -3,8 +3,6 @@ package tollgate
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -20,9 +18,6 @@ type Storage interface {
 	Key() any
 }
 
-// Services are the names that a database of its own can be given to.
-var Services = []string{keyService, "board", "cms", "answer", "authserver", "events"}
-
 // opened is a database and a schema that Start puts into it.
 type opened struct {
 	db     *store.DB
@@ -32,8 +27,8 @@ type opened struct {
 // provisionStorages loads all storages. No module has asked for a database yet.
 func (a *App) provisionStorages(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
-		if !slices.Contains(Services, name) {
-			return fmt.Errorf("databases: there is no service %q; there are: %s", name, strings.Join(Services, ", "))
+		if err := Known(name); err != nil {
+			return fmt.Errorf("databases: %w", err)
 		}
 	}
 	if len(a.DatabasesRaw) > 0 {

@@ -1,146 +1,147 @@
 package tollgate
 
 import (
-	"embed"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"github.com/dustin/go-humanize"
-
-	"github.com/tollgate-gateway/tollgate/modules/body"
 )
-
-// The long form of every service, as one would write it by hand.
-//
-//go:embed services/*.caddyfile
-var services embed.FS
 
 func init() {
 	httpcaddyfile.RegisterDirective("tollgate", parseService)
 }
 
-// option is one of a service's short form.
-type option struct {
-	name string
-	// line of the long form that the option changes, and what stands there then:
-	// "…" is the option as it was written.
-	line, with string
-	// value is what "…" stands for where that is not the option as a whole.
-	value func(h httpcaddyfile.Helper, w *written) (string, error)
-	// also is another line that it changes, and what stands there then.
-	also [2]string
-	// repeated tells that it may be given more than once.
-	repeated bool
+// Service is what a module tells of the service it has, once.
+type Service struct {
+	// Name is that of the one line `tollgate <name>`, of a database of its own, and in
+	// the directive health.
+	Name string
+
+	// Form is the long form that the line stands for, as one would write it by hand: a
+	// route in a text/template. Of the options that were given {{.name}} is what
+	// stands behind one that has Read, and one that has not as a whole. {{.block}} are the
+	// lines for the block of the service's own directive, and {{.costs.x}} the
+	// costs of Costs, each for a line of budget.
+	Form string
+
+	// Options are those of the line alone.
+	Options []Option
+
+	// Block are the options of the service's own directive, which reads them.
+	Block []string
+
+	// Costs are those of the route table that are not 1, by the name of a budget.
+	Costs func() map[string][]Cost
+
+	// Command is the service's own, tollgate <command>.
+	Command caddycmd.Command
 }
 
-// serviceOptions are the services with their options.
-var serviceOptions = map[string][]option{
-	"board": append([]option{
-		{name: "guests", line: "\t\tguest\n", with: "…", value: parseOff, also: [2]string{"\tboard {\n", "\tboard {\n\t\tmembers_only\n"}},
-		{name: "token_limit", line: "\t\tlimit 600\n", with: "\t\tlimit …\n", value: parseWord},
-		{name: "guest_limit", line: "\t\tlimit 120\n", with: "\t\tlimit …\n", value: parseWord},
-		{name: "hold_first", line: "\tboard {\n", with: "\tboard {\n…\n", also: [2]string{"\t\thold_first 0\n", ""}},
-	}, inBlock("board", nil, "base_url", "offline", "no_flood", "no_pages", "attachments", "mail")...),
-	"gateway": append([]option{
-		{name: "max_body", line: "\n\t@inference", with: "\trequest_body {\n\t\tmax_size …\n\t}\n\n\t@inference", value: parseSize},
-		{name: "user_jwt", line: "\tapi_auth @management user_jwt\n", with: "\tapi_auth @management …\n"},
-		{name: "cascade", line: "\tcascade\n", with: "\t…\n"},
-	}, inBlock("keychain", nil, "console", "request_log")...),
-	"events": append([]option{
-		{name: "user_jwt", line: "\tapi_auth @token user_jwt\n", with: "\tapi_auth @token …\n"},
-		{name: "budget", line: "\trun_events {\n", with: "…\n\trun_events {\n", value: parseEventsBudget},
-	}, inBlock("run_events", []string{"read", "submit"}, "prefix", "alias", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl", "unreported_after", "max_body",
-		"query_timeout", "query_max_time", "wide_queries", "corrective_change")...),
+// Option is one of a service's line.
+type Option struct {
+	Name string
+	// Read checks the words behind the name and returns those that count. Default: the
+	// option is taken as it was written, with its block.
+	Read func(d *caddyfile.Dispenser) ([]caddyfile.Token, error)
 }
 
-// inBlock are options that a directive of the long form takes as they are.
-func inBlock(directive string, repeated []string, names ...string) []option {
-	line := "\t" + directive + " {\n"
-	options := make([]option, 0, len(repeated)+len(names))
-	for _, name := range slices.Concat(repeated, names) {
-		options = append(options, option{name: name, line: line, with: line + "…\n", repeated: slices.Contains(repeated, name)})
-	}
-	return options
+// Cost is what a request takes from a budget.
+type Cost struct {
+	Units        int64
+	Method, Path string // as budget has them
 }
 
-func parseSize(h httpcaddyfile.Helper, w *written) (string, error) {
-	option := h.Val()
-	var size string
-	if !h.AllArgs(&size) {
-		return "", h.ArgErr()
+// String is the argument of the option cost of budget.
+func (c Cost) String() string { return fmt.Sprintf("%d %s %s", c.Units, c.Method, c.Path) }
+
+// registered are the services by name.
+var registered = make(map[string]*Service)
+
+// Register adds a service, from the init of its module.
+func Register(s Service) {
+	if registered[s.Name] != nil {
+		panic("the service " + s.Name + " is registered twice")
 	}
-	n, err := humanize.ParseBytes(size)
-	switch {
-	case err != nil || n == 0:
-		return "", h.Errf("%s: %q is not a size such as 16MB", option, size)
-	case n > body.Max:
-		return "", h.Errf("%s: %s is more than the 32MB that the model APIs take", option, size)
+	registered[s.Name] = &s
+	if s.Command.Name != "" {
+		caddycmd.RegisterCommand(s.Command)
 	}
-	return w.add(h.Token()), nil
 }
 
-// parseWord is an option with one argument.
-func parseWord(h httpcaddyfile.Helper, w *written) (string, error) {
-	var word string
-	if !h.AllArgs(&word) {
-		return "", h.ArgErr()
+// Services are the names of all services, sorted.
+func Services() []string { return slices.Sorted(maps.Keys(registered)) }
+
+// Known is an error where there is no such service.
+func Known(service string) error {
+	if registered[service] == nil {
+		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services(), ", "))
 	}
-	return w.add(h.Token()), nil
+	return nil
 }
 
-// parseEventsBudget is a limit and, where that is not a minute, a window. The user
-// has both on one line, so the long form has another one between theirs.
-func parseEventsBudget(h httpcaddyfile.Helper, w *written) (string, error) {
-	words := h.RemainingArgsAsTokens()
-	if len(words) != 1 && len(words) != 2 {
-		return "", h.ArgErr()
+// Word reads an option with one argument.
+func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+	words := d.RemainingArgsAsTokens()
+	if len(words) != 1 {
+		return nil, d.ArgErr()
 	}
-	text, err := services.ReadFile("services/events.budget.caddyfile")
+	return words, nil
+}
+
+// Off reads an option that can only be switched off.
+func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+	option := d.Val()
+	words := d.RemainingArgsAsTokens()
+	if len(words) != 1 || words[0].Text != "off" {
+		return nil, d.Errf("%s: there is only: %s off", option, option)
+	}
+	return words, nil
+}
+
+// words are what stands behind an option; as text, what a line has.
+type words []string
+
+func (w words) String() string { return strings.Join(w, " ") }
+
+// LongForm is the long form of a service, as text. options are words behind options of
+// its line that have Read.
+func LongForm(service string, options map[string][]string) (string, error) {
+	if err := Known(service); err != nil {
+		return "", err
+	}
+	values := make(map[string]any)
+	for name, value := range options {
+		values[name] = words(value)
+	}
+	text, err := registered[service].expand(values)
+	return string(caddyfile.Format([]byte(text))), err
+}
+
+// expand makes the long form with values in their places.
+func (s *Service) expand(values map[string]any) (string, error) {
+	form, err := template.New(s.Name).Parse(s.Form)
 	if err != nil {
 		return "", err
 	}
-	budget := strings.Replace(string(text), "limit 600\n", "limit "+w.add(words[0])+"\n", 1)
-	if len(words) == 2 {
-		budget = strings.Replace(budget, "window 1m\n", "window "+w.add(words[1])+"\n", 1)
+	if s.Costs != nil {
+		values["costs"] = s.Costs()
 	}
-	return budget, nil
+	var text strings.Builder
+	err = form.Execute(&text, values)
+	return text.String(), err
 }
 
-// parseOff is an option that can only be switched off, which removes its line.
-func parseOff(h httpcaddyfile.Helper, _ *written) (string, error) {
-	option := h.Val()
-	var word string
-	if !h.AllArgs(&word) || word != "off" {
-		return "", h.Errf("%s: there is only: %s off", option, option)
-	}
-	return "", nil
-}
-
-// parseService mounts a whole service by one line. It stands for the text in
-// services/<name>.caddyfile, with the options put in:
+// parseService mounts a whole service by one line, which stands for its long form:
 //
-//	tollgate [<matcher>] gateway {
-//		max_body <size>           # default and most: 32MB
-//		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
-//		console off | { … }       # the option console of keychain
-//		request_log <duration>    # how long single requests are kept, or forever; default 90d
-//		cascade { … }             # the options of cascade
-//	}
-//	tollgate [<matcher>] board {
-//		guests off                # requests need a token, and pages a member
-//		token_limit <units>       # of a token in 5 minutes; default 600
-//		guest_limit <units>       # of an address in 5 minutes; default 120
-//		…                         # the options of board
-//	}
-//	tollgate [<matcher>] events {
-//		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
-//		budget <units> [<window>] # of a user, or else an address; default: none, window 1m
-//		…                         # the options of run_events
+//	tollgate [<matcher>] <service> {
+//		<option of the line, or of the service's own directive>
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // tollgate
@@ -153,19 +154,19 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, h.ArgErr()
 	}
 	name := h.Val()
-	options, ok := serviceOptions[name]
-	if !ok {
-		return nil, h.Errf("there is no service %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(serviceOptions)), ", "))
+	if err := Known(name); err != nil {
+		return nil, h.WrapErr(err)
 	}
 	if h.NextArg() {
 		return nil, h.ArgErr()
 	}
-	text, err := services.ReadFile("services/" + name + ".caddyfile")
+	service := registered[name]
+	var w written
+	values, err := service.read(h.Dispenser, &w)
 	if err != nil {
 		return nil, err
 	}
-	var w written
-	long, err := withOptions(h, string(text), options, &w)
+	long, err := service.expand(values)
 	if err != nil {
 		return nil, err
 	}
@@ -185,48 +186,47 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
 }
 
-// withOptions puts the options of the block into the long form, with marks of w
-// in the places of what the user wrote.
-func withOptions(h httpcaddyfile.Helper, long string, options []option, w *written) (string, error) {
-	type change struct {
-		option
-		value string
-	}
-	var changes []change
-	seen := make(map[string]bool)
-	for h.NextBlock(0) {
-		name := h.Val()
-		i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
-		if i < 0 {
-			names := make([]string, len(options))
-			for i, o := range options {
-				names[i] = o.name
+// read reads the block of the line. The values have marks of w in the places of what
+// the user wrote.
+func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, error) {
+	values := make(map[string]any)
+	var block []string
+	for d.NextBlock(0) {
+		name := d.Val()
+		i := slices.IndexFunc(s.Options, func(o Option) bool { return o.Name == name })
+		switch {
+		case i < 0 && slices.Contains(s.Block, name): // its directive tells what is given twice
+			block = append(block, w.add(d.NextSegment()...))
+		case i < 0:
+			return nil, d.Errf("unknown option %q; there are: %s", name, strings.Join(s.optionNames(), ", "))
+		case values[name] != nil:
+			return nil, d.Errf("%s is given twice", name)
+		case s.Options[i].Read == nil:
+			values[name] = w.add(d.NextSegment()...)
+		default:
+			tokens, err := s.Options[i].Read(d)
+			if err != nil {
+				return nil, err
 			}
-			return "", h.Errf("unknown option %q; there are: %s", name, strings.Join(names, ", "))
-		}
-		o := options[i]
-		if seen[name] && !o.repeated {
-			return "", h.Errf("%s is given twice", name)
-		}
-		seen[name] = true
-		c := change{option: o}
-		if o.value == nil {
-			c.value = w.add(h.NextSegment()...)
-		} else {
-			var err error
-			if c.value, err = o.value(h, w); err != nil {
-				return "", err
+			value := make(words, len(tokens))
+			for i, token := range tokens {
+				value[i] = w.add(token)
 			}
+			values[name] = value
 		}
-		changes = append(changes, c)
 	}
-	// Backwards: options that go behind the same line end up in the order of their
-	// own lines, by which Caddy tells where one ends.
-	for _, c := range slices.Backward(changes) {
-		long = strings.Replace(long, c.line, strings.Replace(c.with, "…", c.value, 1), 1)
-		long = strings.Replace(long, c.also[0], c.also[1], 1)
+	if block != nil {
+		values["block"] = block
 	}
-	return long, nil
+	return values, nil
+}
+
+func (s *Service) optionNames() []string {
+	names := make([]string, 0, len(s.Options)+len(s.Block))
+	for _, o := range s.Options {
+		names = append(names, o.Name)
+	}
+	return append(names, s.Block...)
 }
 
 // written are pieces of what the user wrote. The text of the long form has marks

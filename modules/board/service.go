@@ -1,0 +1,45 @@
+package board
+
+import (
+	_ "embed"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+//go:embed service.caddyfile
+var form string
+
+// The short form, beside the options of the directive:
+//
+//	tollgate [<matcher>] board {
+//		guests off                # requests need a token, and pages a member
+//		token_limit <units>       # of a token in 5 minutes; default 600
+//		guest_limit <units>       # of an address in 5 minutes; default 120
+//	}
+func init() {
+	tollgate.Register(tollgate.Service{
+		Name: serviceName, Form: form, Block: optionNames, Costs: costs, Command: command,
+		Options: []tollgate.Option{
+			{Name: "guests", Read: tollgate.Off},
+			{Name: "token_limit", Read: tollgate.Word},
+			{Name: "guest_limit", Read: tollgate.Word},
+		},
+	})
+}
+
+// costs are those of the API, for tokens, and for guests of what they can ask for.
+func costs() map[string][]tollgate.Cost {
+	all := make(map[string][]tollgate.Cost)
+	for _, r := range new(board.Service).Routes() {
+		if *r.Cost == 1 {
+			continue
+		}
+		cost := tollgate.Cost{Units: *r.Cost, Method: r.Method, Path: board.Mount + r.Path}
+		all["token"] = append(all["token"], cost)
+		if r.Guest {
+			all["guest"] = append(all["guest"], cost)
+		}
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+package keychain
+
+import (
+	_ "embed"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
+
+	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+//go:embed service.caddyfile
+var form string
+
+// The short form, beside the options of the directive:
+//
+//	tollgate [<matcher>] gateway {
+//		max_body <size>           # default and most: 32MB
+//		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
+//		cascade { … }             # the options of cascade
+//	}
+func init() {
+	tollgate.Register(tollgate.Service{
+		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
+		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "cascade"}},
+	})
+}
+
+func readSize(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+	option := d.Val()
+	words, err := tollgate.Word(d)
+	if err != nil {
+		return nil, err
+	}
+	n, err := humanize.ParseBytes(words[0].Text)
+	switch {
+	case err != nil || n == 0:
+		return nil, d.Errf("%s: %q is not a size such as 16MB", option, words[0].Text)
+	case n > body.Max:
+		return nil, d.Errf("%s: %s is more than the 32MB that the model APIs take", option, words[0].Text)
+	}
+	return words, nil
+}

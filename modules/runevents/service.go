@@ -1,0 +1,46 @@
+package runevents
+
+import (
+	_ "embed"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+//go:embed service.caddyfile
+var form string
+
+// The short form, beside the options of the directive:
+//
+//	tollgate [<matcher>] events {
+//		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
+//		budget <units> [<window>] # of a user, or else an address; default: none, window 1m
+//	}
+func init() {
+	tollgate.Register(tollgate.Service{
+		Name: runevents.SchemaName, Form: form, Block: optionNames, Costs: costs, Command: command,
+		Options: []tollgate.Option{{Name: "user_jwt"}, {Name: "budget", Read: readBudget}},
+	})
+}
+
+// readBudget reads a limit and, where that is not a minute, a window. The user has both
+// on one line, so the long form has another one between theirs.
+func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+	words := d.RemainingArgsAsTokens()
+	if len(words) != 1 && len(words) != 2 {
+		return nil, d.ArgErr()
+	}
+	return words, nil
+}
+
+func costs() map[string][]tollgate.Cost {
+	var all []tollgate.Cost
+	for _, r := range runevents.Routes() {
+		if r.Cost != 1 {
+			all = append(all, tollgate.Cost{Units: r.Cost, Method: "*", Path: "/{prefix}" + r.Path})
+		}
+	}
+	return map[string][]tollgate.Cost{"all": all}
+}
