@@ -27,7 +27,10 @@ type Schema struct {
 	Name string
 	// Migrations holds in its root the files NNNNN_name.sql for both engines,
 	// or NNNNN_name.sqlite.sql and NNNNN_name.postgres.sql for one, with the
-	// annotations of goose ("-- +goose Up"). Other files are ignored.
+	// annotations of goose ("-- +goose Up"). Other files are ignored. What differs
+	// in a word alone stands in double braces: {{id}} is the type of a primary key
+	// whose numbers the database gives, {{bytes}} that of bytes, and there are
+	// {{bytewise}} and {{without rowid}}.
 	Migrations fs.FS
 }
 
@@ -74,6 +77,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if s.Migrations == nil {
 		return nil, errors.New("no migrations")
 	}
+	s.Migrations = speller{s.Migrations, d}
 	files, err := fs.Glob(s.Migrations, "*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("listing migrations: %w", err)

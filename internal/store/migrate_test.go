@@ -258,3 +258,46 @@ func TestMigrationLock(t *testing.T) {
 		eventually(t, "the lock is free", free)
 	})
 }
+
+// TestPlaceholders: one text makes a table on both engines.
+func TestPlaceholders(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		db, err := p.open(zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		if err := db.Register(Schema{Name: "spelled", Migrations: fstest.MapFS{"00001_things.sql": {Data: []byte(`
+-- +goose Up
+CREATE TABLE things (id {{id}}, name TEXT {{bytewise}} NOT NULL UNIQUE, data {{ bytes }} NOT NULL);
+CREATE TABLE pairs (a BIGINT NOT NULL, b BIGINT NOT NULL, PRIMARY KEY (a, b)) {{without rowid}};
+-- +goose Down
+DROP TABLE pairs;
+DROP TABLE things;
+`)}}}); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Open(t, db)
+		var names []string
+		err = db.Write(t.Context(), func(c Conn) error {
+			for i, name := range []string{"b", "B", "ä"} {
+				var id int
+				err := c.Row("INSERT INTO things (name, data) VALUES (?, ?) RETURNING id", name, []byte{0, 0xff}).Scan(&id)
+				if err != nil || id != i+1 {
+					t.Errorf("%s has the id %d, %v", name, id, err)
+				}
+			}
+			var err error
+			names, err = List(c, func(r Row) (s string, err error) { return s, r.Scan(&s) }, "SELECT name FROM things ORDER BY name")
+			return err
+		})
+		if err != nil || !slices.Equal(names, []string{"B", "b", "ä"}) {
+			t.Errorf("%q, %v", names, err)
+		}
+		err = db.Register(Schema{Name: "misspelled", Migrations: fstest.MapFS{"00001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE x (id {{ident}});\n")}}})
+		if err == nil || !strings.Contains(err.Error(), "{{ident}}") {
+			t.Errorf("a placeholder that there is not: %v", err)
+		}
+	})
+}
