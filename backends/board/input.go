@@ -2,11 +2,9 @@ package board
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -128,8 +126,3 @@ func each[T, V any](list []T, view func(T) V) []V {
 }
 
 func badBody(field, reason, message string) error { return objects.Refuse(field, reason, message) }
-
-// tooLargeFile refuses a file that is larger than what the settings allow.
-func tooLargeFile(kib int64) error {
-	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", kib)
-}

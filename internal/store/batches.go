@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -13,7 +14,7 @@ import (
 //
 // n is how many rows were changed, also where an error has ended it.
 func (db *DB) Purge(ctx context.Context, most int, statement string, args ...any) (n int64, err error) {
-	args = append(args[:len(args):len(args)], most)
+	args = append(slices.Clip(args), most)
 	return db.InBatches(ctx, 0, func(c Conn) (int64, bool, error) {
 		n, err := c.Exec(statement, args...)
 		return n, n >= int64(most), err

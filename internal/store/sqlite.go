@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pressly/goose/v3"
 	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 	sqlitedriver "modernc.org/sqlite" // registers the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
