@@ -347,8 +347,7 @@ func TestDocumentFields(t *testing.T) {
 			return
 		}
 		seen[typ] = true
-		for i := range typ.NumField() {
-			field := typ.Field(i)
+		for field := range typ.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if !field.IsExported() || name == "-" || name == "" && !field.Anonymous {
 				continue
