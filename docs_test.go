@@ -310,7 +310,8 @@ func TestDocumentOptions(t *testing.T) {
 	}
 }
 
-// TestDocumentModules: every module has its id on a page of the reference.
+// TestDocumentModules: every module has its id on a page of the reference, and every
+// directive a page.
 func TestDocumentModules(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
@@ -320,6 +321,9 @@ func TestDocumentModules(t *testing.T) {
 		}
 	}
 	for _, id := range registeredModules(t) {
+		if directive, ok := strings.CutPrefix(id, "http.handlers."); ok && !strings.HasPrefix(page(t, "docs/reference/"+directive+".md"), "# `"+directive+"`\n") {
+			t.Errorf("docs/reference/%s.md does not begin with the directive", directive)
+		}
 		if !strings.Contains(all.String(), "`"+id+"`") {
 			t.Errorf("no page in docs/reference has the module `%s`", id)
 		}
