@@ -289,7 +289,7 @@ func TestDocumentOptions(t *testing.T) {
 		"cascade":              {page: "cascade", config: site("cascade {\nnonsense\n}")},
 		"keychain":             {page: "keychain", config: site("keychain {\nnonsense\n}")},
 		"keychain console":     {page: "keychain", config: site("keychain {\nconsole {\nnonsense\n}\n}")},
-		"board":                {page: "board", names: []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "mail"}},
+		"board":                {page: "board", config: site("board {\nnonsense\n}")},
 		"board mail":           {page: "board", names: []string{"log", "smtp", "from", "user", "password"}},
 		"run_events":           {page: "run_events", config: site("run_events {\nnonsense\n}")},
 		"run_events read":      {page: "run_events", config: site("run_events {\nread nonsense\n}")},
