@@ -15,6 +15,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/health"
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
+	_ "github.com/tollgate-gateway/tollgate/modules/keyring"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/runevents"
 	_ "github.com/tollgate-gateway/tollgate/modules/scriptedmodel"

@@ -1,14 +1,11 @@
 package board
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
+	"io"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -18,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // command is the command line of the service.
@@ -40,76 +36,45 @@ data/tollgate.db count from the working directory.
 }
 
 // options are the flags that every subcommand takes.
-type options struct {
-	config, adapter string
-	json            bool
-}
+type options struct{ cli.Flags }
 
 func commands(root *cobra.Command) {
 	o := new(options)
-	flags := root.PersistentFlags()
-	flags.StringVarP(&o.config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
-	flags.StringVarP(&o.adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")
-	flags.BoolVar(&o.json, "json", false, "Answer in JSON, for programs")
-	token := &cobra.Command{Use: "token", Short: "Manages the tokens of members"}
-	group(token, issueCommand(o), revokeCommand(o))
-	group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
+	o.Add(root)
+	token := cli.Group(&cobra.Command{Use: "token", Short: "Manages the tokens of members"}, issueCommand(o), revokeCommand(o))
+	cli.Group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
 }
 
-// group makes cmd one that only has subcommands.
-func group(cmd *cobra.Command, children ...*cobra.Command) {
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.AddCommand(children...)
+// session is the open board with what a subcommand needs to answer.
+type session struct {
+	*cli.Session
+	*board.Service
 }
 
 // run makes a subcommand of a function that works on the open board.
-func (o *options) run(work func(ctx context.Context, service *board.Service, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		app, end, err := tollgate.Load(o.config, o.adapter)
-		if err != nil {
-			return err
-		}
-		defer end()
-		db, err := app.OpenDatabase(ctx, serviceName, board.Schema())
+func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
+	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
+		db, err := s.App.OpenDatabase(s.Ctx, serviceName, board.Schema())
 		if err != nil {
 			return err
 		}
 		service := board.New(db, kernel.Options{}, zap.NewNop(), time.Now)
 		defer service.Close()
-		if err = service.Ready(ctx); err == nil {
-			err = work(ctx, service, cmd, args)
+		if err := service.Ready(s.Ctx); err != nil {
+			return err
 		}
-		if refusal, ok := apierror.From(err); ok {
-			return errors.New(refusal.Message)
-		}
-		return err
-	}
+		return work(&session{s, service}, args)
+	})
 }
 
 // answer writes value as JSON, or text and a note for people.
-func (o *options) answer(cmd *cobra.Command, value any, text, note string) error {
-	if !o.json {
+func answer(s *cli.Session, value any, text, note string) error {
+	return s.Answer(value, func(w io.Writer) {
 		if text != "" {
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), text)
+			_, _ = fmt.Fprintln(w, text)
 		}
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), note)
-		return nil
-	}
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-func required(cmd *cobra.Command, names ...string) {
-	for _, name := range names {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag was added just now
-		}
-	}
+		s.Note("%s", note)
+	})
 }
 
 func initCommand(o *options) *cobra.Command {
@@ -123,9 +88,9 @@ administrator's password, this once. What is there already stays as it is.
 	}
 	admin := cmd.Flags().String("admin", "", "Name of the administrator (required)")
 	email := cmd.Flags().String("email", "", "Mail address of the administrator (required)")
-	required(cmd, "admin", "email")
-	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {
-		password, err := service.Init(ctx, *admin, *email)
+	cli.Required(cmd, "admin", "email")
+	cmd.RunE = o.run(func(s *session, _ []string) error {
+		password, err := s.Init(s.Ctx, *admin, *email)
 		if err != nil {
 			return err
 		}
@@ -133,7 +98,7 @@ administrator's password, this once. What is there already stays as it is.
 		if password == "" {
 			note = "There is an administrator already; nothing was changed."
 		}
-		return o.answer(cmd, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note)
+		return answer(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note)
 	})
 	return cmd
 }
@@ -147,17 +112,17 @@ func issueCommand(o *options) *cobra.Command {
 	label := cmd.Flags().String("name", "", "What the token is for (required)")
 	scopes := cmd.Flags().StringSlice("scopes", rights.Scopes, "What the token may do")
 	expires := cmd.Flags().String("expires", "90d", "Whole days such as 90d, 1d to 3650d, or never")
-	required(cmd, "user", "name")
-	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {
+	cli.Required(cmd, "user", "name")
+	cmd.RunE = o.run(func(s *session, _ []string) error {
 		days, err := parseDays(*expires)
 		if err != nil {
 			return err
 		}
-		token, err := service.IssueToken(ctx, board.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
+		token, err := s.IssueToken(s.Ctx, board.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
 		if err != nil {
 			return err
 		}
-		return o.answer(cmd, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token, "The token is shown this once.")
+		return answer(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token, "The token is shown this once.")
 	})
 	return cmd
 }
@@ -178,11 +143,11 @@ func revokeCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke <token>", Args: cobra.ExactArgs(1),
 		Short: "Revokes a token, by its text or by its first part brd_pat_…",
-		RunE: o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, args []string) error {
-			if err := service.RevokeToken(ctx, args[0]); err != nil {
+		RunE: o.run(func(s *session, args []string) error {
+			if err := s.RevokeToken(s.Ctx, args[0]); err != nil {
 				return errors.New("there is no such token that is good")
 			}
-			return o.answer(cmd, map[string]any{"revoked": true}, "", "The token is revoked.")
+			return answer(s.Session, map[string]any{"revoked": true}, "", "The token is revoked.")
 		}),
 	}
 }

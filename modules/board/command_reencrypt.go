@@ -1,10 +1,7 @@
 package board
 
 import (
-	"errors"
 	"fmt"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,9 +9,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func reencryptCommand(o *options) *cobra.Command {
@@ -27,35 +23,25 @@ one, the first of the keyring, with which all nodes seal from then on: each must
 it. The server may run meanwhile. Run it until it has nothing left to do; then the
 older master key can be taken out of the keyring.
 `,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			app, end, err := tollgate.Load(o.config, o.adapter)
-			if err != nil {
+		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
+			if err := s.App.Exists(serviceName); err != nil {
 				return err
 			}
-			defer end()
-			if err := app.Exists(serviceName); err != nil {
-				return err
-			}
-			db, ring, err := app.OpenSealed(ctx, serviceName, board.Schema(), board.SealedSample)
+			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, board.Schema(), board.SealedSample)
 			if err != nil {
 				return err
 			}
 			service := board.New(db, kernel.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
 			defer service.Close()
-			resealed, unreadable, err := service.Reencrypt(ctx)
-			if refusal, ok := apierror.From(err); ok {
-				return errors.New(refusal.Message)
-			}
+			resealed, unreadable, err := service.Reencrypt(s.Ctx)
 			if err != nil {
 				return err
 			}
-			err = o.answer(cmd, map[string]any{"resealed": resealed, "unreadable": unreadable}, "", fmt.Sprintf("%d secrets were sealed anew.", resealed))
+			err = answer(s, map[string]any{"resealed": resealed, "unreadable": unreadable}, "", fmt.Sprintf("%d secrets were sealed anew.", resealed))
 			if err == nil && unreadable > 0 {
 				err = fmt.Errorf("%d secrets open with none of the configured master keys; give those webhooks new ones", unreadable)
 			}
 			return err
-		},
+		}),
 	}
 }

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func seedCommand(o *options) *cobra.Command {
@@ -41,8 +40,8 @@ is not loaded again. No mail, notification or webhook is sent.
 `,
 	}
 	fixture := cmd.Flags().String("fixture", "", "The file (required)")
-	required(cmd, "fixture")
-	cmd.RunE = o.run(func(ctx context.Context, service *board.Service, cmd *cobra.Command, _ []string) error {
+	cli.Required(cmd, "fixture")
+	cmd.RunE = o.run(func(s *session, _ []string) error {
 		file, size := os.Stdin, int64(0)
 		if *fixture != "-" {
 			var err error
@@ -54,8 +53,8 @@ is not loaded again. No mail, notification or webhook is sent.
 				size = info.Size()
 			}
 		}
-		bar := &seedBar{out: cmd.ErrOrStderr(), terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
-		tokens, err := service.Seed(ctx, bar.reads(file), bar.tell)
+		bar := &seedBar{out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
+		tokens, err := s.Seed(s.Ctx, bar.reads(file), bar.tell)
 		bar.end()
 		if err != nil && len(tokens) == 0 {
 			return err
@@ -68,7 +67,7 @@ is not loaded again. No mail, notification or webhook is sent.
 		if err != nil {
 			note = "The fixture is loaded in part. Its tokens so far are shown this once."
 		}
-		return errors.Join(err, o.answer(cmd, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(lines, "\n"), note))
+		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(lines, "\n"), note))
 	})
 	return cmd
 }

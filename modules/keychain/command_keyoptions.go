@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // none is the value of a flag that lifts a limit.
@@ -157,15 +158,15 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 
 // showOptions writes the limits that a key has.
 func showOptions(w io.Writer, k *keychain.GatewayKey) {
-	row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
+	cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
 	if k.ExpiresAt != nil {
-		row(w, "Expires:", when(k.ExpiresAt))
+		cli.Row(w, "Expires:", when(k.ExpiresAt))
 	}
 	if k.AllowedModels != nil {
-		row(w, "Models:", strings.Join(k.AllowedModels, ", "))
+		cli.Row(w, "Models:", strings.Join(k.AllowedModels, ", "))
 	}
 	if budgets := budgetText(&k.Budgets); budgets != "" {
-		row(w, "Budgets:", budgets)
+		cli.Row(w, "Budgets:", budgets)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // usersPage is how many users are read at a time.
@@ -19,19 +20,19 @@ func userCommands(o *options) *cobra.Command {
 		Use:   "add <id>",
 		Short: "Makes a user and prints their first gateway key, this once",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.begin(func(s *session, _ *cobra.Command, args []string) error {
-			user, key, created, err := s.InitUser(s.ctx, args[0])
+		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+			user, key, created, err := s.InitUser(s.Ctx, args[0])
 			if err != nil {
 				return err
 			}
 			if !created {
 				return fmt.Errorf("there is a user %q already; make another key with: tollgate keychain keys create --user %s", user.ID, user.ID)
 			}
-			return s.answer(struct {
+			return s.Table(struct {
 				User keychain.User    `json:"user"`
 				Key  *keychain.NewKey `json:"key"`
 			}{user, key}, func(w io.Writer) { showNewKey(w, key) })
-		}),
+		})),
 	}
 	all := &cobra.Command{
 		Use:   "list",
@@ -40,7 +41,7 @@ func userCommands(o *options) *cobra.Command {
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			var users []keychain.User
 			for after, more := "", true; more; {
-				page, err := s.Users(s.ctx, after, usersPage)
+				page, err := s.Users(s.Ctx, after, usersPage)
 				if err != nil {
 					return err
 				}
@@ -50,17 +51,17 @@ func userCommands(o *options) *cobra.Command {
 				}
 			}
 			if len(users) == 0 {
-				s.note("There are no users yet; make one with: tollgate keychain users add <id>")
+				s.Note("There are no users yet; make one with: tollgate keychain users add <id>")
 			}
-			return s.answer(list(users), func(w io.Writer) {
-				row(w, "USER", "CREATED")
+			return s.Table(cli.List(users), func(w io.Writer) {
+				cli.Row(w, "USER", "CREATED")
 				for _, u := range users {
-					row(w, u.ID, when(&u.CreatedAt))
+					cli.Row(w, u.ID, when(&u.CreatedAt))
 				}
 			})
 		}),
 	}
-	return group(&cobra.Command{Use: "users", Short: "Makes and lists users"}, add, all)
+	return cli.Group(&cobra.Command{Use: "users", Short: "Makes and lists users"}, add, all)
 }
 
 func keyCommands(o *options) *cobra.Command {
@@ -69,11 +70,11 @@ func keyCommands(o *options) *cobra.Command {
 		Short: "Lists the gateway keys of a user, masked, revoked ones too",
 		Args:  cobra.NoArgs,
 		RunE: o.show(func(s *session) error {
-			keys, err := s.Keys(s.ctx, s.user)
+			keys, err := s.Keys(s.Ctx, s.user)
 			if err != nil {
 				return err
 			}
-			return s.answer(list(keys), func(w io.Writer) { showKeys(w, keys...) })
+			return s.Table(cli.List(keys), func(w io.Writer) { showKeys(w, keys...) })
 		}),
 	}
 	revoke := &cobra.Command{
@@ -81,11 +82,11 @@ func keyCommands(o *options) *cobra.Command {
 		Short: "Ends a gateway key for good",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			if err := s.RevokeKey(s.ctx, s.user, args[0]); err != nil {
+			if err := s.RevokeKey(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
-			return s.answer(map[string]any{"id": args[0], "revoked": true}, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "Revoked %s. A running server refuses it within five seconds.\n", cell(args[0]))
+			return s.Table(map[string]any{"id": args[0], "revoked": true}, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "Revoked %s. A running server refuses it within five seconds.\n", cli.Cell(args[0]))
 			})
 		}),
 	}
@@ -94,14 +95,14 @@ func keyCommands(o *options) *cobra.Command {
 		Short: "Replaces the primary key of a user by a new one, printed this once",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			key, err := s.RegenerateKey(s.ctx, s.user)
+			key, err := s.RegenerateKey(s.Ctx, s.user)
 			if err != nil {
 				return err
 			}
-			return s.answer(key, func(w io.Writer) { showNewKey(w, key) })
+			return s.Table(key, func(w io.Writer) { showNewKey(w, key) })
 		}),
 	}
-	return group(&cobra.Command{Use: "keys", Short: "Manages the gateway keys that clients send"},
+	return cli.Group(&cobra.Command{Use: "keys", Short: "Manages the gateway keys that clients send"},
 		o.forUser(createKey(o)), o.forUser(all), o.forUser(updateKey(o)), o.forUser(revoke), o.forUser(rotate))
 }
 
@@ -112,21 +113,21 @@ func createKey(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	flags := newKeyFlags(cmd.Flags())
-	cmd.RunE = o.begin(func(s *session, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err
 		}
 		options.Catalog = s.catalog
-		key, err := s.CreateKey(s.ctx, s.user, options)
+		key, err := s.CreateKey(s.Ctx, s.user, options)
 		if missingUser(err) {
 			key, err = s.firstKey(flags, options)
 		}
 		if err != nil {
 			return err
 		}
-		return s.answer(key, func(w io.Writer) { showNewKey(w, key) })
-	})
+		return s.Table(key, func(w io.Writer) { showNewKey(w, key) })
+	}))
 	return cmd
 }
 
@@ -138,18 +139,18 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 		return nil, err
 	}
 	change.Catalog = s.catalog
-	_, key, created, err := s.InitUser(s.ctx, s.user)
+	_, key, created, err := s.InitUser(s.Ctx, s.user)
 	if err != nil {
 		return nil, err
 	}
 	if !created { // somebody was faster
-		return s.CreateKey(s.ctx, s.user, options)
+		return s.CreateKey(s.Ctx, s.user, options)
 	}
-	changed, err := s.UpdateKey(s.ctx, s.user, key.ID, change)
+	changed, err := s.UpdateKey(s.Ctx, s.user, key.ID, change)
 	if err != nil {
 		return nil, err
 	}
-	s.note("There was no user %q, so it was made; this is its first key.", s.user)
+	s.Note("There was no user %q, so it was made; this is its first key.", s.user)
 	return &keychain.NewKey{GatewayKey: *changed, Key: key.Key}, nil
 }
 
@@ -173,11 +174,11 @@ func updateKey(o *options) *cobra.Command {
 			return err
 		}
 		change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
-		key, err := s.UpdateKey(s.ctx, s.user, args[0], change)
+		key, err := s.UpdateKey(s.Ctx, s.user, args[0], change)
 		if err != nil {
 			return err
 		}
-		return s.answer(key, func(w io.Writer) { showKeys(w, *key) })
+		return s.Table(key, func(w io.Writer) { showKeys(w, *key) })
 	})
 	return cmd
 }
@@ -188,7 +189,7 @@ func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, er
 	if !flags.changesBudgets() {
 		return keychain.Budgets{}, nil
 	}
-	keys, err := s.Keys(s.ctx, s.user)
+	keys, err := s.Keys(s.Ctx, s.user)
 	if err != nil {
 		return keychain.Budgets{}, err
 	}
@@ -201,22 +202,22 @@ func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, er
 }
 
 func showNewKey(w io.Writer, key *keychain.NewKey) {
-	row(w, "User:", key.UserID)
-	row(w, "Key id:", key.ID)
-	row(w, "Label:", key.Label)
+	cli.Row(w, "User:", key.UserID)
+	cli.Row(w, "Key id:", key.ID)
+	cli.Row(w, "Label:", key.Label)
 	showOptions(w, &key.GatewayKey)
-	row(w, "Gateway key:", key.Key+"   (shown this once)")
+	cli.Row(w, "Gateway key:", key.Key+"   (shown this once)")
 }
 
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
-	row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
+	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
 	for i := range keys {
 		k := &keys[i]
 		models := "all"
 		if k.AllowedModels != nil {
 			models = strings.Join(k.AllowedModels, ", ")
 		}
-		row(w, k.ID, k.Label, k.Masked, yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), k.EffortMode, k.Status,
+		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), k.EffortMode, k.Status,
 			when(k.ExpiresAt), when(&k.CreatedAt), when(k.LastUsedAt))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func modelCommands(o *options) *cobra.Command {
@@ -19,13 +20,13 @@ func modelCommands(o *options) *cobra.Command {
 		Short: "Removes a model of the user's own, or what was changed of another one",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			if err := s.RemoveModel(s.ctx, s.user, args[0]); err != nil {
+			if err := s.RemoveModel(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
 			return s.removed(args[0])
 		}),
 	}
-	return group(&cobra.Command{Use: "models", Short: "Manages the model table of a user"},
+	return cli.Group(&cobra.Command{Use: "models", Short: "Manages the model table of a user"},
 		o.forUser(listModels(o)), o.forUser(switchModel(o, "enable", true)), o.forUser(switchModel(o, "disable", false)),
 		o.forUser(orderModel(o)), o.forUser(addModel(o)), o.forUser(remove))
 }
@@ -38,18 +39,18 @@ func listModels(o *options) *cobra.Command {
 	}
 	every := cmd.Flags().Bool("all", false, "List models of providers without a key too")
 	cmd.RunE = o.show(func(s *session) error {
-		entries, err := s.Models(s.ctx, s.catalog, s.user)
+		entries, err := s.Models(s.Ctx, s.catalog, s.user)
 		if err != nil {
 			return err
 		}
 		if !*every {
 			entries = slices.DeleteFunc(entries, func(e keychain.ModelEntry) bool { return !e.ProviderConnected })
 			if len(entries) == 0 {
-				s.note("No model can be reached: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
+				s.Note("No model can be reached: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
 					"See all models with --all.", s.user)
 			}
 		}
-		return s.answer(list(entries), func(w io.Writer) { showModels(w, entries...) })
+		return s.Table(cli.List(entries), func(w io.Writer) { showModels(w, entries...) })
 	})
 	return cmd
 }
@@ -89,11 +90,11 @@ func orderModel(o *options) *cobra.Command {
 }
 
 func (s *session) changeModel(name string, change keychain.ModelChange) error {
-	entry, err := s.ChangeModel(s.ctx, s.catalog, s.user, name, change)
+	entry, err := s.ChangeModel(s.Ctx, s.catalog, s.user, name, change)
 	if err != nil {
 		return err
 	}
-	return s.answer(entry, func(w io.Writer) { showModels(w, *entry) })
+	return s.Table(entry, func(w io.Writer) { showModels(w, *entry) })
 }
 
 func addModel(o *options) *cobra.Command {
@@ -112,11 +113,7 @@ unless the configuration allows them: allow_networks of the option tollgate.
 	model := flags.String("model", "", "The name that the server at the base URL knows it by (required)")
 	tier := flags.String("tier", "", "low, medium or high (required)")
 	variable := flags.String("key-from-env", "", "The environment variable that holds the key of the server (default: it needs none)")
-	for _, name := range []string{"base-url", "model", "tier"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag was added just now
-		}
-	}
+	cli.Required(cmd, "base-url", "model", "tier")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Model: *model}
 		var err error
@@ -128,20 +125,20 @@ unless the configuration allows them: allow_networks of the option tollgate.
 				return err
 			}
 		}
-		entry, err := s.AddModel(s.ctx, s.user, custom)
+		entry, err := s.AddModel(s.Ctx, s.user, custom)
 		if err != nil {
 			return err
 		}
-		return s.answer(entry, func(w io.Writer) { showModels(w, *entry) })
+		return s.Table(entry, func(w io.Writer) { showModels(w, *entry) })
 	})
 	return cmd
 }
 
 func showModels(w io.Writer, entries ...keychain.ModelEntry) {
-	row(w, "TIER", "MODEL", "ENABLED", "PRIORITY", "PROVIDER KEY", "BASE URL")
+	cli.Row(w, "TIER", "MODEL", "ENABLED", "PRIORITY", "PROVIDER KEY", "BASE URL")
 	for i := range entries {
 		e := &entries[i]
-		row(w, e.Tier, e.Entry, yes(e.Enabled), e.Priority, yes(e.ProviderConnected), e.BaseURL)
+		cli.Row(w, e.Tier, e.Entry, cli.Yes(e.Enabled), e.Priority, cli.Yes(e.ProviderConnected), e.BaseURL)
 	}
 }
 
@@ -151,14 +148,14 @@ func preferenceCommands(o *options) *cobra.Command {
 		Short: "Shows the routing preferences of a user",
 		Args:  cobra.NoArgs,
 		RunE: o.show(func(s *session) error {
-			p, err := s.Preferences(s.ctx, s.user)
+			p, err := s.Preferences(s.Ctx, s.user)
 			if err != nil {
 				return err
 			}
 			return s.showPreferences(p)
 		}),
 	}
-	return group(&cobra.Command{Use: "preferences", Short: "Manages the routing preferences of a user"},
+	return cli.Group(&cobra.Command{Use: "preferences", Short: "Manages the routing preferences of a user"},
 		o.forUser(show), o.forUser(setPreferences(o)))
 }
 
@@ -174,7 +171,7 @@ func setPreferences(o *options) *cobra.Command {
 	models := flags.StringSlice("exclude-model", nil, "Models never to use")
 	cmd.MarkFlagsOneRequired("prefer", "exclude-provider", "exclude-model")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		p, err := s.Preferences(s.ctx, s.user)
+		p, err := s.Preferences(s.Ctx, s.user)
 		if err != nil {
 			return err
 		}
@@ -187,7 +184,7 @@ func setPreferences(o *options) *cobra.Command {
 				*change.to = *change.from
 			}
 		}
-		if err := s.SetPreferences(s.ctx, s.catalog, s.user, p); err != nil {
+		if err := s.SetPreferences(s.Ctx, s.catalog, s.user, p); err != nil {
 			return err
 		}
 		return s.showPreferences(p)
@@ -196,10 +193,10 @@ func setPreferences(o *options) *cobra.Command {
 }
 
 func (s *session) showPreferences(p keychain.Preferences) error {
-	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = list(p.PreferredProviders), list(p.ExcludedProviders), list(p.ExcludedModels)
-	return s.answer(p, func(w io.Writer) {
-		row(w, "Preferred providers:", strings.Join(p.PreferredProviders, ", "))
-		row(w, "Excluded providers:", strings.Join(p.ExcludedProviders, ", "))
-		row(w, "Excluded models:", strings.Join(p.ExcludedModels, ", "))
+	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = cli.List(p.PreferredProviders), cli.List(p.ExcludedProviders), cli.List(p.ExcludedModels)
+	return s.Table(p, func(w io.Writer) {
+		cli.Row(w, "Preferred providers:", strings.Join(p.PreferredProviders, ", "))
+		cli.Row(w, "Excluded providers:", strings.Join(p.ExcludedProviders, ", "))
+		cli.Row(w, "Excluded models:", strings.Join(p.ExcludedModels, ", "))
 	})
 }

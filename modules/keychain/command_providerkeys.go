@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // maxSecret bounds what is read of standard input, in bytes.
@@ -26,11 +27,11 @@ func providerKeyCommands(o *options) *cobra.Command {
 		Short: "Lists the provider keys of a user, masked",
 		Args:  cobra.NoArgs,
 		RunE: o.show(func(s *session) error {
-			keys, err := s.ProviderKeys(s.ctx, s.user)
+			keys, err := s.ProviderKeys(s.Ctx, s.user)
 			if err != nil {
 				return err
 			}
-			return s.answer(list(keys), func(w io.Writer) { showProviderKeys(w, keys...) })
+			return s.Table(cli.List(keys), func(w io.Writer) { showProviderKeys(w, keys...) })
 		}),
 	}
 	remove := &cobra.Command{
@@ -38,13 +39,13 @@ func providerKeyCommands(o *options) *cobra.Command {
 		Short: "Removes a provider key",
 		Args:  cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			if err := s.DeleteProviderKey(s.ctx, s.user, args[0]); err != nil {
+			if err := s.DeleteProviderKey(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
 			return s.removed(args[0])
 		}),
 	}
-	return group(&cobra.Command{Use: "provider-keys", Short: "Manages the keys of users at model providers"},
+	return cli.Group(&cobra.Command{Use: "provider-keys", Short: "Manages the keys of users at model providers"},
 		o.forUser(addProviderKey(o)), o.forUser(all), o.forUser(remove))
 }
 
@@ -70,11 +71,11 @@ an argument, since other users of the machine can read those.
 		if err != nil {
 			return err
 		}
-		key, err := s.AddProviderKey(s.ctx, s.user, args[0], secret, *label, known)
+		key, err := s.AddProviderKey(s.Ctx, s.user, args[0], secret, *label, known)
 		if err != nil {
 			return err
 		}
-		return s.answer(key, func(w io.Writer) { showProviderKeys(w, *key) })
+		return s.Table(key, func(w io.Writer) { showProviderKeys(w, *key) })
 	})
 	return cmd
 }
@@ -127,15 +128,15 @@ func fromEnvironment(variable string) (string, error) {
 
 // removed is the answer of the commands that remove something.
 func (s *session) removed(id string) error {
-	return s.answer(map[string]any{"id": id, "removed": true}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "Removed %s.\n", cell(id))
+	return s.Table(map[string]any{"id": id, "removed": true}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "Removed %s.\n", cli.Cell(id))
 	})
 }
 
 func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
-	row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED")
+	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED")
 	for i := range keys {
 		k := &keys[i]
-		row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt))
+		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt))
 	}
 }

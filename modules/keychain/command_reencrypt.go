@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func reencryptCommand(o *options) *cobra.Command {
@@ -20,15 +22,15 @@ can be taken out of the keyring. Webhooks of a board: tollgate board re-encrypt.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			result, err := s.Reencrypt(s.ctx, func(done, total int) { s.note("%d of %d looked at", done, total) })
+			result, err := s.Reencrypt(s.Ctx, func(done, total int) { s.Note("%d of %d looked at", done, total) })
 			if err != nil {
 				return err
 			}
-			err = s.answer(result, func(w io.Writer) {
-				row(w, "Sealed texts:", result.Total)
-				row(w, "Sealed anew:", result.Resealed)
-				row(w, "Changed meanwhile:", result.Changed)
-				row(w, "Cannot be opened:", result.Unreadable)
+			err = s.Table(result, func(w io.Writer) {
+				cli.Row(w, "Sealed texts:", result.Total)
+				cli.Row(w, "Sealed anew:", result.Resealed)
+				cli.Row(w, "Changed meanwhile:", result.Changed)
+				cli.Row(w, "Cannot be opened:", result.Unreadable)
 			})
 			if err == nil && result.Unreadable > 0 {
 				err = fmt.Errorf("%d sealed texts open with none of the configured master keys; add the key they were sealed with", result.Unreadable)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func reportCommand(o *options) *cobra.Command {
@@ -36,11 +37,11 @@ func reportCommand(o *options) *cobra.Command {
 			}
 			*part.into = at
 		}
-		report, err := s.Usage(s.ctx, s.user, q)
+		report, err := s.Usage(s.Ctx, s.user, q)
 		if err != nil {
 			return err
 		}
-		return s.answer(report, func(w io.Writer) { showReport(w, report) })
+		return s.Table(report, func(w io.Writer) { showReport(w, report) })
 	})
 	return cmd
 }
@@ -56,9 +57,9 @@ func parseMoment(text string) (time.Time, error) {
 }
 
 func showReport(w io.Writer, r *keychain.UsageReport) {
-	row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD", "UNPRICED", "SECONDS", "FIRST TOKEN")
+	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD", "UNPRICED", "SECONDS", "FIRST TOKEN")
 	line := func(by, name string, s *keychain.UsageSums) {
-		row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens, s.CostUSD, s.UnpricedRequests,
+		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens, s.CostUSD, s.UnpricedRequests,
 			seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", when(&r.From)+" to "+when(&r.To), &r.Totals)

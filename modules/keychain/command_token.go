@@ -1,17 +1,15 @@
 package keychain
 
 import (
-	"encoding/json"
 	"fmt"
-	"os/signal"
-	"syscall"
+	"io"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // tokenCommand prints a token that api_auth user_jwt accepts. It needs the
@@ -29,19 +27,12 @@ other than by a new key of the keyring: keep its life short.
 		Args: cobra.ExactArgs(1),
 	}
 	life := cmd.Flags().String("ttl", "12h", "How long the token is good, at most 30d")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		ttl, err := caddy.ParseDuration(*life)
 		if err != nil {
 			return fmt.Errorf("--ttl must be a duration such as 90m, 12h or 7d")
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		app, end, err := tollgate.Load(o.config, o.adapter)
-		if err != nil {
-			return err
-		}
-		defer end()
-		keys, err := app.DeriveKeys(ctx, apiauth.UserTokens)
+		keys, err := s.App.DeriveKeys(s.Ctx, apiauth.UserTokens)
 		if err != nil {
 			return err
 		}
@@ -49,16 +40,11 @@ other than by a new key of the keyring: keep its life short.
 		if err != nil {
 			return err
 		}
-		if o.json {
-			encoder := json.NewEncoder(cmd.OutOrStdout())
-			encoder.SetEscapeHTML(false)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(map[string]any{"user_id": args[0], "token": token, "expires_at": expires})
-		}
-		// Alone on its line, so that $(tollgate keychain token alice) is the token.
-		_, _ = fmt.Fprintln(cmd.OutOrStdout(), token)
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Signs in %s until %s.\n", cell(args[0]), when(&expires))
-		return nil
-	}
+		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
+			// Alone on its line, so that $(tollgate keychain token alice) is the token.
+			_, _ = fmt.Fprintln(w, token)
+			s.Note("Signs in %s until %s.", cli.Cell(args[0]), when(&expires))
+		})
+	})
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // request is a record of the usage log as JSON has it. Times are in
@@ -44,7 +45,7 @@ func newRequest(r *keychain.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
 		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey), Stream: r.Stream,
-		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: list(r.FailedAttempts),
+		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
 	}
@@ -82,7 +83,7 @@ func usageCommands(o *options) *cobra.Command {
 		if *before < 0 {
 			return fmt.Errorf("--before must be the id of a request")
 		}
-		records, err := s.Recent(s.ctx, s.user, *before, *limit)
+		records, err := s.Recent(s.Ctx, s.user, *before, *limit)
 		if err != nil {
 			return err
 		}
@@ -90,13 +91,13 @@ func usageCommands(o *options) *cobra.Command {
 		for i := range records {
 			requests[i] = newRequest(&records[i])
 		}
-		return s.answer(requests, func(w io.Writer) { showRequests(w, records) })
+		return s.Table(requests, func(w io.Writer) { showRequests(w, records) })
 	})
-	return group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)), o.forUser(cmd))
+	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)), o.forUser(cmd))
 }
 
 func showRequests(w io.Writer, records []keychain.Record) {
-	row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
+	cli.Row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
 	for i := range records {
 		r := &records[i]
 		answered, status, cost := "", strconv.Itoa(r.Status), ""
@@ -109,7 +110,7 @@ func showRequests(w io.Writer, records []keychain.Record) {
 		if r.CostKnown {
 			cost = strconv.FormatFloat(float64(r.CostMicroUSD)/1e6, 'f', 6, 64)
 		}
-		row(w, r.ID, when(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
+		cli.Row(w, r.ID, when(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
 			strconv.FormatFloat(r.Latency.Seconds(), 'f', 3, 64))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 // maxFile bounds a report in a file, unpacked.
@@ -149,12 +150,12 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		payload []byte
 	}
 	var (
-		ctx, cancel = context.WithCancelCause(s.ctx)
+		ctx, cancel = context.WithCancelCause(s.Ctx)
 		items       = make(chan item, 64)
 		work        sync.WaitGroup
 		done        loaded
 		begin       = time.Now()
-		progress    = newProgress(s.notes, total)
+		progress    = newProgress(s.Notes, total)
 	)
 	defer cancel(nil)
 	for range 8 * runtime.NumCPU() { // those that wait share a commit
@@ -169,7 +170,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 				case runevents.IsPayload(err):
 					atomic.AddInt64(&done.Rejected, 1)
 					progress.clear()
-					s.note("%s is rejected: %s", cell(i.name), cell(err.Error()))
+					s.Note("%s is rejected: %s", cli.Plain(i.name), cli.Plain(err.Error()))
 				case err != nil:
 					cancel(fmt.Errorf("storing %s: %w", i.name, err))
 				default:
@@ -184,7 +185,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		if err != nil {
 			done.Unreadable++
 			progress.clear()
-			s.note("%s", cell(err.Error()))
+			s.Note("%s", cli.Plain(err.Error()))
 			progress.step()
 			return
 		}
@@ -206,8 +207,10 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	if done.Stored+done.Rejected+done.Unreadable == 0 {
 		return errors.New("there is no report: files end in .json or .json.gz")
 	}
-	if err := s.answer(done, "stored %d reports (%d MB) in %.1f s, rejected %d, could not read %d\n",
-		done.Stored, done.Bytes>>20, done.Seconds, done.Rejected, done.Unreadable); err != nil {
+	if err := s.Answer(done, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "stored %d reports (%d MB) in %.1f s, rejected %d, could not read %d\n",
+			done.Stored, done.Bytes>>20, done.Seconds, done.Rejected, done.Unreadable)
+	}); err != nil {
 		return err
 	}
 	if done.Rejected+done.Unreadable > 0 {

@@ -4,22 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func rejectedCommands(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rejected",
-		Short: "Shows and retries commands that could not be stored",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	var all bool
 	retry := &cobra.Command{
 		Use:   "retry <id>... | --all",
@@ -29,31 +24,24 @@ func rejectedCommands(o *options) *cobra.Command {
 		}),
 	}
 	retry.Flags().BoolVar(&all, "all", false, "All of the list")
-	cmd.AddCommand(
+	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
 		&cobra.Command{Use: "list", Short: "Lists rejected commands, youngest first", Args: cobra.NoArgs, RunE: o.find(func(s *session, _ []string) error { return s.listRejected() })},
 		&cobra.Command{Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1), RunE: o.find((*session).showRejected)},
 		retry,
 	)
-	return cmd
 }
 
 func (s *session) listRejected() error {
-	list, err := s.Rejected(s.ctx)
+	list, err := s.Rejected(s.Ctx)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		if list == nil {
-			list = []runevents.Rejected{}
+	return s.Table(cli.List(list), func(w io.Writer) {
+		_, _ = fmt.Fprintln(w, "ID\tAT\tCOMMAND\tVERSION\tCERTNAME\tATTEMPTS\tREASON")
+		for _, r := range list {
+			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
 		}
-		return s.answer(list, "")
-	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ID\tAT\tCOMMAND\tVERSION\tCERTNAME\tATTEMPTS\tREASON")
-	for _, r := range list {
-		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\n", r.ID, r.At.Format(time.RFC3339), cell(r.Command), r.Version, cell(r.Certname), r.Attempts, cell(r.Reason))
-	}
-	return w.Flush()
+	})
 }
 
 func number(text string) (int64, error) {
@@ -69,13 +57,13 @@ func (s *session) showRejected(args []string) error {
 	if err != nil {
 		return err
 	}
-	r, c, err := s.RejectedCommand(s.ctx, id)
+	r, c, err := s.RejectedCommand(s.Ctx, id)
 	if err != nil {
 		return err
 	}
-	if !s.json {
-		s.note("%s version %d for %s, %d attempts: %s", cell(r.Command), r.Version, cell(r.Certname), r.Attempts, cell(r.Reason))
-		_, err := fmt.Fprintf(s.out, "%s\n", c.Payload)
+	if !s.JSON {
+		s.Note("%s version %d for %s, %d attempts: %s", cli.Plain(r.Command), r.Version, cli.Plain(r.Certname), r.Attempts, cli.Plain(r.Reason))
+		_, err := fmt.Fprintf(s.Out, "%s\n", c.Payload)
 		return err
 	}
 	shown := struct {
@@ -85,7 +73,7 @@ func (s *session) showRejected(args []string) error {
 	if json.Valid(c.Payload) {
 		shown.Payload = json.RawMessage(c.Payload)
 	}
-	return s.answer(shown, "")
+	return s.Answer(shown, nil)
 }
 
 func (s *session) retry(args []string, all bool) error {
@@ -101,7 +89,7 @@ func (s *session) retry(args []string, all bool) error {
 		ids = append(ids, id)
 	}
 	if all {
-		list, err := s.Rejected(s.ctx)
+		list, err := s.Rejected(s.Ctx)
 		if err != nil {
 			return err
 		}
@@ -111,16 +99,18 @@ func (s *session) retry(args []string, all bool) error {
 	}
 	failed := 0
 	for _, id := range ids {
-		if err := s.Retry(s.ctx, id); err != nil {
+		if err := s.Retry(s.Ctx, id); err != nil {
 			failed++
-			s.note("%d: %s", id, cell(err.Error()))
+			s.Note("%d: %s", id, cli.Plain(err.Error()))
 		}
 	}
 	result := struct {
 		Stored   int `json:"stored"`
 		Rejected int `json:"rejected"`
 	}{len(ids) - failed, failed}
-	if err := s.answer(result, "stored %d, rejected again %d\n", result.Stored, result.Rejected); err != nil {
+	if err := s.Answer(result, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "stored %d, rejected again %d\n", result.Stored, result.Rejected)
+	}); err != nil {
 		return err
 	}
 	if failed > 0 {

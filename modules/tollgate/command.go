@@ -74,13 +74,8 @@ func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	return ring.Derive(ctx, label)
 }
 
-// adoptKeyring makes the keyring of the configuration that of a service's database.
-func adoptKeyring(ctx context.Context, configFile, adapter, service string) error {
-	a, end, err := Load(configFile, adapter)
-	if err != nil {
-		return err
-	}
-	defer end()
+// AdoptKeyring makes the keyring of the configuration that of a service's database.
+func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	if err := Known(service); err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
-package tollgate
+// Package keyring has the commands of what the keyring has to do with the databases.
+package keyring
 
 import (
-	"fmt"
-	"os/signal"
-	"syscall"
-
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -23,7 +23,9 @@ a database. Run it in the folder of the server and as the user of the server.
 }
 
 func keyringCommands(root *cobra.Command) {
-	var config, adapter, service string
+	o := new(cli.Flags)
+	o.AddConfig(root)
+	var service string
 	adopt := &cobra.Command{
 		Use: "adopt [--service <name>]", Args: cobra.NoArgs,
 		Short: "Makes the keyring of the configuration that of a service's database",
@@ -33,21 +35,14 @@ database has to have. What was sealed with master keys that it lacks is lost and
 to be stored again: it is for keys that are lost. Where they are not, put the new
 key before the old one and run: tollgate keychain re-encrypt
 `,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			if err := adoptKeyring(ctx, config, adapter, service); err != nil {
+		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
+			if err := s.App.AdoptKeyring(s.Ctx, service); err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "The keyring is that of the service "+service+" now.")
+			s.Note("The keyring is that of the service %s now.", service)
 			return nil
-		},
+		}),
 	}
-	adopt.Flags().StringVar(&service, "service", keyService, "The service whose secrets are lost")
-	flags := root.PersistentFlags()
-	flags.StringVarP(&config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
-	flags.StringVarP(&adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")
-	root.Args = cobra.NoArgs
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.AddCommand(adopt)
+	adopt.Flags().StringVar(&service, "service", gateway.Name, "The service whose secrets are lost")
+	cli.Group(root, adopt)
 }
