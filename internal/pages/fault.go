@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"html/template"
 	"maps"
 	"net/http"
 	"time"
@@ -80,7 +81,8 @@ func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) 
 	data := struct {
 		Fault
 		Mount string
-	}{faultOf(e), mount}
+		Links template.HTML
+	}{faultOf(e), mount, l.links(mount)}
 	if err := l.bare.ExecuteTemplate(&out, "bare", data); err != nil {
 		panic(err) // a test of each service runs it
 	}

@@ -36,7 +36,6 @@ func NewLook(name string, files fs.FS, funcs template.FuncMap) *Look {
 
 	all := maps.Clone(words)
 	all["asset"] = l.asset
-	all["sheet"] = func() string { return l.asset(name + ".css") }
 	maps.Copy(all, funcs)
 	base := template.Must(template.New("").Funcs(all).ParseFS(own, "templates/*parts.html"))
 	parse := func(from fs.FS, names []string) {
@@ -83,4 +82,14 @@ func (l *Look) asset(name string) string {
 		return ""
 	}
 	return "/assets/" + name + "?v=" + l.files.Version(name)
+}
+
+// links are the style and the icon, for the head of a page.
+func (l *Look) links(mount string) template.HTML {
+	mount = template.HTMLEscapeString(mount)
+	links := `<link rel="stylesheet" href="` + mount + l.asset(l.name+".css") + "\">\n"
+	if icon := l.asset("icon.svg"); icon != "" {
+		links += `<link rel="icon" type="image/svg+xml" href="` + mount + icon + "\">\n"
+	}
+	return template.HTML(links) //nolint:gosec // names of files of the program, and what is escaped above
 }

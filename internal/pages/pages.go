@@ -56,11 +56,13 @@ package pages
 
 import (
 	"cmp"
+	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -130,16 +132,18 @@ type site struct {
 	look                            *Look
 	called, baseURL, mount          string
 	sessionCookie, tokenField, back string
+	links                           template.HTML
 	signer                          func() signed.Signer
 	origin                          *http.CrossOriginProtection
 	conceal                         func(*http.Request)
 	logger                          *zap.Logger
+	buffers                         sync.Pool // *bytes.Buffer, for pages
 }
 
 // New makes a site. It panics where two rows collide, which is a mistake in a table.
 func New[C any](o Options[C]) *Site[C] {
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
-		look: o.Look, called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
+		look: o.Look, links: o.Look.links(o.Mount), called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
 		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
 		origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}

@@ -12,6 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
+// maxKept bounds a buffer that is kept for the next page, in bytes.
+const maxKept = 256 << 10
+
 // View is what a template sees.
 type View struct {
 	Title    string
@@ -20,7 +23,8 @@ type View struct {
 	Data     any
 	Problems []apierror.Detail // of the form that was sent
 	Notice   string
-	Path     string // of this page, for signing in to lead back to
+	Path     string        // of this page, for signing in to lead back to
+	Links    template.HTML // to the style and the icon
 
 	call *Call
 }
@@ -118,12 +122,21 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
-	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), call: c}
+	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), Links: c.site.links, call: c}
 	if c.R.Method == http.MethodPost || c.concealed {
 		v.Path = "/"
 	}
-	var out bytes.Buffer
-	if err := t.ExecuteTemplate(&out, "layout", v); err != nil {
+	out, ok := c.site.buffers.Get().(*bytes.Buffer)
+	if !ok {
+		out = new(bytes.Buffer)
+	}
+	defer func() {
+		if out.Cap() <= maxKept {
+			out.Reset()
+			c.site.buffers.Put(out)
+		}
+	}()
+	if err := t.ExecuteTemplate(out, "layout", v); err != nil {
 		return err
 	}
 	c.answered = true

@@ -18,13 +18,12 @@ const (
 // indexPage is the tree of forums.
 type indexPage struct{ Forums []board.ForumEntry }
 
-func (indexPage) feed() string { return "/feed.atom" }
-
 func (c *call) index() error {
 	tree, err := c.service.Tree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
+	c.frame.Feed = "/feed.atom"
 	return c.Show("index", "", indexPage{tree})
 }
 
@@ -41,9 +40,6 @@ type forumPage struct {
 	Mode      string // in which the forum is followed
 	MayFollow bool
 }
-
-func (p forumPage) feed() string  { return "/forums/" + itoa(p.ID) + "/feed.atom" }
-func (p forumPage) place() string { return pages.Slugged("/forums/", p.ID, p.Slug) }
 
 func (c *call) forum() error {
 	id := c.ID("forumId")
@@ -73,6 +69,7 @@ func (c *call) forum() error {
 			return err
 		}
 	}
+	c.frame.Feed, c.frame.Place = "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", page.ID, page.Slug)
 	return c.Show("forum", page.Title, page)
 }
 
@@ -83,20 +80,6 @@ func (c *call) readForum() error {
 
 func (c *call) readAll() error {
 	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
-}
-
-// threadPage is a page of a thread.
-type threadPage struct {
-	*board.Reading
-	from int64 // the post that the page begins after
-}
-
-func (p threadPage) place() string {
-	path := pages.Slugged("/threads/", p.Thread.ID, p.Thread.Slug)
-	if p.from > 0 {
-		path += "?after=" + itoa(p.from)
-	}
-	return path
 }
 
 func (c *call) thread() error {
@@ -120,7 +103,11 @@ func (c *call) thread() error {
 			return err
 		}
 	}
-	return c.Show("thread", reading.Thread.Title, threadPage{reading, after})
+	c.frame.Place = pages.Slugged("/threads/", reading.Thread.ID, reading.Thread.Slug)
+	if after > 0 {
+		c.frame.Place += "?after=" + itoa(after)
+	}
+	return c.Show("thread", reading.Thread.Title, reading)
 }
 
 func lastOf(posts []board.PostView) int64 {

@@ -80,6 +80,7 @@ type call struct {
 	options *Options
 	actor   *rights.Actor
 	session *board.Session // nil: a guest
+	frame   *frame
 }
 
 // begin finds who asks. What is the same for everybody is kept by caches, so it goes
@@ -99,9 +100,9 @@ func begin(p *pages.Call, service *board.Service, options *Options) (*call, erro
 			c.SignIn(c.Session(), board.SessionIdle)
 		}
 	}
-	set := c.actor.Settings()
-	c.Name, c.Zone, c.Site = set.Name, c.actor.User.Zone(), &looker{c}
-	if set.Images {
+	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
+	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
+	if c.frame.Settings.Images {
 		c.AllowImages("https:")
 	}
 	return c, nil
@@ -160,60 +161,40 @@ func (c *call) once(texts ...string) board.Once {
 	return board.Once{Key: key, Hash: key}
 }
 
-// looker is who looks at a page, and the board that is looked at: .Site of templates.
-type looker struct{ call *call }
+// frame is what is around a page: .Site of templates.
+type frame struct {
+	User        *rights.User // who looks; nil: a guest
+	Settings    kernel.Settings
+	Joining     bool   // who looks has not confirmed the mail address yet, and may do nothing else
+	Administers bool   // who looks may change the board
+	Feed        string // path of the Atom feed of this page
+	Place       string // path that names this page for ever
 
-// User is who looks; nil: a guest.
-func (l *looker) User() *rights.User { return l.call.actor.User }
-
-// Settings are the board's.
-func (l *looker) Settings() kernel.Settings { return l.call.actor.Settings() }
+	call *call
+}
 
 // Moderates reports whether who looks approves posts anywhere.
-func (l *looker) Moderates() bool {
-	return l.User() != nil && l.call.actor.MayAnywhere(rights.ContentApprove)
+func (f *frame) Moderates() bool {
+	return f.User != nil && f.call.actor.MayAnywhere(rights.ContentApprove)
 }
 
 // Suspended reports whether who looks may read but not decide.
-func (l *looker) Suspended() bool { return l.call.actor.Suspended(l.call.service.Now()) }
-
-// Administers reports whether who looks may change the board.
-func (l *looker) Administers() bool { return l.call.actor.MayAdminister() }
+func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.service.Now()) }
 
 // Unseen is how many notifications were not read.
-func (l *looker) Unseen() (int, error) {
-	return l.call.service.Unseen(l.call.Context(), l.call.actor)
+func (f *frame) Unseen() (int, error) {
+	return f.call.service.Unseen(f.call.Context(), f.call.actor)
 }
 
 // Joins reports whether who looks may become a member now.
-func (l *looker) Joins() bool {
-	return l.Settings().Registration != kernel.RegistrationClosed && l.call.service.Admit(l.call.actor) == nil
+func (f *frame) Joins() bool {
+	return f.Settings.Registration != kernel.RegistrationClosed && f.call.service.Admit(f.call.actor) == nil
 }
-
-// Joining reports whether who looks has not confirmed the mail address yet, and may
-// do nothing else.
-func (l *looker) Joining() bool { return l.call.actor.Unconfirmed() }
 
 // Mails reports whether the board sends mails.
-func (l *looker) Mails() bool { return l.call.service.Mails() }
-
-// Feed is the path of the Atom feed of a page; empty: none.
-func (*looker) Feed(data any) string {
-	if p, ok := data.(interface{ feed() string }); ok {
-		return p.feed()
-	}
-	return ""
-}
-
-// Place is the path that names a page for ever; empty: none.
-func (*looker) Place(data any) string {
-	if p, ok := data.(interface{ place() string }); ok {
-		return p.place()
-	}
-	return ""
-}
+func (f *frame) Mails() bool { return f.call.service.Mails() }
 
 // Again is the page that mails another link, of the one that a link leads to.
-func (l *looker) Again() string {
-	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[l.call.R.URL.Path]
+func (f *frame) Again() string {
+	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }
