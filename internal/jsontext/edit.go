@@ -65,6 +65,30 @@ func (e *Edits) Remove(items []Item) {
 	}
 }
 
+// ObjectItems is Object that notes the members as items, to be dropped as member says.
+func (s *Scanner) ObjectItems(member func(key []byte, item *Item) error) (items []Item, err error) {
+	err = s.Object(func(key []byte) error {
+		items = append(items, Item{From: KeyAt(s.b, s.Start())})
+		item := &items[len(items)-1]
+		err := member(key, item)
+		item.To = s.i
+		return err
+	})
+	return items, err
+}
+
+// ArrayItems is Array that does so with elements.
+func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err error) {
+	err = s.Array(func(int) error {
+		items = append(items, Item{From: s.Start()})
+		item := &items[len(items)-1]
+		err := element(item)
+		item.To = s.i
+		return err
+	})
+	return items, err
+}
+
 // KeyAt is the offset of the opening quote of the key whose value stands at from.
 // A Scanner must have passed the object up to there.
 func KeyAt(body []byte, from int) int {

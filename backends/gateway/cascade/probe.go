@@ -2,9 +2,10 @@ package cascade
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/tidwall/sjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -28,7 +29,11 @@ const probeTimeout = 30 * time.Second
 // Probe asks a provider for a few tokens through one key of a user, whatever is
 // known of it, and notes the outcome: a key that works again is open at once.
 func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
-	chat, err := native.Parse(fmt.Appendf(nil, `{"model":%q,"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`, c.Entry))
+	body, err := sjson.SetBytes([]byte(`{"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`), "model", c.Entry)
+	if err != nil {
+		return nil, err
+	}
+	chat, err := native.Parse(body)
 	if err != nil {
 		return nil, err
 	}

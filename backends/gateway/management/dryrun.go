@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tidwall/sjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -177,7 +179,7 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 		if in.Model == "" || in.Surface != "" {
 			return nil, "", apierror.New(http.StatusBadRequest, "missing_required_parameter", "give a model, or a surface and a request").With("model")
 		}
-		text, err := json.Marshal(map[string]any{"model": in.Model, "messages": []any{map[string]string{"role": "user", "content": "Hi"}}})
+		text, err := sjson.SetBytes([]byte(`{"messages":[{"role":"user","content":"Hi"}]}`), "model", in.Model)
 		if err != nil {
 			return nil, "", err
 		}

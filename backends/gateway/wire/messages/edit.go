@@ -2,8 +2,6 @@ package messages
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
@@ -17,22 +15,16 @@ import (
 // the state that it holds where the candidate can go on from it, else its block is
 // left out. Signatures that are no tokens of ours stay: they may be the candidate's.
 func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
-	e := editor{r: r, t: t, body: r.Body, open: open}
+	e := editor{Editor: hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err
 	}
-	e.edits.Sort()
-	return hub.Written{Body: e.edits.Apply(make([]byte, 0, len(r.Body)+256), r.Body), Dropped: e.dropped}, nil
+	return e.Written(), nil
 }
 
 type editor struct {
-	r       *hub.Request
-	t       *hub.Target
-	body    []byte
-	open    func(string) (hub.State, bool)
-	edits   jsontext.Edits
-	dropped []string
-	last    editTurn // the last message of the assistant
+	hub.Editor
+	last editTurn // the last message of the assistant
 }
 
 // editTurn is what thinking asks of an assistant message.
@@ -46,57 +38,43 @@ type editTurn struct {
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
-	s := jsontext.NewScanner(e.body)
-	var items []jsontext.Item
-	var thinking, contexts int // places in items; 0: none
-	var thinkingValue editSpan
-	err := s.Object(func(key []byte) error {
+	s := jsontext.NewScanner(e.Request.Body)
+	n, thinking, contexts := 0, 0, 0 // places from 1 on; 0: none
+	var value editSpan               // of thinking
+	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := jsontext.Item{From: jsontext.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIMessages, key) || e.drops(name)}
 		var err error
 		param, inner := editInner(name)
 		switch {
 		case name == "messages" && kind == jsontext.Array:
 			err = e.messages(&s)
-		case inner != "" && kind == jsontext.Object && upstreamDrops(e.t, param):
-			err = e.leave(&s, name, inner)
+		case inner != "" && kind == jsontext.Object && upstreamDrops(e.Target, param):
+			err = e.Without(&s, name, inner)
 		default:
 			err = s.Skip()
 		}
-		if err != nil {
-			return err
-		}
-		item.To = s.Offset()
+		n++
 		switch name {
-		case "model":
-			e.edits.Replace(from, item.To, string(jsontext.AppendQuoted(nil, e.t.Model.ID)))
-		case "max_tokens":
-			if most := int64(e.t.Model.MaxOutput); most > 0 && e.r.MaxTokens > most {
-				e.edits.Replace(from, item.To, strconv.FormatInt(most, 10))
-			}
 		case "thinking":
-			thinking, thinkingValue = len(items)+1, editSpan{from, item.To}
+			thinking, value = n, editSpan{from, s.Offset()}
 		case "context_management":
-			contexts = len(items) + 1
+			contexts = n
 		}
-		if item.Drop {
-			e.dropped = append(e.dropped, name)
-		}
-		items = append(items, item)
-		return nil
+		e.Usual(name, "max_tokens", from, s.Offset())
+		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if thinking > 0 && !items[thinking-1].Drop && e.mustNotThink(e.body[thinkingValue.from:thinkingValue.to]) {
-		e.edits.Replace(thinkingValue.from, thinkingValue.to, `{"type":"disabled"}`)
+	if thinking > 0 && !items[thinking-1].Drop && e.mustNotThink(e.Request.Body[value.from:value.to]) {
+		e.Edits.Replace(value.from, value.to, `{"type":"disabled"}`)
 		if contexts > 0 && !items[contexts-1].Drop { // it may clear thinking, which is an error without any
-			items[contexts-1].Drop = true
-			e.dropped = append(e.dropped, "context_management")
+			e.Drop(&items[contexts-1], "context_management", true)
 		}
 	}
-	e.edits.Remove(items)
+	e.Edits.Remove(items)
 	return nil
 }
 
@@ -111,7 +89,7 @@ func (e *editor) drops(name string) bool {
 	if name == "stop_sequences" {
 		name = "stop"
 	}
-	return upstreamDrops(e.t, name)
+	return upstreamDrops(e.Target, name)
 }
 
 // editInner is a member within a top-level one that is a parameter of its own in the
@@ -124,24 +102,6 @@ func editInner(name string) (param, inner string) {
 		return "parallel_tool_calls", "disable_parallel_tool_use"
 	}
 	return "", ""
-}
-
-// leave passes an object and leaves one of its members out.
-func (e *editor) leave(s *jsontext.Scanner, at, refused string) error {
-	var items []jsontext.Item
-	err := s.Object(func(key []byte) error {
-		_ = s.Kind() // the value begins behind white space
-		item := jsontext.Item{From: jsontext.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
-		if item.Drop {
-			e.dropped = append(e.dropped, at+"."+refused)
-		}
-		err := s.Skip()
-		item.To = s.Offset()
-		items = append(items, item)
-		return err
-	})
-	e.edits.Remove(items)
-	return err
 }
 
 // mustNotThink reports whether thinking has to be off: the last turn of the assistant has
@@ -177,25 +137,17 @@ func editType(value []byte) (kind string) {
 }
 
 func (e *editor) messages(s *jsontext.Scanner) error {
-	var items []jsontext.Item
-	err := s.Array(func(int) error {
-		kind := s.Kind()
-		item := jsontext.Item{From: s.Offset()}
-		mark := len(e.edits)
-		var err error
-		if kind == jsontext.Object {
-			item.Drop, err = e.message(s)
-		} else {
-			err = s.Skip()
+	items, err := s.ArrayItems(func(item *jsontext.Item) (err error) {
+		if s.Kind() != jsontext.Object {
+			return s.Skip()
 		}
-		item.To = s.Offset()
-		if item.Drop {
-			e.edits = e.edits[:mark]
+		mark := len(e.Edits)
+		if item.Drop, err = e.message(s); item.Drop {
+			e.Edits = e.Edits[:mark]
 		}
-		items = append(items, item)
 		return err
 	})
-	e.edits.Remove(items)
+	e.Edits.Remove(items)
 	return err
 }
 
@@ -224,23 +176,15 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 
 // content passes the blocks of a message. empty: there were some, and none is left.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
-	var items []jsontext.Item
-	dropped := 0
-	mark := len(e.edits)
-	err = s.Array(func(int) error {
-		kind := s.Kind()
-		item := jsontext.Item{From: s.Offset()}
-		b := editBlock{}
-		var err error
-		if kind == jsontext.Object {
-			err = b.scan(s)
-		} else {
-			err = s.Skip()
+	dropped, mark := 0, len(e.Edits)
+	items, err := s.ArrayItems(func(item *jsontext.Item) error {
+		if s.Kind() != jsontext.Object {
+			return s.Skip()
 		}
-		if err != nil {
+		var b editBlock
+		if err := b.scan(s); err != nil {
 			return err
 		}
-		item.To = s.Offset()
 		switch b.kind {
 		case "tool_use":
 			turn.calls = true
@@ -252,14 +196,13 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 		if item.Drop {
 			dropped++
 		}
-		items = append(items, item)
 		return nil
 	})
 	if dropped > 0 && dropped == len(items) {
-		e.edits = e.edits[:mark]
+		e.Edits = e.Edits[:mark]
 		return turn, true, err
 	}
-	e.edits.Remove(items)
+	e.Edits.Remove(items)
 	return turn, false, err
 }
 
@@ -271,18 +214,11 @@ func (e *editor) token(b *editBlock) (drop bool) {
 	if b.kind == "redacted_thinking" {
 		value, at, form = b.data, b.dataAt, hub.FormRedacted
 	}
-	if !strings.HasPrefix(value, hub.TokenPrefix) {
-		return false
+	state, ours, ok := e.State(value, form)
+	if ok {
+		e.Edits.Replace(at.from, at.to, string(jsontext.AppendQuoted(nil, state.Data)))
 	}
-	if e.open == nil {
-		return true
-	}
-	state, ok := e.open(value)
-	if !ok || state.Form != form || !state.Fits(e.t) {
-		return true
-	}
-	e.edits.Replace(at.from, at.to, string(jsontext.AppendQuoted(nil, state.Data)))
-	return false
+	return ours && !ok
 }
 
 // editBlock is what Edit has to know of a content block.

@@ -2,8 +2,6 @@ package responses
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
@@ -18,73 +16,50 @@ import (
 // is left out, and so is one without any state: the upstream could not find it. State that
 // is no token of ours stays: it may be the candidate's.
 func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
-	e := editor{r: r, t: t, body: r.Body, open: open}
+	e := editor{hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err
 	}
-	e.edits.Sort()
-	return hub.Written{Body: e.edits.Apply(make([]byte, 0, len(r.Body)+256), r.Body), Dropped: e.dropped}, nil
+	return e.Written(), nil
 }
 
-type editor struct {
-	r       *hub.Request
-	t       *hub.Target
-	body    []byte
-	open    func(string) (hub.State, bool)
-	edits   jsontext.Edits
-	dropped []string
-}
+type editor struct{ hub.Editor }
 
 func (e *editor) top() error {
-	s := jsontext.NewScanner(e.body)
-	var items []jsontext.Item
+	s := jsontext.NewScanner(e.Request.Body)
 	stored := false
-	err := s.Object(func(key []byte) error {
+	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
-		item := jsontext.Item{From: jsontext.KeyAt(e.body, from), Drop: wire.Foreign(wire.APIResponses, key) || e.drops(name)}
 		var err error
 		switch {
 		case name == "input" && kind == jsontext.Array:
 			err = e.array(&s, e.reasoning)
-		case name == "tools" && kind == jsontext.Array && !e.t.Provider.NativeTools:
+		case name == "tools" && kind == jsontext.Array && !e.Target.Provider.NativeTools:
 			err = e.array(&s, editHosted)
 		case name == "text" && kind == jsontext.Object && e.drops("verbosity"):
-			err = e.leave(&s, name, "verbosity")
+			err = e.Without(&s, name, "verbosity")
 		default:
 			err = s.Skip()
 		}
-		if err != nil {
-			return err
-		}
-		item.To = s.Offset()
-		switch name {
-		case "model":
-			e.edits.Replace(from, item.To, string(jsontext.AppendQuoted(nil, e.t.Model.ID)))
-		case "store":
+		e.Usual(name, "max_output_tokens", from, s.Offset())
+		if name == "store" {
 			stored = true
-			if string(e.body[from:item.To]) != "false" {
-				e.edits.Replace(from, item.To, "false")
-			}
-		case "max_output_tokens":
-			if most := int64(e.t.Model.MaxOutput); most > 0 && e.r.MaxTokens > most {
-				e.edits.Replace(from, item.To, strconv.FormatInt(most, 10))
+			if string(s.Since(from)) != "false" {
+				e.Edits.Replace(from, s.Offset(), "false")
 			}
 		}
-		if item.Drop {
-			e.dropped = append(e.dropped, name)
-		}
-		items = append(items, item)
-		return nil
+		e.Drop(item, name, wire.Foreign(wire.APIResponses, key) || e.drops(name))
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	e.edits.Remove(items)
+	e.Edits.Remove(items)
 	if !stored {
 		// The model is never dropped, so there is a member to stand behind.
 		end := items[len(items)-1].To
-		e.edits.Replace(end, end, `,"store":false`)
+		e.Edits.Replace(end, end, `,"store":false`)
 	}
 	return nil
 }
@@ -101,44 +76,22 @@ func (e *editor) drops(name string) bool {
 	case name == "reasoning":
 		name = "reasoning_effort"
 	}
-	return slices.Contains(e.t.Drop, name)
-}
-
-// leave passes an object at a path and leaves one of its members out.
-func (e *editor) leave(s *jsontext.Scanner, at, refused string) error {
-	var items []jsontext.Item
-	err := s.Object(func(key []byte) error {
-		_ = s.Kind() // the value begins behind white space
-		item := jsontext.Item{From: jsontext.KeyAt(e.body, s.Offset()), Drop: string(key) == refused}
-		if item.Drop {
-			e.dropped = append(e.dropped, at+"."+refused)
-		}
-		err := s.Skip()
-		item.To = s.Offset()
-		items = append(items, item)
-		return err
-	})
-	e.edits.Remove(items)
-	return err
+	return slices.Contains(e.Target.Drop, name)
 }
 
 // array passes an array of objects and leaves out those for which drop says so.
 func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
-	var items []jsontext.Item
-	err := s.Array(func(int) error {
-		kind, from := s.Kind(), s.Offset()
-		if kind != jsontext.Object {
-			err := s.Skip()
-			items = append(items, jsontext.Item{From: from, To: s.Offset()})
-			return err
+	items, err := s.ArrayItems(func(item *jsontext.Item) error {
+		if s.Kind() != jsontext.Object {
+			return s.Skip()
 		}
 		var o editObject
 		err := o.scan(s)
-		o.from, o.to = from, s.Offset()
-		items = append(items, jsontext.Item{From: from, To: o.to, Drop: err == nil && drop(&o)})
+		o.from, o.to = item.From, s.Offset()
+		item.Drop = err == nil && drop(&o)
 		return err
 	})
-	e.edits.Remove(items)
+	e.Edits.Remove(items)
 	return err
 }
 
@@ -172,17 +125,12 @@ func (e *editor) reasoning(o *editObject) (drop bool) {
 		return false
 	case o.encrypted == "":
 		return true
-	case !strings.HasPrefix(o.encrypted, hub.TokenPrefix):
-		return false
-	case e.open == nil:
-		return true
 	}
-	state, ok := e.open(o.encrypted)
-	if !ok || state.Form != hub.FormItem || !state.Fits(e.t) {
-		return true
+	state, ours, ok := e.State(o.encrypted, hub.FormItem)
+	if ok {
+		e.Edits.Replace(o.from, o.to, state.Data)
 	}
-	e.edits.Replace(o.from, o.to, state.Data)
-	return false
+	return ours && !ok
 }
 
 // editHosted: a provider that does not take every type of tool takes functions only.
