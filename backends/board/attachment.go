@@ -241,7 +241,7 @@ func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name
 			return err
 		}
 	}
-	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if p.visibility != rights.Visible || !heldFor(a, t.forum, false) {

@@ -1,11 +1,8 @@
 package board
 
 import (
-	"net/http"
-
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -52,7 +49,7 @@ func (s *Service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, err
 	}
 	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
-		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most>>10)
+		return nil, tooLargeFile(most >> 10)
 	}
 	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {

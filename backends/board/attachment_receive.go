@@ -39,11 +39,16 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 	case ok:
 		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return nil, apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", most)
+		return nil, tooLargeFile(most)
 	case errors.Is(err, blob.ErrIncomplete):
 		return nil, badBody("", "incomplete", err.Error())
 	case err != nil:
 		return nil, err
 	}
 	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, stripped: true}, content: received}, nil
+}
+
+// tooLargeFile refuses a file that is larger than the setting allows.
+func tooLargeFile(kib int64) error {
+	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", kib)
 }

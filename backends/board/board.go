@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // flushEvery is how often what is counted in memory is written.
@@ -28,6 +29,7 @@ type Service struct {
 	*rights.Service
 	*shared
 	files *blob.Store // attachments
+	hooks *webhook.Hooks
 }
 
 // shared is what all services on one board have in common, whatever their options.
@@ -66,6 +68,7 @@ func newService(common *shared, with kernel.Board) *Service {
 	}
 	s := &Service{Service: rights.New(&with, common.looks), shared: common}
 	s.files = s.newFiles(with.Options.Attachments)
+	s.hooks = s.newHooks()
 	return s
 }
 

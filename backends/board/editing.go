@@ -153,7 +153,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *forum, t *thread, p *po
 	if err != nil {
 		return err
 	}
-	if err := s.emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if !holds {

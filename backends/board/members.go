@@ -65,7 +65,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err := s.Used(c, a, "report.create", rights.ReportCreate, 0, t.id, p.id); err != nil {
 			return err
 		}
-		return s.emit(c, TopicReportCreated, reportEvent{report, t.forum, t.id, p.id, a.ID(), reason})
+		return s.hooks.Emit(c, TopicReportCreated, reportEvent{report, t.forum, t.id, p.id, a.ID(), reason})
 	})
 	return report, err
 }

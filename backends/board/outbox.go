@@ -1,11 +1,6 @@
 package board
 
 import (
-	"crypto/rand"
-	"encoding/json"
-	"slices"
-	"strings"
-
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -22,9 +17,6 @@ const (
 	TopicPostDeleted    = "post.deleted"
 	TopicUserRegistered = "user.registered"
 	TopicReportCreated  = "report.created"
-
-	// topicTest is of the deliveries that an administrator asks for.
-	topicTest = "webhook.test"
 )
 
 // Topics are all that a webhook can be told of.
@@ -33,16 +25,8 @@ var Topics = []string{
 	TopicUserRegistered, TopicReportCreated,
 }
 
-// event is the body of a delivery. It names things and leaves their text away:
-// who may read that asks the API for it.
-type event struct {
-	Event     string `json:"event"` // the same for every webhook
-	Topic     string `json:"topic"`
-	CreatedAt string `json:"createdAt"`
-	Data      any    `json:"data"`
-}
-
-// postEvent tells of a post. A held or deleted one is told of too.
+// postEvent tells of a post. A held or deleted one is told of too. Events name things
+// and leave their text away: who may read that asks the API for it.
 type postEvent struct {
 	ForumID            int64   `json:"forumId"`
 	ThreadID           int64   `json:"threadId"`
@@ -71,25 +55,6 @@ type reportEvent struct {
 	Reason         string `json:"reason"`
 }
 
-// emit writes a delivery for each webhook that has the topic, with the change
-// that it tells of: one is not there without the other. Where no webhook has
-// it, nothing is written.
-func (s *Service) emit(c store.Conn, topic string, data any) error {
-	return s.deliverTo(c, topic, data, "enabled = 1 AND topics LIKE ?", "% "+topic+" %")
-}
-
-// deliverTo writes a delivery for the webhooks of a condition.
-func (s *Service) deliverTo(c store.Conn, topic string, data any, where string, args ...any) error {
-	now := s.Micros()
-	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: kernel.WireTime(now), Data: data}
-	body, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	return c.Later("INSERT INTO board_webhook_deliveries (webhook_id, event, topic, body, next_at, created_at)"+
-		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_webhooks WHERE "+where, append([]any{e.Event, topic, string(body), now, now}, args...)...)
-}
-
 func eventOf(t *thread, p *post) postEvent {
 	return postEvent{
 		ForumID: t.forum, ThreadID: t.id, ThreadTitle: t.title, PostID: p.id, Number: p.number,
@@ -102,14 +67,14 @@ func (s *Service) emitPosted(c store.Conn, t *thread, p *post, held string) erro
 	e := eventOf(t, p)
 	if p.visibility != rights.Visible {
 		e.Reason = &held
-		return s.emit(c, TopicPostHeld, e)
+		return s.hooks.Emit(c, TopicPostHeld, e)
 	}
 	if p.number == 1 {
-		if err := s.emit(c, TopicThreadCreated, e); err != nil {
+		if err := s.hooks.Emit(c, TopicThreadCreated, e); err != nil {
 			return err
 		}
 	}
-	return s.emit(c, TopicPostCreated, e)
+	return s.hooks.Emit(c, TopicPostCreated, e)
 }
 
 // emitSettled tells of a post that has gone from a visibility to another one.
@@ -118,14 +83,14 @@ func (s *Service) emitSettled(c store.Conn, t *thread, p *post, from int64, reas
 	e.PreviousVisibility = &rights.VisibilityNames[from]
 	switch {
 	case p.visibility == rights.Visible:
-		return s.emit(c, TopicPostApproved, e)
+		return s.hooks.Emit(c, TopicPostApproved, e)
 	case p.visibility == rights.Unapproved:
 		e.Reason = &reason
-		return s.emit(c, TopicPostHeld, e)
+		return s.hooks.Emit(c, TopicPostHeld, e)
 	case from == rights.Unapproved:
-		return s.emit(c, TopicPostRejected, e)
+		return s.hooks.Emit(c, TopicPostRejected, e)
 	}
-	return s.emit(c, TopicPostDeleted, e)
+	return s.hooks.Emit(c, TopicPostDeleted, e)
 }
 
 // emitRegistered tells of a new member.
@@ -135,23 +100,5 @@ func (s *Service) emitRegistered(c store.Conn, user int64) error {
 	if err != nil {
 		return err
 	}
-	return s.emit(c, TopicUserRegistered, e)
-}
-
-// topicList is topics as they are stored: each between spaces.
-func topicList(topics []string) (string, error) {
-	var kept []string
-	for _, topic := range topics {
-		if !slices.Contains(Topics, topic) {
-			return "", kernel.Invalid("topics", "unknown", "there is no topic "+kernel.Brief(topic))
-		}
-		if !slices.Contains(kept, topic) {
-			kept = append(kept, topic)
-		}
-	}
-	if len(kept) == 0 {
-		return "", kernel.Invalid("topics", "required", "choose at least one topic")
-	}
-	slices.Sort(kept)
-	return " " + strings.Join(kept, " ") + " ", nil
+	return s.hooks.Emit(c, TopicUserRegistered, e)
 }

@@ -7,13 +7,16 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
+// told is the body of a delivery.
+type told struct{ Data any }
+
 // written are the topics of all deliveries, oldest first.
-func (s *site) written() (topics []string, bodies []event) {
+func (s *site) written() (topics []string, bodies []told) {
 	s.t.Helper()
 	err := s.service.Read(s.t.Context(), func(c store.Conn) error {
 		topics, bodies = nil, nil
@@ -22,7 +25,7 @@ func (s *site) written() (topics []string, bodies []event) {
 			if err := r.Scan(&topic, &body); err != nil {
 				return err
 			}
-			var e event
+			var e told
 			topics, bodies = append(topics, topic), append(bodies, e)
 			return json.Unmarshal([]byte(body), &bodies[len(bodies)-1])
 		})
@@ -33,7 +36,7 @@ func (s *site) written() (topics []string, bodies []event) {
 	return topics, bodies
 }
 
-func (s *site) wantTopics(want ...string) []event {
+func (s *site) wantTopics(want ...string) []told {
 	s.t.Helper()
 	topics, bodies := s.written()
 	if !slices.Equal(topics, want) {
@@ -124,7 +127,7 @@ func TestWebhooks(t *testing.T) {
 				t.Errorf("%q is an address", address)
 			}
 		}
-		for _, topics := range [][]string{nil, {"post.unknown"}, {"post.created post.held"}, {"%"}, {topicTest}} {
+		for _, topics := range [][]string{nil, {"post.unknown"}, {"post.created post.held"}, {"%"}, {webhook.Topic}} {
 			if _, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", topics); err == nil {
 				t.Errorf("%q are topics", topics)
 			}
@@ -146,39 +149,15 @@ func TestWebhooks(t *testing.T) {
 		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
 			t.Fatal(err)
 		}
-		o, err := s.service.ClaimDelivery(ctx, id)
-		if err != nil || o == nil || string(o.Secret) != secret || o.Topic != topicTest || o.URL != "https://example.com/hook?key=k" {
-			t.Fatalf("%+v %v", o, err)
-		}
-		if again, err := s.service.ClaimDelivery(ctx, id); again != nil || err != nil {
-			t.Errorf("a delivery was claimed twice: %+v %v", again, err)
-		}
-		s.clock.advance(deliveryLease)
-		if again, err := s.service.ClaimDelivery(ctx, id); err != nil || again == nil || again.Event != o.Event || again.attempts != 2 {
-			t.Errorf("after the lease: %+v %v", again, err)
+		if list, err := s.service.Deliveries(ctx, admin, id, 10); err != nil || len(list) != 1 || list[0].Topic != webhook.Topic || list[0].State != "pending" {
+			t.Errorf("%+v %v", list, err)
 		}
 		fresh, err := s.service.RotateWebhook(ctx, admin, id)
 		if err != nil || fresh == secret {
 			t.Error(fresh == secret, err)
 		}
-		s.clock.advance(deliveryLease)
-		if o, err = s.service.ClaimDelivery(ctx, id); err != nil || o == nil || string(o.Secret) != fresh {
-			t.Errorf("after the rotation: %+v %v", o, err)
-		}
-		// A secret is bound to its address.
-		s.exec("UPDATE board_webhooks SET url = 'https://evil.example.com/'")
-		s.clock.advance(deliveryLease)
-		if o, err = s.service.ClaimDelivery(ctx, id); err == nil || o != nil {
-			t.Errorf("a moved secret opens: %+v", o)
-		}
-		if deliveries, err := s.service.Deliveries(ctx, admin, id, 10); err != nil || len(deliveries) != 1 || deliveries[0].State != "pending" || !strings.Contains(deliveries[0].Answer, "secret") {
-			t.Errorf("%+v %v", deliveries, err)
-		}
 		if err := s.service.SetWebhook(ctx, admin, id, false); err != nil {
 			t.Fatal(err)
-		}
-		if ids, err := s.service.DueWebhooks(ctx); err != nil || len(ids) != 0 {
-			t.Errorf("one that is off is due: %v %v", ids, err)
 		}
 		if err := s.service.TestWebhook(ctx, admin, id); err == nil {
 			t.Error("one that is off is tested")
@@ -196,85 +175,6 @@ func TestWebhooks(t *testing.T) {
 		}
 		if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); err == nil {
 			t.Error("there is no bound")
-		}
-	})
-}
-
-// TestDelivered: attempts back off, end, and 410 switches the webhook off.
-func TestDelivered(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := webhookSite(t, db)
-		ctx, admin := t.Context(), s.actor("admin")
-		id, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", Topics)
-		if err != nil {
-			t.Fatal(err)
-		}
-		claim := func() *Outgoing {
-			t.Helper()
-			o, err := s.service.ClaimDelivery(ctx, id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return o
-		}
-		settle := func(o *Outgoing, status int) {
-			t.Helper()
-			if err := s.service.Delivered(ctx, o, status, "why"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		state := func() string {
-			t.Helper()
-			list, err := s.service.Deliveries(ctx, admin, id, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return list[0].State
-		}
-		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
-			t.Fatal(err)
-		}
-		for attempt := int64(1); attempt <= deliveryAttempts; attempt++ {
-			o := claim()
-			if o == nil {
-				t.Fatalf("attempt %d is not due", attempt)
-			}
-			settle(o, 500)
-			if claim() != nil {
-				t.Errorf("attempt %d comes at once", attempt+1)
-			}
-			s.clock.advance(jobs.Backoff(attempt))
-		}
-		if claim() != nil || state() != "failed" {
-			t.Error("it is tried for ever")
-		}
-		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
-			t.Fatal(err)
-		}
-		o := claim()
-		if err := s.service.NotDelivered(ctx, o); err != nil {
-			t.Fatal(err)
-		}
-		if o = claim(); o == nil || o.attempts != 1 {
-			t.Fatalf("what was cut short counts: %+v", o)
-		}
-		settle(o, 204)
-		if claim() != nil || state() != "delivered" {
-			t.Error("it is not delivered")
-		}
-		for range 2 {
-			if err := s.service.TestWebhook(ctx, admin, id); err != nil {
-				t.Fatal(err)
-			}
-		}
-		settle(claim(), 410)
-		if list, err := s.service.Webhooks(ctx, admin); err != nil || list[0].Enabled || !strings.Contains(list[0].DisabledReason, "410") || list[0].Pending != 0 {
-			t.Errorf("%+v %v", list, err)
-		}
-		s.clock.advance(keepDeliveries)
-		if n, err := s.service.Purge(ctx); err != nil || n != 4 {
-			t.Errorf("%d purged, %v", n, err)
 		}
 	})
 }

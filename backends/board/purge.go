@@ -11,8 +11,6 @@ import (
 const (
 	keepReads         = 90 * 24 * time.Hour
 	keepNotifications = 90 * 24 * time.Hour
-	keepDeliveries    = 7 * 24 * time.Hour // that are over
-	keepPending       = 3 * 24 * time.Hour // deliveries of webhooks that are off
 	keepMails         = 7 * 24 * time.Hour // that could not be sent
 
 	purgeBatch = 500 // rows in one transaction: others wait for it
@@ -28,9 +26,6 @@ var purges = []struct {
 	{SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
 	{keepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
-	{keepPending, "UPDATE board_webhook_deliveries SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN" +
-		" (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)"},
-	{keepDeliveries, "DELETE FROM board_webhook_deliveries WHERE id IN (SELECT id FROM board_webhook_deliveries WHERE created_at <= ? AND next_at IS NULL LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
@@ -47,6 +42,11 @@ func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return n, kernel.Unavailable(err)
 		}
+	}
+	told, err := s.hooks.Purge(ctx)
+	n += told
+	if err != nil {
+		return n, kernel.Unavailable(err)
 	}
 	gone, err := s.purgeUnconfirmed(ctx)
 	return n + gone, err

@@ -2,64 +2,36 @@ package board
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/text"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-const (
-	// maxWebhooks bounds what every change may have to write.
-	maxWebhooks = 20
+// maxWebhooks bounds what every change may have to write.
+const maxWebhooks = 20
 
-	webhookSecretPrefix = "whsec_"
-	// plainPrefix marks a secret of a board without a keyring.
-	plainPrefix = "plain."
-)
-
-// Webhook is an address that is told of changes. It sees all of its topics,
-// whatever the forum: an administrator has made it.
-type Webhook struct {
-	ID             int64
-	URL            string
-	Topics         []string
-	Enabled        bool
-	DisabledReason string // empty: switched off by hand
-	CreatedBy      string
-	CreatedAt      int64
-	Pending        int64 // deliveries that wait
+func (s *Service) newHooks() *webhook.Hooks {
+	return webhook.New(webhook.Options{
+		DB: s.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Most: maxWebhooks,
+		Keyring: s.keyring, Now: func() time.Time { return s.Now() },
+	})
 }
 
-// Delivery is one message to a webhook.
-type Delivery struct {
-	ID        int64 // stable over attempts
-	Event     string
-	Topic     string
-	Body      string
-	State     string // pending, delivered or failed
-	Attempts  int64
-	Answer    string // of the last attempt
-	CreatedAt int64
-	TriedAt   int64 // 0: not tried
-	NextAt    int64 // 0: no more
-}
-
-// Webhooks lists the webhooks.
-func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []Webhook, err error) {
+// Webhooks lists the webhooks. Each sees all of its topics, whatever the forum: an
+// administrator has made it.
+func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook.Webhook, err error) {
 	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT w.id, w.url, w.topics, w.enabled, w.disabled_reason, w.created_by, w.created_at,"+
-			" (SELECT count(*) FROM board_webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) FROM board_webhooks w ORDER BY w.id", nil, func(r store.Row) error {
-			var w Webhook
-			var topics string
-			err := r.Scan(&w.ID, &w.URL, &topics, &w.Enabled, &w.DisabledReason, &w.CreatedBy, &w.CreatedAt, &w.Pending)
-			w.Topics = strings.Fields(topics)
-			list = append(list, w)
-			return err
-		})
+		list, err = s.hooks.List(c)
+		return err
 	})
 	return list, err
 }
@@ -67,35 +39,26 @@ func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []Webhook
 // AddWebhook makes a webhook and returns the secret that signs its deliveries,
 // this once.
 func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address string, topics []string) (id int64, secret string, err error) {
-	address, err = checkWebhookURL(address)
-	if err != nil {
-		return 0, "", err
-	}
-	stored, err := topicList(topics)
-	if err != nil {
-		return 0, "", err
+	address, topics, err = s.hooks.Check(address, topics)
+	if refused, ok := errors.AsType[*webhook.Error](err); ok {
+		return 0, "", kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	}
 	if err := s.Administrator(a); err != nil {
 		return 0, "", err
 	}
-	secret, sealed, err := s.newWebhookSecret(ctx, address)
+	secret, sealed, err := s.hooks.NewSecret(ctx, address)
 	if err != nil {
 		return 0, "", err
 	}
 	err = s.Administer(ctx, a, func(c store.Conn) error {
-		var n int
-		if err := c.Row("SELECT count(*) FROM board_webhooks").Scan(&n); err != nil {
-			return err
-		}
-		if n >= maxWebhooks {
+		id, err = s.hooks.Add(c, address, topics, sealed, a.User.Name)
+		if errors.Is(err, webhook.ErrMany) {
 			return kernel.Conflict("there are 20 webhooks already, delete one first")
 		}
-		err := c.Row("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-			address, stored, sealed, a.User.Name, s.Micros()).Scan(&id)
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "webhook.add", host(address)+":"+strings.TrimRight(stored, " "))
+		return s.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
 	})
 	return id, secret, err
 }
@@ -104,61 +67,47 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 // sent once it is on again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
 	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_webhooks SET enabled = ?, disabled_reason = '' WHERE id = ?", kernel.Bool(enabled), id)
-		return err
+		return s.hooks.Enable(c, id, enabled)
 	})
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
 func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error {
-		if _, err := c.Exec("DELETE FROM board_webhook_deliveries WHERE webhook_id = ?", id); err != nil {
-			return err
-		}
-		_, err := c.Exec("DELETE FROM board_webhooks WHERE id = ?", id)
-		return err
-	})
+	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error { return s.hooks.Delete(c, id) })
 }
 
 // RotateWebhook gives a webhook a new secret, which counts at once.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
 	err = s.Survey(ctx, a, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT url FROM board_webhooks WHERE id = ?", id).Scan(&address))
+		address, err = s.hooks.Address(c, id)
+		return kernel.OrNotFound(err)
 	})
 	if err != nil {
 		return "", err
 	}
-	secret, sealed, err := s.newWebhookSecret(ctx, address)
+	secret, sealed, err := s.hooks.NewSecret(ctx, address)
 	if err != nil {
 		return "", err
 	}
-	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_webhooks SET secret = ? WHERE id = ?", sealed, id)
-		return err
-	})
+	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c store.Conn) error { return s.hooks.SetSecret(c, id, sealed) })
 }
 
 // TestWebhook sends a webhook a message of no consequence.
 func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c store.Conn) error {
-		var enabled bool
-		if err := c.Row("SELECT enabled = 1 FROM board_webhooks WHERE id = ?", id).Scan(&enabled); err != nil {
-			return err
+		err := s.hooks.Test(c, id)
+		if errors.Is(err, webhook.ErrOff) {
+			return kernel.Conflict(err.Error())
 		}
-		if !enabled {
-			return kernel.Conflict("the webhook is off: switch it on first")
-		}
-		return s.deliverTo(c, topicTest, struct {
-			WebhookID int64 `json:"webhookId"`
-		}{id}, "id = ?", id)
+		return err
 	})
 }
 
 func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		var address string
-		if err := c.Row("SELECT url FROM board_webhooks WHERE id = ?"+c.Lock(), id).Scan(&address); err != nil {
+		address, err := s.hooks.Lock(c, id)
+		if err != nil {
 			return kernel.OrNotFound(err)
 		}
 		if err := fn(c); err != nil {
@@ -169,29 +118,17 @@ func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, 
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
-func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []Delivery, err error) {
+func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []webhook.Delivery, err error) {
 	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
-			" FROM board_webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", []any{id, min(max(limit, 1), pageMost)}, func(r store.Row) error {
-			var d Delivery
-			err := r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt, &d.TriedAt, &d.NextAt)
-			list = append(list, d)
-			return err
-		})
+		list, err = s.hooks.Deliveries(c, id, min(max(limit, 1), pageMost))
+		return err
 	})
 	return list, err
 }
 
-// checkWebhookURL checks the form of an address; where it leads is checked with
-// each connection.
-func checkWebhookURL(address string) (string, error) {
-	address = strings.TrimSpace(address)
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(address) > 2000 || !text.IsLine(address) {
-		return "", kernel.Invalid("url", "form", "the address must be a URL such as https://example.com/hook, without a user and a fragment")
-	}
-	return address, nil
+// Deliver sends what webhooks are to be told of now, and tells how much.
+func (s *Service) Deliver(ctx context.Context, sender *webhook.Sender) (int, error) {
+	return s.hooks.Deliver(ctx, sender)
 }
 
 // host is the part of an address that may be shown: the rest may have a secret.
@@ -201,4 +138,29 @@ func host(address string) string {
 		return ""
 	}
 	return u.Host
+}
+
+// SealedSample is some of the sealed texts in a database.
+func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
+	return webhook.SealedSample(ctx, db, "board")
+}
+
+// Reencrypt makes the first key of the keyring the one that all nodes seal with,
+// which they must have, and seals the secrets of webhooks anew that are under another
+// one. Those of unreadable stay as they are.
+func (s *Service) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
+	resealed, unreadable, err = s.hooks.Reencrypt(ctx)
+	return resealed, unreadable, kernel.Unavailable(err)
+}
+
+// keyring is what encrypts secrets; nil: there is none.
+func (s *Service) keyring() (keyring.Keyring, error) {
+	if s.Options.Keyring == nil {
+		return nil, nil //nolint:nilnil // a board need not have one
+	}
+	ring, err := s.Options.Keyring()
+	if err != nil {
+		return nil, apierror.Unavailable("the keyring", err)
+	}
+	return ring, nil
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // boardJobsPeople are one who can sign in to make a webhook, and one with a mail
@@ -101,8 +101,8 @@ func TestBoardJobs(t *testing.T) {
 	b.start()
 	select {
 	case d := <-deliveries:
-		if d.header.Get(jobs.HeaderSignature) != jobs.Sign([]byte(secret), d.header.Get(jobs.HeaderTimestamp), d.body) || d.header.Get(jobs.HeaderTopic) != "post.created" ||
-			d.header.Get(jobs.HeaderDelivery) == "" || !strings.Contains(d.body, `"threadId":1`) || strings.Contains(d.body, "To be told of") {
+		if d.header.Get("X-Board"+webhook.HeaderSignature) != webhook.Sign([]byte(secret), d.header.Get("X-Board"+webhook.HeaderTimestamp), d.body) || d.header.Get("X-Board"+webhook.HeaderTopic) != "post.created" ||
+			d.header.Get("X-Board"+webhook.HeaderDelivery) == "" || !strings.Contains(d.body, `"threadId":1`) || strings.Contains(d.body, "To be told of") {
 			t.Errorf("%v %s", d.header, d.body)
 		}
 	case <-time.After(background):

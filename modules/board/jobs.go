@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -108,7 +109,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 		}
 		mailer.Transport = smtp
 	}
-	deliverer := jobs.NewDeliverer(h.app.AllowedNetworks(), logger)
+	deliverer := webhook.NewSender(h.app.AllowedNetworks(), logger)
 	c.work = &jobs.Work{Service: h.service, Webhooks: deliverer, Mail: mailer, Logger: logger}
 	if err := shared.worker.join(c); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // The names of the jobs.
@@ -27,7 +28,7 @@ const (
 type Work struct {
 	Service *board.Service
 	// Webhooks delivers to the addresses of webhooks.
-	Webhooks *Deliverer
+	Webhooks *webhook.Sender
 	// Mail sends mails.
 	Mail   *Mailer
 	Logger *zap.Logger
@@ -49,7 +50,7 @@ func List(current func() *Work) []jobs.Job {
 		}}
 	}
 	return []jobs.Job{
-		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Webhooks.Deliver(ctx, w.Service) }),
+		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Service.Deliver(ctx, w.Webhooks) }),
 		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Service) }),
 		job(JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			n, err := w.Service.Purge(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 func newMailer(t *testing.T, server *testenv.SMTPServer) *Mailer {
@@ -331,7 +332,7 @@ func TestJobs(t *testing.T) {
 			}
 		}
 		run(jobs.ErrNotNow)
-		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: NewDeliverer(nil, zap.NewNop()), Mail: &Mailer{Transport: mail.Log{Logger: zap.NewNop()}}}
+		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: webhook.NewSender(nil, zap.NewNop()), Mail: &Mailer{Transport: mail.Log{Logger: zap.NewNop()}}}
 		run(nil)
 		if err := s.db.Close(); err != nil {
 			t.Fatal(err)

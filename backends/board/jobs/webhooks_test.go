@@ -1,24 +1,18 @@
 package jobs
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
-	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 func (s *site) exec(query string, args ...any) {
@@ -32,308 +26,40 @@ func (s *site) exec(query string, args ...any) {
 	}
 }
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-
-// receiver is the address of a webhook.
-type receiver struct {
-	*httptest.Server
-	mu     sync.Mutex
-	got    []received
-	status atomic.Int64
-}
-
-type received struct {
-	header http.Header
-	body   string
-}
-
-func newReceiver(t *testing.T) *receiver {
-	t.Helper()
-	r := new(receiver)
-	r.status.Store(http.StatusOK)
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		r.mu.Lock()
-		r.got = append(r.got, received{request.Header, string(body)})
-		r.mu.Unlock()
-		status := int(r.status.Load())
-		if status == http.StatusFound {
-			w.Header().Set("Location", r.URL+"/elsewhere")
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, strings.Repeat("x", 100_000)) // nobody reads all of it
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-func (r *receiver) taken() []received {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	got := r.got
-	r.got = nil
-	return got
-}
-
-func (s *site) webhook(url string) (id int64, secret string) {
-	s.t.Helper()
-	id, secret, err := s.service.AddWebhook(s.t.Context(), s.as("admin"), url, board.Topics)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return id, secret
-}
-
-func (s *site) deliver(d *Deliverer) int {
-	s.t.Helper()
-	n, err := d.Deliver(s.t.Context(), s.service)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return n
-}
-
-func (s *site) last(id int64) board.Delivery {
-	s.t.Helper()
-	list, err := s.service.Deliveries(s.t.Context(), s.as("admin"), id, 1)
-	if err != nil || len(list) == 0 {
-		s.t.Fatal(list, err)
-	}
-	return list[0]
-}
-
-// TestDeliver: what was written with a change is delivered after this process is
-// another one, signed, and the same once more when it has to be.
+// TestDeliver: what was written with a change is delivered by the job, after this
+// process is another one, with the headers of boards.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		to := newReceiver(t)
-		id, secret := s.webhook(to.URL + "/hook")
-		post := s.reply("Hello to the hook")
-		s.service.Close() // before anything was sent
-		s.service = s.node()
-		if err := s.service.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		d := NewDeliverer(loopback, zap.NewNop())
-		defer d.Close()
-		to.status.Store(http.StatusInternalServerError)
-		if n := s.deliver(d); n != 0 {
-			t.Errorf("%d delivered", n)
-		}
-		to.status.Store(http.StatusNoContent)
-		if n := s.deliver(d); n != 0 {
-			t.Error("it is tried again at once")
-		}
-		s.ahead.Add(int64(time.Minute))
-		if n := s.deliver(d); n != 1 {
-			t.Errorf("%d delivered: %+v", n, s.last(id))
-		}
-		got := to.taken()
-		if len(got) != 2 {
-			t.Fatalf("%d requests", len(got))
-		}
-		for _, r := range got {
-			at := r.header.Get(HeaderTimestamp)
-			if r.header.Get(HeaderSignature) != Sign([]byte(secret), at, r.body) || r.header.Get(HeaderTopic) != board.TopicPostCreated || r.header.Get("Content-Type") != "application/json" {
-				t.Errorf("%v", r.header)
-			}
-			if r.header.Get(HeaderDelivery) != got[0].header.Get(HeaderDelivery) || r.header.Get(HeaderDelivery) == "" || r.body != got[0].body {
-				t.Error("an attempt differs from the first")
-			}
-		}
-		var e struct {
-			Event, Topic string
-			Data         struct{ PostID, ThreadID int64 }
-		}
-		if err := json.Unmarshal([]byte(got[0].body), &e); err != nil || e.Topic != board.TopicPostCreated || e.Data.PostID != post.Post || e.Event == "" {
-			t.Errorf("%+v %v", e, err)
-		}
-		if last := s.last(id); last.State != "delivered" || last.Answer != "204 No Content" || last.Attempts != 2 {
-			t.Errorf("%+v", last)
-		}
-	})
-}
-
-func TestSign(t *testing.T) {
-	t.Parallel()
-	// Made with: printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac whsec_test
-	if got := Sign([]byte("whsec_test"), "1700000000", `{"a":1}`); got != "sha256=38877139021993b830af32feea6e18a8da83eb2f6e49ee50bd9e4cf4ca4d3789" {
-		t.Error(got)
-	}
-}
-
-// TestDeliverOnce: several nodes share the work and deliver nothing twice.
-func TestDeliverOnce(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		to := newReceiver(t)
-		s.webhook(to.URL)
-		for range 30 {
-			s.reply("One more " + time.Now().String())
-		}
-		var nodes sync.WaitGroup
-		var delivered atomic.Int64
-		for range 4 {
-			node, d := s.node(), NewDeliverer(loopback, zap.NewNop())
-			nodes.Go(func() {
-				defer d.Close()
-				n, err := d.Deliver(t.Context(), node)
-				if err != nil {
-					t.Error(err)
-				}
-				delivered.Add(int64(n))
-			})
-		}
-		nodes.Wait()
-		seen := make(map[string]bool)
-		for _, r := range to.taken() {
-			if key := r.header.Get(HeaderDelivery); seen[key] {
-				t.Errorf("%s came twice", key)
-			} else {
-				seen[key] = true
-			}
-		}
-		if len(seen) != 30 || delivered.Load() != 30 {
-			t.Errorf("%d came, %d delivered", len(seen), delivered.Load())
-		}
-	})
-}
-
-// TestDeliverFailures: redirects are not followed, 410 ends, one webhook does not
-// hold another, and private addresses are refused.
-func TestDeliverFailures(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		bad, good := newReceiver(t), newReceiver(t)
-		badID, _ := s.webhook(bad.URL)
-		goodID, _ := s.webhook(good.URL)
-		closed := httptest.NewServer(http.NotFoundHandler())
-		closed.Close()
-		closedID, _ := s.webhook(closed.URL + "/?key=geheim")
-		unknownID, _ := s.webhook("http://nowhere.invalid/")
-		bad.status.Store(http.StatusFound)
-		s.reply("To all of them")
-		d := NewDeliverer(loopback, zap.NewNop())
-		defer d.Close()
-		if n := s.deliver(d); n != 1 {
-			t.Errorf("%d delivered", n)
-		}
-		if got := bad.taken(); len(got) != 1 || s.last(badID).Answer != "302 Found" {
-			t.Errorf("a redirect was followed: %d requests, %s", len(got), s.last(badID).Answer)
-		}
-		if s.last(goodID).State != "delivered" {
-			t.Errorf("%+v", s.last(goodID))
-		}
-		if answer := s.last(closedID).Answer; !strings.Contains(answer, "connection") || strings.Contains(answer, "geheim") {
-			t.Error(answer)
-		}
-		if answer := s.last(unknownID).Answer; !strings.Contains(answer, "name of the host") {
-			t.Error(answer)
-		}
-		bad.status.Store(http.StatusGone)
-		s.ahead.Add(int64(time.Hour))
-		s.deliver(d)
-		list, err := s.service.Webhooks(t.Context(), s.as("admin"))
-		if err != nil || list[0].Enabled || !list[1].Enabled || list[0].DisabledReason == "" {
-			t.Errorf("%+v %v", list, err)
-		}
-		bad.taken()
-		s.reply("It hears no more")
-		s.deliver(d)
-		if len(bad.taken()) != 0 || len(good.taken()) != 2 {
-			t.Error("a webhook that is gone was told, or the other was not")
-		}
-		strict := NewDeliverer(nil, zap.NewNop())
-		defer strict.Close()
-		s.reply("Not to this machine")
-		s.deliver(strict)
-		if last := s.last(goodID); last.State != "pending" || last.Answer != outbound.ErrNotAllowed.Error() || len(good.taken()) != 0 {
-			t.Errorf("a private address was connected to: %+v", last)
-		}
-	})
-}
-
-// TestDeliverSlow: one receiver that is slow holds neither the others up nor the
-// end of a run; what is left for it comes with the next.
-func TestDeliverSlow(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		const posts = 3
-		var ahead, took atomic.Int64
-		all := make(chan struct{}) // the fast one has everything
-		var fastGot, slowGot atomic.Int64
-		fast := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			if fastGot.Add(1) == posts {
-				close(all)
-			}
-		}))
-		defer fast.Close()
-		slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			select {
-			case <-all:
-			case <-r.Context().Done():
-			}
-			slowGot.Add(1)
-			ahead.Add(took.Load())
-		}))
-		defer slow.Close()
-		s.webhook(slow.URL)
-		s.webhook(fast.URL)
-		for _, text := range []string{"The first of three", "The second of three", "The third of three"} {
-			s.reply(text)
-		}
-		d := NewDeliverer(loopback, zap.NewNop())
-		defer d.Close()
-		d.now = func() time.Time { return time.Unix(1_700_000_000, ahead.Load()) }
-		took.Store(int64(deliveriesTime))
-		if n := s.deliver(d); n != posts+1 || fastGot.Load() != posts || slowGot.Load() != 1 {
-			t.Errorf("%d delivered, %d to the fast one, %d to the slow one", n, fastGot.Load(), slowGot.Load())
-		}
-		took.Store(int64(deliveriesTime / 2))
-		if n := s.deliver(d); n != posts-1 || slowGot.Load() != posts {
-			t.Errorf("%d delivered in the next run, %d to the slow one", n, slowGot.Load())
-		}
-	})
-}
-
-// TestDeliverCut: the end of the process in an attempt does not count.
-func TestDeliverCut(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		arrived, release := make(chan struct{}), make(chan struct{})
+		got := make(chan http.Header, 1)
+		var body []byte
 		to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			close(arrived)
-			select {
-			case <-release:
-			case <-r.Context().Done():
-			}
+			body, _ = io.ReadAll(r.Body)
+			got <- r.Header
 		}))
 		defer to.Close()
-		defer close(release)
-		id, _ := s.webhook(to.URL)
-		s.reply("It takes long")
-		ctx, cancel := context.WithCancel(t.Context())
-		d := NewDeliverer(loopback, zap.NewNop())
-		defer d.Close()
-		ended := make(chan error)
-		go func() {
-			_, err := d.Deliver(ctx, s.service)
-			ended <- err
-		}()
-		<-arrived
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+		_, secret, err := s.service.AddWebhook(t.Context(), s.as("admin"), to.URL, board.Topics)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if last := s.last(id); last.State != "pending" || last.Attempts != 0 || last.NextAt == 0 {
-			t.Errorf("%+v", last)
+		s.reply("Hello to the hook")
+		s.service.Close() // before anything was sent
+		s.service = s.node()
+		sender := webhook.NewSender([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, zap.NewNop())
+		defer sender.Close()
+		work := &Work{Service: s.service, Webhooks: sender, Logger: zap.NewNop()}
+		for _, j := range List(func() *Work { return work }) {
+			if j.Name != JobWebhooks {
+				continue
+			}
+			if n, err := j.Run(t.Context()); n != 1 || err != nil {
+				t.Fatalf("%d delivered, %v", n, err)
+			}
 		}
-		if ids, err := s.service.DueWebhooks(t.Context()); err != nil || len(ids) != 1 {
-			t.Errorf("it is not due: %v %v", ids, err)
+		h := <-got
+		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != board.TopicPostCreated ||
+			h.Get("X-Board-Delivery") == "" || h.Get("User-Agent") != "Tollgate-Board" || !strings.Contains(string(body), `"threadTitle":"Public thread"`) {
+			t.Errorf("%v %s", h, body)
 		}
 	})
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 const deliveriesShown = 50
 
 // webhooksPage are the webhooks, and one to be made.
 type webhooksPage struct {
-	List   []board.Webhook
+	List   []webhook.Webhook
 	All    []string
 	URL    string
 	Topics []string
@@ -43,8 +44,8 @@ func (c *call) addWebhook() error {
 
 // webhookPage is a webhook with what was sent to it.
 type webhookPage struct {
-	board.Webhook
-	Deliveries []board.Delivery
+	webhook.Webhook
+	Deliveries []webhook.Delivery
 	Secret     string // shown once
 }
 
@@ -57,7 +58,7 @@ func (c *call) showWebhook(id int64, secret string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(w board.Webhook) bool { return w.ID == id })
+	i := slices.IndexFunc(list, func(w webhook.Webhook) bool { return w.ID == id })
 	if i < 0 {
 		return pages.NotFound()
 	}

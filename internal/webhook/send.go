@@ -1,4 +1,4 @@
-package jobs
+package webhook
 
 import (
 	"context"
@@ -20,17 +20,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// The headers of a delivery.
+// What the names of a delivery's headers end with.
 const (
-	HeaderDelivery  = "X-Board-Delivery"
-	HeaderTopic     = "X-Board-Topic"
-	HeaderTimestamp = "X-Board-Timestamp"
-	HeaderSignature = "X-Board-Signature"
+	HeaderDelivery  = "-Delivery"
+	HeaderTopic     = "-Topic"
+	HeaderTimestamp = "-Timestamp"
+	HeaderSignature = "-Signature"
 )
 
 const (
@@ -46,17 +45,17 @@ const (
 	answerRead = 16 << 10
 )
 
-// Deliverer sends deliveries to the addresses of webhooks.
-type Deliverer struct {
+// Sender sends deliveries to the addresses of webhooks.
+type Sender struct {
 	client *http.Client
 	now    func() time.Time
 	logger *zap.Logger
 }
 
-// NewDeliverer makes a deliverer that connects to public addresses and to those
+// NewSender makes a sender that connects to public addresses and to those
 // of allow.
-func NewDeliverer(allow []netip.Prefix, logger *zap.Logger) *Deliverer {
-	return &Deliverer{
+func NewSender(allow []netip.Prefix, logger *zap.Logger) *Sender {
+	return &Sender{
 		client: &http.Client{
 			Timeout: deliveryTimeout,
 			Transport: &http.Transport{
@@ -76,12 +75,12 @@ func NewDeliverer(allow []netip.Prefix, logger *zap.Logger) *Deliverer {
 }
 
 // Close ends the connections that are kept.
-func (d *Deliverer) Close() { d.client.CloseIdleConnections() }
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
 // Deliver sends what is due. Webhooks do not wait for each other; one that fails
 // rests until the next run.
-func (d *Deliverer) Deliver(ctx context.Context, service *board.Service) (done int, err error) {
-	ids, err := service.DueWebhooks(ctx)
+func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
+	ids, err := h.due(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +92,7 @@ func (d *Deliverer) Deliver(ctx context.Context, service *board.Service) (done i
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			n, err := d.deliverTo(ctx, service, id)
+			n, err := h.deliverTo(ctx, s, id)
 			delivered.Add(int64(n))
 			errs[i] = err
 		})
@@ -104,30 +103,30 @@ func (d *Deliverer) Deliver(ctx context.Context, service *board.Service) (done i
 
 // deliverTo sends what is due to one webhook, in order, until one fails or the
 // time of a run is over.
-func (d *Deliverer) deliverTo(ctx context.Context, service *board.Service, id int64) (done int, err error) {
-	begun := d.now()
+func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, err error) {
+	begun := s.now()
 	for range deliveriesRun {
-		if d.now().Sub(begun) >= deliveriesTime {
+		if s.now().Sub(begun) >= deliveriesTime {
 			return done, nil
 		}
-		o, err := service.ClaimDelivery(ctx, id)
+		o, err := h.claim(ctx, id)
 		if err != nil || o == nil {
 			return done, err
 		}
-		status, why := d.send(ctx, o)
+		status, why := h.send(ctx, s, o)
 		settle, cancel := jobs.Settling(ctx)
 		if ctx.Err() != nil && status == 0 {
-			err = service.NotDelivered(settle, o)
+			err = h.giveBack(settle, o)
 			cancel()
 			return done, err
 		}
-		err = service.Delivered(settle, o, status, why)
+		err = h.settle(settle, o, status, why)
 		cancel()
 		if err != nil {
 			return done, err
 		}
 		if status < 200 || status > 299 {
-			d.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.ID), zap.String("topic", o.Topic), zap.Int("status", status), zap.String("reason", why))
+			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id), zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", why))
 			return done, nil
 		}
 		done++
@@ -136,19 +135,19 @@ func (d *Deliverer) deliverTo(ctx context.Context, service *board.Service, id in
 }
 
 // send makes one attempt: the status of the answer, or 0 and why there is none.
-func (d *Deliverer) send(ctx context.Context, o *board.Outgoing) (status int, why string) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, strings.NewReader(o.Body))
+func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, why string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, strings.NewReader(o.body))
 	if err != nil {
 		return 0, "the address is not valid"
 	}
-	at := strconv.FormatInt(d.now().Unix(), 10)
+	at := strconv.FormatInt(s.now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "Tollgate-Board")
-	r.Header.Set(HeaderDelivery, o.Event+"."+strconv.FormatInt(o.Webhook, 10))
-	r.Header.Set(HeaderTopic, o.Topic)
-	r.Header.Set(HeaderTimestamp, at)
-	r.Header.Set(HeaderSignature, Sign(o.Secret, at, o.Body))
-	answer, err := d.client.Do(r)
+	r.Header.Set("User-Agent", h.Agent)
+	r.Header.Set(h.Headers+HeaderDelivery, o.event+"."+strconv.FormatInt(o.webhook, 10))
+	r.Header.Set(h.Headers+HeaderTopic, o.topic)
+	r.Header.Set(h.Headers+HeaderTimestamp, at)
+	r.Header.Set(h.Headers+HeaderSignature, Sign(o.secret, at, o.body))
+	answer, err := s.client.Do(r)
 	if err != nil {
 		return 0, reason(err)
 	}

@@ -1,0 +1,127 @@
+package webhook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	// attemptsMost is how often a delivery is tried.
+	attemptsMost = 6
+	// lease is how long a node has a delivery for itself; more than an attempt can
+	// take.
+	lease = 30 * time.Second
+	// answerMost bounds what is kept of how an attempt ended, in characters.
+	answerMost = 200
+)
+
+// outgoing is a delivery that this node has to send. Another node takes it when
+// the lease ends.
+type outgoing struct {
+	id      int64
+	webhook int64
+	url     string
+	secret  []byte
+	event   string // stable over attempts
+	topic   string
+	body    string
+
+	attempts int64
+}
+
+// due lists the webhooks that have something to be sent now: none where the keyring
+// cannot be used, whose deliveries are for other nodes, or for later.
+func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
+	if _, err := h.Keyring(); err != nil {
+		return nil, nil //nolint:nilerr // the keyring has said so
+	}
+	err = h.DB.Read(ctx, func(c store.Conn) error {
+		now := h.micros()
+		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+			"SELECT w.id FROM "+h.hooks+" w WHERE w.enabled = 1 AND EXISTS (SELECT 1 FROM "+h.deliveries+" d"+
+				" WHERE d.webhook_id = w.id AND d.next_at <= ? AND d.leased_until <= ?) ORDER BY w.id", now, now)
+		return err
+	})
+	return ids, err
+}
+
+// claim takes the next delivery of a webhook for this node alone; nil: there is none
+// now. The attempt counts even if this process ends in it.
+func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
+	var sealed string
+	o := &outgoing{webhook: webhook}
+	err := h.DB.Write(ctx, func(c store.Conn) error {
+		o.id = 0
+		now := h.micros()
+		skip := ""
+		if c.Dialect() == store.Postgres {
+			skip = " FOR UPDATE SKIP LOCKED"
+		}
+		err := c.Row("SELECT url, secret FROM "+h.hooks+" WHERE id = ? AND enabled = 1", webhook).Scan(&o.url, &sealed)
+		if err == nil {
+			err = c.Row("UPDATE "+h.deliveries+" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
+				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+skip+") RETURNING id, event, topic, body, attempts",
+				now+lease.Microseconds(), now, webhook, now, now).Scan(&o.id, &o.event, &o.topic, &o.body, &o.attempts)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || o.id == 0 {
+		return nil, err
+	}
+	o.secret, err = h.openSecret(ctx, o.url, sealed)
+	switch {
+	case errors.Is(err, keyring.ErrOpen): // not to be tried for ever
+		return nil, errors.Join(err, h.settle(ctx, o, 0, "the secret of this webhook does not open; give it a new one"))
+	case err != nil: // the keyring is away for now
+		return nil, errors.Join(err, h.giveBack(ctx, o))
+	}
+	return o, nil
+}
+
+// settle notes how an attempt ended: with the status of an answer, or without one
+// and why. 410 switches the webhook off.
+func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string) error {
+	answer := text.Short(why, answerMost)
+	if status != 0 {
+		answer = strconv.Itoa(status) + " " + http.StatusText(status)
+	}
+	state, next := "pending", sql.NullInt64{Int64: h.Now().Add(jobs.Backoff(o.attempts)).UnixMicro(), Valid: true}
+	switch {
+	case status >= 200 && status <= 299:
+		state, next = "delivered", sql.NullInt64{}
+	case status == http.StatusGone, o.attempts >= attemptsMost:
+		state, next = "failed", sql.NullInt64{}
+	}
+	return h.DB.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE "+h.deliveries+" SET state = ?, next_at = ?, leased_until = 0, answer = ? WHERE id = ?", state, next, answer, o.id)
+		if err != nil || status != http.StatusGone {
+			return err
+		}
+		if _, err := c.Exec("UPDATE "+h.hooks+" SET enabled = 0, disabled_reason = ? WHERE id = ?", "the address answered 410 Gone", o.webhook); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'the webhook was switched off' WHERE webhook_id = ? AND next_at IS NOT NULL", o.webhook)
+		return err
+	})
+}
+
+// giveBack is for a delivery that was cut short by the end of this process: the
+// attempt does not count.
+func (h *Hooks) giveBack(ctx context.Context, o *outgoing) error {
+	return h.DB.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE "+h.deliveries+" SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.id)
+		return err
+	})
+}

@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// keepOver is how long deliveries are kept that are over, and keepPending for how
+	// long those of a webhook wait that is off.
+	keepOver    = 7 * 24 * time.Hour
+	keepPending = 3 * 24 * time.Hour
+
+	purgeBatch = 500 // rows in one transaction: others wait for it
+)
+
+// event is the body of a delivery.
+type event struct {
+	Event     string `json:"event"` // the same for every webhook
+	Topic     string `json:"topic"`
+	CreatedAt string `json:"createdAt"`
+	Data      any    `json:"data"`
+}
+
+// Emit writes a delivery for each webhook that has the topic, with the change
+// that it tells of: one is not there without the other. Where no webhook has
+// it, nothing is written.
+func (h *Hooks) Emit(c store.Conn, topic string, data any) error {
+	return h.emit(c, topic, data, "enabled = 1 AND topics LIKE ?", "% "+topic+" %")
+}
+
+// Test writes a delivery of no consequence for a webhook. The error may be ErrOff.
+func (h *Hooks) Test(c store.Conn, id int64) error {
+	var enabled bool
+	if err := c.Row("SELECT enabled = 1 FROM "+h.hooks+" WHERE id = ?", id).Scan(&enabled); err != nil {
+		return err
+	}
+	if !enabled {
+		return ErrOff
+	}
+	return h.emit(c, Topic, struct {
+		WebhookID int64 `json:"webhookId"`
+	}{id}, "id = ?", id)
+}
+
+// emit writes a delivery for the webhooks of a condition.
+func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ...any) error {
+	now := h.Now()
+	e := event{Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: data}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return c.Later("INSERT INTO "+h.deliveries+" (webhook_id, event, topic, body, next_at, created_at)"+
+		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+where, append([]any{e.Event, topic, string(body), now.UnixMicro(), now.UnixMicro()}, args...)...)
+}
+
+// Delivery is one message to a webhook.
+type Delivery struct {
+	ID        int64 // stable over attempts
+	Event     string
+	Topic     string
+	Body      string
+	State     string // pending, delivered or failed
+	Attempts  int64
+	Answer    string // of the last attempt
+	CreatedAt int64
+	TriedAt   int64 // 0: not tried
+	NextAt    int64 // 0: no more
+}
+
+// Deliveries lists the last deliveries of a webhook, newest first.
+func (h *Hooks) Deliveries(c store.Conn, id int64, most int) ([]Delivery, error) {
+	return store.List(c, func(r store.Row) (d Delivery, err error) {
+		return d, r.Scan(&d.ID, &d.Event, &d.Topic, &d.Body, &d.State, &d.Attempts, &d.Answer, &d.CreatedAt, &d.TriedAt, &d.NextAt)
+	}, "SELECT id, event, topic, body, state, attempts, answer, created_at, COALESCE(tried_at, 0), COALESCE(next_at, 0)"+
+		" FROM "+h.deliveries+" WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", id, most)
+}
+
+// Purge ends what waits for webhooks that are off for three days, and deletes what is
+// over for a week. It tells how much.
+func (h *Hooks) Purge(ctx context.Context) (n int64, err error) {
+	now := h.Now()
+	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+" SET state = 'failed', next_at = NULL, answer = 'waited too long' WHERE id IN"+
+		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NOT NULL LIMIT ?)", now.Add(-keepPending).UnixMicro())
+	if err != nil {
+		return n, err
+	}
+	deleted, err := h.DB.Purge(ctx, purgeBatch, "DELETE FROM "+h.deliveries+" WHERE id IN"+
+		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NULL LIMIT ?)", now.Add(-keepOver).UnixMicro())
+	return n + deleted, err
+}
