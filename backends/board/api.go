@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -30,7 +29,7 @@ type API struct {
 
 // API returns the API of the board.
 func (s *Service) API() *API {
-	api := &API{service: s, router: rest.NewRouter(s.Routes())}
+	api := &API{service: s, router: rest.NewRouter(Mount, s.Routes())}
 	api.router.Admit = s.admit
 	return api
 }
@@ -40,53 +39,32 @@ func (*API) Owns(path string) bool { return path == Mount || strings.HasPrefix(p
 
 // NeedsToken reports whether a request is one that guests cannot make.
 func (api *API) NeedsToken(r *http.Request) bool {
-	if !api.Owns(r.URL.Path) {
-		return false
-	}
-	r = stripped(r)
-	return api.router.Find(r) && api.router.Needs(r)
+	found, ok := api.router.Find(r)
+	return ok && !found.Guest()
 }
 
 // Serve answers a request for a path that it owns. What is refused is an
 // *apierror.Error, and nothing has been written then.
 func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) error {
-	r = stripped(r)
 	w.Header().Add("Vary", "Authorization")
-	allow := api.router.Allow(r)
+	found, ok := api.router.Find(r)
 	switch {
-	case allow == "":
+	case !ok:
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is no such route; see %s/openapi.json", Mount)
 	case r.Method == http.MethodOptions:
-		w.Header().Set("Allow", allow)
+		w.Header().Set("Allow", found.Allow())
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	if a.Token != nil {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	user := ""
-	if a.User != nil {
-		user = kernel.Itoa(a.User.ID)
-	}
-	return api.router.Serve(w, r.WithContext(rights.WithActor(r.Context(), a)), user)
-}
-
-// stripped is the request with the path behind Mount.
-func stripped(r *http.Request) *http.Request {
-	inner := r.WithContext(r.Context())
-	inner.URL = new(url.URL)
-	*inner.URL = *r.URL
-	inner.URL.Path = strings.TrimPrefix(r.URL.Path, Mount)
-	inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, Mount)
-	if inner.URL.Path == "" {
-		inner.URL.Path = "/"
-	}
-	return inner
+	return found.Serve(w, a)
 }
 
 // admit makes the checks that come before a route's own.
 func (s *Service) admit(c *rest.Call, route *rest.Route) error {
-	a := rights.ActorOf(c.R.Context())
+	a := actor(c)
 	if route.Scope == "" { // public
 		return nil
 	}
@@ -113,13 +91,16 @@ type envelope struct {
 	Data any `json:"data"`
 }
 
+// actor is who sends a request.
+func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
+
 // handler answers a request of an actor.
 type handler func(c *rest.Call, a *rights.Actor) (any, error)
 
 // with makes a route's function of a handler.
 func with(h handler) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
-		answer, err := h(c, rights.ActorOf(c.R.Context()))
+		answer, err := h(c, actor(c))
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (in *input) match() rest.Match {
 
 // once reads the Idempotency-Key of a request.
 func (in *input) once() Once {
-	once, err := idempotency.Of(in.R, in.Raw)
+	once, err := idempotency.Of(in.R, strings.TrimPrefix(in.R.URL.Path, Mount), in.Raw)
 	if errors.Is(err, idempotency.ErrMalformed) {
 		err = kernel.BadRequest(idempotency.Header, "an Idempotency-Key is 1 to 64 visible ASCII characters")
 	}

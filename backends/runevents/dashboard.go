@@ -24,11 +24,11 @@ const pageSettings = "settings.json"
 
 // page is the document; its files lie below dashboard/. Both hold no data and
 // are public: a browser cannot send a token with them.
-func (*endpoint) page(w http.ResponseWriter, r *http.Request) {
+func (*Endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document)
 }
 
-func (e *endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
+func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if name == pageSettings {
 		w.Header().Set("Cache-Control", "no-cache")
@@ -44,7 +44,7 @@ func (e *endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 
 // toPage is relative, so that it leads back here also behind a proxy that takes
 // a part of the path away.
-func (e *endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
+func (e *Endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", path.Base(e.prefix)+"/")
 	w.WriteHeader(http.StatusPermanentRedirect)
 }

@@ -28,7 +28,7 @@ func openAPI(prefix string) ([]byte, error) {
 	}.OpenAPI(table)
 }
 
-func (e *endpoint) document(w http.ResponseWriter, r *http.Request) {
+func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	if _, err := e.openAPI.Text(); err != nil {
 		e.service.failed(w, err)
 		return

@@ -31,7 +31,7 @@ type Route struct {
 	// Entity is what a query is about; empty: the query says so, or it is none.
 	Entity string
 
-	serve func(e *endpoint, w http.ResponseWriter, r *http.Request)
+	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
 	// What the document says; without a summary the route is not in it.
 	summary, description string
 	// answer is a schema of the document.
@@ -46,37 +46,37 @@ func Routes() []Route {
 func ownRoutes() []Route {
 	return []Route{
 		{
-			Methods: postMethods, Path: "/cmd/v1", Right: Submit, Cost: 1, serve: (*endpoint).submit, answer: "Acknowledgement",
+			Methods: postMethods, Path: "/cmd/v1", Right: Submit, Cost: 1, serve: (*Endpoint).submit, answer: "Acknowledgement",
 			summary: "Submit a command", description: "The answer follows the commit. A report that is there already changes nothing.",
 		},
 		{
-			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*endpoint).ask, answer: "AnyRows",
+			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*Endpoint).ask, answer: "AnyRows",
 			summary: "Query any entity", description: "The query is PQL text, or JSON of the form [\"from\", entity, query].",
 		},
-		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query events"},
-		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts", serve: (*endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
+		{Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query events"},
+		{Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts", serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject"},
 		{
-			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10, Entity: "aggregate-event-counts", serve: (*endpoint).ask,
+			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10, Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
 			answer: "AggregateEventCounts", summary: "Count the subjects of events",
 		},
-		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*endpoint).ask, answer: "Reports", summary: "Query reports"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query the events of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics", serve: (*endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
-		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs", serve: (*endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
-		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*endpoint).ask, answer: "Nodes", summary: "Query nodes"},
-		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
-		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*endpoint).ask, answer: "Environments", summary: "Query environments"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment", serve: (*endpoint).ask, answer: "Environment", summary: "Show an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
-		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
-		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*endpoint).ask, answer: "Producer", summary: "Show such a server"},
-		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*endpoint).version, answer: "Version", summary: "Show the version of the interface"},
-		{Methods: getMethods, Path: StatusPath, Right: Public, serve: (*endpoint).status, summary: "Tell whether the service works"},
-		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*endpoint).document, answer: "Document", summary: "Show this document"},
-		{Methods: getMethods, Path: "", Right: Public, serve: (*endpoint).toPage},
-		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*endpoint).page},
-		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*endpoint).pageFile},
+		{Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query reports"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics", serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report"},
+		{Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs", serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report"},
+		{Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask, answer: "Nodes", summary: "Query nodes"},
+		{Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask, answer: "Node", summary: "Show a node, active or not"},
+		{Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments", serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment", serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
+		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
+		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version", summary: "Show the version of the interface"},
+		{Methods: getMethods, Path: StatusPath, Right: Public, serve: (*Endpoint).status, summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
+		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
+		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
+		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*Endpoint).pageFile},
 	}
 }
 
@@ -89,7 +89,7 @@ func absentRoutes() []Route {
 	add := func(entity, summary, path string, rest ...string) {
 		for _, r := range rest {
 			list = append(list, Route{
-				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*endpoint).ask, answer: "AnyRows",
+				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask, answer: "AnyRows",
 				summary: summary, description: "None are kept.",
 			})
 		}
@@ -111,11 +111,11 @@ func absentRoutes() []Route {
 	slices.SortFunc(list, func(a, b Route) int { return strings.Compare(a.Path, b.Path) })
 	return append(list,
 		Route{
-			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names", serve: (*endpoint).ask, answer: "Names",
+			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names", serve: (*Endpoint).ask, answer: "Names",
 			summary: "List the names of facts", description: "None are kept.",
 		},
 		Route{
-			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog", serve: (*endpoint).ask, answer: "Catalog",
+			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog", serve: (*Endpoint).ask, answer: "Catalog",
 			summary: "Show the catalog of a node", description: "None are kept: it is empty.",
 		})
 }
@@ -132,32 +132,29 @@ type mount struct {
 	openAPI *rest.Published
 }
 
-// endpoint is a route with its service, behind one of the prefixes.
-type endpoint struct {
+// Endpoint is a route with its service, behind one of the prefixes.
+type Endpoint struct {
 	*Route
 	*mount
 	service *Service
 }
 
-func (s *Service) routes() *http.ServeMux {
-	mux := http.NewServeMux()
+func (s *Service) addRoutes() {
 	for _, prefix := range s.prefixes() {
 		m := &mount{prefix, rest.Publish(func() ([]byte, error) { return openAPI(prefix) })}
 		for _, route := range Routes() {
-			mux.Handle(prefix+route.Path, &endpoint{&route, m, s})
+			s.paths.Add(prefix+route.Path, &Endpoint{&route, m, s})
 		}
 	}
-	return mux
 }
 
 func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
 
-// Find is the route of a request; nil: there is none. ours tells then whether
-// the path is below a prefix all the same.
-func (s *Service) Find(r *http.Request) (route *Route, ours bool) {
-	h, _ := s.mux.Handler(r) // a redirect to a cleaner path is no match
-	if e, ok := h.(*endpoint); ok {
-		return e.Route, true
+// Find is what answers a request; nil: nothing does. ours tells then whether the
+// path is below a prefix all the same.
+func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
+	if e, ours = s.paths.Find(r); ours {
+		return e, true
 	}
 	for _, prefix := range s.prefixes() {
 		if rest, below := strings.CutPrefix(r.URL.Path, prefix); below && (rest == "" || rest[0] == '/') {
@@ -168,9 +165,16 @@ func (s *Service) Find(r *http.Request) (route *Route, ours bool) {
 }
 
 // ServeHTTP answers a request that Find knows, and others with 404.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e, _ := s.Find(r); e != nil {
+		e.ServeHTTP(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
 
-func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers the request that was found.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Queries, which have two, refuse other methods in their own words.
 	if len(e.Methods) == 1 && r.Method != e.Methods[0] && (r.Method != http.MethodHead || e.Methods[0] != http.MethodGet) {
 		w.Header().Set("Allow", e.Methods[0])
@@ -180,10 +184,10 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(e, w, r)
 }
 
-func (e *endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.submit(w, r) }
+func (e *Endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.submit(w, r) }
 
 // ask answers a query.
-func (e *endpoint) ask(w http.ResponseWriter, r *http.Request) {
+func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	e.service.queries.Serve(w, r, e.Entity, query.Scope{
 		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"), Prefix: e.prefix,
 	})
@@ -192,7 +196,7 @@ func (e *endpoint) ask(w http.ResponseWriter, r *http.Request) {
 // apiVersion is the version of the reference whose interface this is.
 const apiVersion = "7.12.0"
 
-func (*endpoint) version(w http.ResponseWriter, _ *http.Request) {
+func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
 }
 
@@ -205,7 +209,7 @@ func (*Service) Unready(w http.ResponseWriter) {
 	plain(w, http.StatusServiceUnavailable, "error")
 }
 
-func (e *endpoint) status(w http.ResponseWriter, _ *http.Request) {
+func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 	if e.service.Ready() != nil {
 		e.service.Unready(w)
 		return

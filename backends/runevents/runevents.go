@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -112,7 +112,7 @@ type Service struct {
 	db      *store.DB
 	logger  *zap.Logger
 	queries *query.Service
-	mux     *http.ServeMux
+	paths   rest.Paths[*Endpoint]
 	room    room
 	queue   chan *job
 	reading atomic.Int64 // reports that are about to come into the queue
@@ -147,7 +147,7 @@ func New(o Options) (*Service, error) {
 		o: o, db: o.DB, logger: o.Logger, queries: queries, room: newRoom(o),
 		queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel,
 	}
-	s.mux = s.routes()
+	s.addRoutes()
 	s.work.Go(s.write)
 	return s, nil
 }

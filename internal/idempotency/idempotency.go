@@ -34,9 +34,9 @@ var (
 // Hash stands for what it asks for.
 type Once struct{ Key, Hash string }
 
-// Of reads the key of a request with a body; the zero Once where there is none. Its
-// error is ErrMalformed.
-func Of(r *http.Request, body []byte) (Once, error) {
+// Of reads the key of a request for a path, as the service knows it, with a body; the
+// zero Once where there is none. Its error is ErrMalformed.
+func Of(r *http.Request, path string, body []byte) (Once, error) {
 	key := r.Header.Get(Header)
 	if key == "" {
 		return Once{}, nil
@@ -45,7 +45,7 @@ func Of(r *http.Request, body []byte) (Once, error) {
 		return Once{}, ErrMalformed
 	}
 	sum := sha256.New()
-	sum.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
+	sum.Write([]byte(r.Method + " " + path + "\n"))
 	sum.Write(body)
 	return Once{Key: key, Hash: hex.EncodeToString(sum.Sum(nil))}, nil
 }

@@ -103,9 +103,9 @@ func TestDo(t *testing.T) {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	of := func(path, key, body string) Once {
-		r := httptest.NewRequest("POST", path, nil)
+		r := httptest.NewRequest("POST", "/mount"+path, nil)
 		r.Header.Set(Header, key)
-		once, err := Of(r, []byte(body))
+		once, err := Of(r, path, []byte(body))
 		if err != nil {
 			t.Errorf("%q: %v", key, err)
 		}
@@ -124,7 +124,7 @@ func TestOf(t *testing.T) {
 	for _, key := range []string{"a b", "ä", "\x7f", strings.Repeat("k", maxKey+1)} {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header.Set(Header, key)
-		if _, err := Of(r, nil); !errors.Is(err, ErrMalformed) {
+		if _, err := Of(r, "/", nil); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

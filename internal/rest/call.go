@@ -27,14 +27,20 @@ const maxDepth = 32
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// User is the id of who signed in; empty: a guest.
-	User string
+	// Who sent it; nil: nobody knows.
+	Who Identity
 	// Status of the answer; set to what the route's table says.
 	Status int
 
-	admit     func(c *Call, route *Route) error
-	err       error
 	unchanged bool // the client has the answer already
+}
+
+// User is the id of who signed in; empty: a guest.
+func (c *Call) User() string {
+	if c.Who == nil {
+		return ""
+	}
+	return c.Who.UserID()
 }
 
 // Path is the value of a wildcard of the route's path.

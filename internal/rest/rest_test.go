@@ -25,7 +25,7 @@ func table() []Route {
 			Query: []Param{{Name: "limit", Schema: `{"type":"integer"}`}},
 			Serve: func(c *Call) (any, error) {
 				limit, err := c.Int("limit", 3, 1, 9)
-				return map[string]any{"id": c.Path("id"), "limit": limit, "user": c.User}, err
+				return map[string]any{"id": c.Path("id"), "limit": limit, "user": c.User()}, err
 			},
 		},
 		{
@@ -45,9 +45,15 @@ func table() []Route {
 	}
 }
 
+// someone is a user by the id; empty: a guest.
+type someone string
+
+func (s someone) UserID() string { return string(s) }
+
 func TestRouter(t *testing.T) {
 	t.Parallel()
-	router := NewRouter(table())
+	router := NewRouter("", table())
+	mounted := NewRouter("/api/v1", table())
 	for name, test := range map[string]struct {
 		method, target, user, body string
 		status                     int
@@ -80,11 +86,18 @@ func TestRouter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(test.method, test.target, strings.NewReader(test.body))
-			if !router.Find(r) {
+			found, ok := router.Find(r)
+			if !ok {
 				t.Fatal("there is no such path")
 			}
+			if _, ok := mounted.Find(r); ok {
+				t.Error("there is such a path without the prefix")
+			}
+			if _, ok := mounted.Find(httptest.NewRequest(test.method, "/api/v1"+test.target, nil)); !ok {
+				t.Error("there is no such path behind the prefix")
+			}
 			w := httptest.NewRecorder()
-			err := router.Serve(w, r, test.user)
+			err := found.Serve(w, someone(test.user))
 			if test.status >= 400 {
 				refusal, ok := apierror.From(err)
 				if !ok || refusal.Status != test.status || (refusal.Code != test.want && refusal.Param != test.want) || w.Body.Len() > 0 {
@@ -101,12 +114,19 @@ func TestRouter(t *testing.T) {
 		})
 	}
 	for _, target := range []string{"/", "/things", "/things/", "/things//1", "/things/../things/1"} {
-		if r := httptest.NewRequest("GET", target, nil); router.Find(r) {
+		r := httptest.NewRequest("GET", target, nil)
+		if _, ok := router.Find(r); ok || r.Pattern != "" {
 			t.Errorf("%s is found", target)
 		}
 	}
 	w := httptest.NewRecorder()
-	_ = router.Serve(w, httptest.NewRequest("PUT", "/things/1", nil), "")
+	for method, guest := range map[string]bool{"GET": true, "HEAD": true, "POST": false, "DELETE": false, "PUT": true} {
+		if found, ok := router.Find(httptest.NewRequest(method, "/things/1", nil)); !ok || found.Guest() != guest {
+			t.Errorf("%s is for guests: %t", method, found.Guest())
+		}
+	}
+	found, _ := router.Find(httptest.NewRequest("PUT", "/things/1", nil))
+	_ = found.Serve(w, nil)
 	if allow := w.Header().Get("Allow"); allow != "DELETE, GET, HEAD, POST" {
 		t.Errorf("Allow: %s", allow)
 	}
@@ -182,7 +202,7 @@ func TestRoutesThatCollide(t *testing.T) {
 			t.Error("a table has a route twice")
 		}
 	}()
-	NewRouter(table(), table()[:1])
+	NewRouter("", table(), table()[:1])
 }
 
 func FuzzDecode(f *testing.F) {

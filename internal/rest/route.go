@@ -4,7 +4,6 @@
 package rest
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -83,22 +82,18 @@ func (r *Route) status() int {
 	return http.StatusOK
 }
 
+// Identity is who sent a request, as a service knows its users.
+type Identity interface {
+	// UserID is the id of who signed in; empty: a guest.
+	UserID() string
+}
+
 // Router finds the route of a request.
 type Router struct {
 	// Admit may refuse a request before its route serves it; nil: it does not.
 	Admit func(c *Call, route *Route) error
 
-	mux *http.ServeMux
-	// heads are the first segments of all paths, so that a request for something
-	// else is passed on at no cost.
-	heads map[string]struct{}
-	wild  bool // one of them is a wildcard
-}
-
-// head is the first segment of a path.
-func head(path string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return name
+	paths Paths[*node]
 }
 
 // node holds the routes of one path.
@@ -107,12 +102,12 @@ type node struct {
 	allow   string
 }
 
-// NewRouter makes a router of tables. It panics when two routes collide, which
-// is a mistake in a table.
-func NewRouter(tables ...[]Route) *Router {
+// NewRouter makes a router of tables, whose paths are behind a prefix such as
+// "/api/v1"; empty: they are as they stand there. It panics when two routes collide,
+// which is a mistake in a table.
+func NewRouter(prefix string, tables ...[]Route) *Router {
 	nodes := make(map[string]*node)
-	mux := http.NewServeMux()
-	heads := make(map[string]struct{})
+	rt := new(Router)
 	for _, table := range tables {
 		for i := range table {
 			route := &table[i]
@@ -120,8 +115,7 @@ func NewRouter(tables ...[]Route) *Router {
 			if n == nil {
 				n = &node{methods: make(map[string]*Route)}
 				nodes[route.Path] = n
-				mux.Handle(route.Path, n)
-				heads[head(route.Path)] = struct{}{}
+				rt.paths.Add(prefix+route.Path, n)
 			}
 			if n.methods[route.Method] != nil {
 				panic(fmt.Sprintf("two routes for %s %s", route.Method, route.Path))
@@ -141,79 +135,54 @@ func NewRouter(tables ...[]Route) *Router {
 		slices.Sort(allow)
 		n.allow = strings.Join(allow, ", ")
 	}
-	rt := &Router{mux: mux, heads: heads}
-	for name := range heads {
-		rt.wild = rt.wild || strings.HasPrefix(name, "{")
-	}
 	return rt
 }
 
-// Find reports whether the path is of a route, whatever the method.
-func (rt *Router) Find(r *http.Request) bool {
-	_, ok := rt.node(r)
-	return ok
+// Found is a request whose path is one of a router's.
+type Found struct {
+	router *Router
+	node   *node
+	r      *http.Request
 }
 
-func (rt *Router) node(r *http.Request) (*node, bool) {
-	if _, ok := rt.heads[head(r.URL.Path)]; !ok && !rt.wild {
-		return nil, false
-	}
-	h, _ := rt.mux.Handler(r) // a redirect to a cleaner path is no match
-	n, ok := h.(*node)
-	return n, ok
+// Find finds the path of a request, whatever its method; ok tells whether there is
+// one.
+func (rt *Router) Find(r *http.Request) (f Found, ok bool) {
+	n, ok := rt.paths.Find(r)
+	return Found{rt, n, r}, ok
 }
 
-// Needs reports whether the request is for a route that needs a credential.
-func (rt *Router) Needs(r *http.Request) bool {
-	n, ok := rt.node(r)
-	if !ok {
-		return false
-	}
-	route := n.methods[r.Method]
-	return route != nil && !route.Guest
+// Route is that of the request's method; nil: there is none.
+func (f Found) Route() *Route { return f.node.methods[f.r.Method] }
+
+// Guest reports whether guests may ask for it, as they may for a method that there
+// is not, to be told so.
+func (f Found) Guest() bool {
+	route := f.Route()
+	return route == nil || route.Guest
 }
 
-// Serve answers a request for a path that Find knows. user is the id of who
-// signed in; empty: nobody did. What is refused is an *apierror.Error, and
-// nothing has been written then.
-func (rt *Router) Serve(w http.ResponseWriter, r *http.Request, user string) error {
-	c := &Call{W: w, User: user, admit: rt.Admit}
-	rt.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
-	return c.err
-}
+// Allow lists the methods of the path.
+func (f Found) Allow() string { return f.node.allow }
 
-type callKey struct{}
-
-func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(callKey{}).(*Call)
-	c.R = r
-	c.err = n.serve(w, c)
-}
-
-// Allow lists the methods of the path of a request; empty: there is no route.
-func (rt *Router) Allow(r *http.Request) string {
-	if n, ok := rt.node(r); ok {
-		return n.allow
-	}
-	return ""
-}
-
-func (n *node) serve(w http.ResponseWriter, c *Call) error {
-	route := n.methods[c.R.Method]
+// Serve answers the request of a user; nil: nobody knows who it is. What is refused
+// is an *apierror.Error, and nothing has been written then.
+func (f Found) Serve(w http.ResponseWriter, who Identity) error {
+	route := f.Route()
 	if route == nil {
-		w.Header().Set("Allow", n.allow)
-		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s", Quote(c.R.Method), n.allow)
+		w.Header().Set("Allow", f.node.allow)
+		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not allowed here, use %s", Quote(f.r.Method), f.node.allow)
 	}
-	if c.User == "" && !route.Guest {
+	c := &Call{W: w, R: f.r, Who: who, Status: route.status()}
+	if !route.Guest && c.User() == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return apierror.New(http.StatusUnauthorized, "invalid_token", "this needs the token of a signed-in user: send it as Authorization: Bearer …")
 	}
-	if c.admit != nil {
-		if err := c.admit(c, route); err != nil {
+	if f.router.Admit != nil {
+		if err := f.router.Admit(c, route); err != nil {
 			return err
 		}
 	}
-	c.Status = route.status()
 	answer, err := route.Serve(c)
 	if err != nil {
 		return err

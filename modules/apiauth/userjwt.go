@@ -112,6 +112,9 @@ type User struct {
 	Expires time.Time
 }
 
+// UserID implements rest.Identity.
+func (u *User) UserID() string { return u.ID }
+
 // Subject is who sent a request that passed api_auth user_jwt. The value is
 // shared between requests and must not be changed.
 func Subject(r *http.Request) (*User, bool) {

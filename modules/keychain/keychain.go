@@ -81,7 +81,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 	}
 	h.service = &management.Service{Catalog: app.Catalog, Parts: app.Parts}
-	h.router = rest.NewRouter(h.service.Routes())
+	h.router = rest.NewRouter("", h.service.Routes())
 	h.console, err = h.Console.make()
 	return err
 }
@@ -91,13 +91,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		rest.NoSniff(w.Header())
 		return answered(h.console.Serve(w, r))
 	}
-	if !h.router.Find(r) {
+	found, ok := h.router.Find(r)
+	if !ok {
 		return next.ServeHTTP(w, r)
 	}
-	return h.serve(w, r)
+	return h.serve(w, r, found)
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	kept, err := h.app.Gateway()
@@ -105,17 +106,16 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if err != nil { // what is public has no need of it, and /health tells of it
-		return answered(h.router.Serve(w, r, ""))
+		return answered(found.Serve(w, nil))
 	}
 	h.once.Do(func() {
 		h.service.Keychain = kept.Keychain
 		h.service.Engine = h.app.Engine(kept, cascade.Options{}.WithDefaults(), h.logger)
 	})
-	user := ""
 	if subject, ok := apiauth.Subject(r); ok {
-		user = subject.ID
+		return answered(found.Serve(w, subject))
 	}
-	return answered(h.router.Serve(w, r, user))
+	return answered(found.Serve(w, nil))
 }
 
 // answered gives Caddy the status of a refusal.

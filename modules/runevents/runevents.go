@@ -326,33 +326,33 @@ func (h *Handler) Cleanup() error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	route, ours := h.service.Find(r)
+	found, ours := h.service.Find(r)
 	if ours {
 		rest.NoSniff(w.Header())
 	}
 	switch {
-	case route == nil && ours:
+	case found == nil && ours:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
-	case route == nil:
+	case found == nil:
 		return next.ServeHTTP(w, r)
 	}
-	if err := h.admit(r, route.Right); err != nil {
+	if err := h.admit(r, found.Right); err != nil {
 		return err
 	}
 	h.requests.Add(1)
 	defer h.requests.Add(-1)
 	defer h.app.Acquire()()
-	switch route.Right {
+	switch found.Right {
 	case runevents.Submit:
-		h.submit(w, r)
+		h.submit(w, r, found)
 	case runevents.Read:
-		h.query(w, r, route)
+		h.query(w, r, found)
 	default:
-		if route.Path == runevents.StatusPath && tollgate.Stopping(r.Context()) {
+		if found.Path == runevents.StatusPath && tollgate.Stopping(r.Context()) {
 			h.service.Unready(w)
 			return nil
 		}
-		h.service.ServeHTTP(w, r)
+		found.ServeHTTP(w, r)
 	}
 	return nil
 }
@@ -379,9 +379,9 @@ func (h *Handler) admit(r *http.Request, need runevents.Right) error {
 }
 
 // submit has a command carried out and notes what became of it.
-func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
 	became := new(runevents.Exchange)
-	h.service.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), became)))
+	found.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), became)))
 	observeCommand(became)
 	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
 		extra.Add(zap.String("run_events_command", became.Command))
@@ -392,12 +392,12 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 
 // query has a query answered and notes how long that took. An answer that
 // breaks in the middle panics, to end the connection.
-func (h *Handler) query(w http.ResponseWriter, r *http.Request, route *runevents.Route) {
+func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
 	begin := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
 	whole := false
-	defer func() { observeQuery(route, recorder.status, whole, time.Since(begin)) }()
-	h.service.ServeHTTP(recorder, r)
+	defer func() { observeQuery(found.Route, recorder.status, whole, time.Since(begin)) }()
+	found.ServeHTTP(recorder, r)
 	whole = true
 }
 

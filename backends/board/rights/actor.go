@@ -158,18 +158,12 @@ func LoadGroups(c store.Conn, u *User) error {
 	})
 }
 
-// actorKey is the key of the actor in the context of a request.
-type actorKey struct{}
-
-// WithActor notes who sends a request.
-func WithActor(ctx context.Context, a *Actor) context.Context {
-	return context.WithValue(ctx, actorKey{}, a)
-}
-
-// ActorOf is who WithActor noted.
-func ActorOf(ctx context.Context) *Actor {
-	a, _ := ctx.Value(actorKey{}).(*Actor)
-	return a
+// UserID implements rest.Identity.
+func (a *Actor) UserID() string {
+	if a.User == nil {
+		return ""
+	}
+	return kernel.Itoa(a.User.ID)
 }
 
 // Logged notes a change by a moderator, and with it the use of a right that the

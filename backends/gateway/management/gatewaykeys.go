@@ -21,7 +21,7 @@ type userAnswer struct {
 }
 
 func (s *Service) initUser(c *rest.Call) (any, error) {
-	user, key, created, err := s.Keychain.InitUser(c.R.Context(), c.User)
+	user, key, created, err := s.Keychain.InitUser(c.R.Context(), c.User())
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -104,7 +104,7 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User, c.Path("key_id"), keychain.KeyChange{
+	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User(), c.Path("key_id"), keychain.KeyChange{
 		Label:              in.Label,
 		RateLimitPerMinute: in.RateLimitPerMinute.value, ClearRateLimit: in.ClearRateLimit || in.RateLimitPerMinute.null,
 		ExpiresAt: in.ExpiresAt.value, ClearExpiry: in.ClearExpiry || in.ExpiresAt.null,
@@ -114,7 +114,7 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 }
 
 func (s *Service) revokeKey(c *rest.Call) (any, error) {
-	return nil, unavailable(s.Keychain.RevokeKey(c.R.Context(), c.User, c.Path("key_id")))
+	return nil, unavailable(s.Keychain.RevokeKey(c.R.Context(), c.User(), c.Path("key_id")))
 }
 
 // orNone makes a JSON array of a list that may be nil.

@@ -43,14 +43,20 @@ func newRouter(t *testing.T) *rest.Router {
 	if _, _, _, err := people.InitUser(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
-	return rest.NewRouter((&Service{Keychain: people, Catalog: catalog.Embedded}).Routes())
+	return rest.NewRouter("", (&Service{Keychain: people, Catalog: catalog.Embedded}).Routes())
 }
+
+// ada is the user.
+type ada struct{}
+
+func (ada) UserID() string { return "ada" }
 
 // call is the answer to ada, or why there is none.
 func call(t *testing.T, rt *rest.Router, method, path, body string) (gjson.Result, error) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	err := rt.Serve(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)), "ada")
+	found, _ := rt.Find(httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	err := found.Serve(w, ada{})
 	return gjson.ParseBytes(w.Body.Bytes()), err
 }
 

@@ -32,7 +32,7 @@ type Service struct {
 func own(fn func(c *rest.Call, user string) (any, error)) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
-		if user != c.User {
+		if user != c.User() {
 			return nil, apierror.New(http.StatusForbidden, "forbidden", "the user of the path is not the one who signed in")
 		}
 		answer, err := fn(c, user)
