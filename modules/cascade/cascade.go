@@ -243,7 +243,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 		engine.Observe = traced.attempt
 	}
 	result, err := engine.Answer(r.Context(), w, ask)
-	account(r, ask, kept, identity, result, traced, started)
+	account(r, ask, kept, result, traced, started)
 	return statusError(err)
 }
 
@@ -275,8 +275,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 
 // account tells the usage log, the metrics, the trace and the placeholders how
 // a request went.
-func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, identity *keychain.Identity, result *cascade.Result, t *traced, started time.Time) {
-	record := newRecord(ask, identity, result, started)
+func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time) {
+	record := ask.Record(result, started)
 	kept.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
@@ -370,47 +370,6 @@ func statusError(err error) error {
 		return caddyhttp.Error(e.Status, err)
 	}
 	return err
-}
-
-// newRecord is what the usage log keeps of a request.
-func newRecord(ask *cascade.Request, identity *keychain.Identity, result *cascade.Result, started time.Time) keychain.Record {
-	format, model, stream := ask.Asked()
-	record := keychain.Record{
-		At: started, RequestID: ask.ID, UserID: identity.UserID, KeyID: identity.KeyID, Surface: format.Facts().Surface,
-		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
-		Attempts: result.Attempts, FailedAttempts: result.Failed,
-		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
-		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
-	}
-	if result.Estimated {
-		record.UsageSource = "estimated"
-	}
-	if _, known := cascade.PseudoTier(model); !known && (result.Candidate == nil || result.Candidate.Entry != model) {
-		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
-	}
-	if c := result.Candidate; c != nil {
-		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key
-		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
-	} else if n := len(result.Lost); n > 0 {
-		last := &result.Lost[n-1]
-		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
-		record.CostKnown = true
-	}
-	for i := range result.Lost {
-		l := &result.Lost[i]
-		record.InputTokens += l.Usage.Prompt
-		record.CachedTokens += l.Usage.CacheRead
-		record.OutputTokens += l.Usage.Completion
-		record.ReasoningTokens += l.Usage.Reasoning
-		micro, known := cost(l.Candidate, &l.Usage)
-		record.CostMicroUSD += micro
-		record.CostKnown = record.CostKnown && known
-	}
-	return record
-}
-
-func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
-	return c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
 }
 
 // publish sets the placeholders.

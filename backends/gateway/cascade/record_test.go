@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -31,27 +30,27 @@ func TestRecordOfLostUsage(t *testing.T) {
 		return &keychain.Candidate{Entry: "p/" + id, Provider: p, Model: m}
 	}
 	used := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 10, Reasoning: 5, Known: true}
-	lost := func(ids ...string) (all []cascade.Lost) {
+	lost := func(ids ...string) (all []Lost) {
 		for _, id := range ids {
-			all = append(all, cascade.Lost{Candidate: candidate(id), Usage: used})
+			all = append(all, Lost{Candidate: candidate(id), Usage: used})
 		}
 		return all
 	}
-	ask := &cascade.Request{Chat: &native.Request{Model: "keychain-low"}}
+	ask := &Request{Chat: &native.Request{Model: "keychain-low"}}
 	for name, c := range map[string]struct {
-		result                cascade.Result
+		result                Result
 		input, output, cached int64
 		cost                  int64
 		known                 bool
 		provider              string
 	}{
-		"answered":                {cascade.Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p/a"},
-		"answered after one":      {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p/a"},
-		"answered after unpriced": {cascade.Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p/a"},
-		"failed":                  {cascade.Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, "p/b"},
-		"failed, and nobody knew": {cascade.Result{}, 0, 0, 0, 0, false, ""},
+		"answered":                {Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p/a"},
+		"answered after one":      {Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p/a"},
+		"answered after unpriced": {Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p/a"},
+		"failed":                  {Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, "p/b"},
+		"failed, and nobody knew": {Result{}, 0, 0, 0, 0, false, ""},
 	} {
-		r := newRecord(ask, &keychain.Identity{}, &c.result, time.Now())
+		r := ask.Record(&c.result, time.Now())
 		if served := strings.Trim(r.Provider+"/"+r.Model, "/"); served != c.provider {
 			t.Errorf("%s: of %q", name, served)
 		}

@@ -1,0 +1,50 @@
+package cascade
+
+import (
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+)
+
+// Record is what the usage log keeps of a request that has begun at a time and ended now.
+// What failed attempts used is in it, at their models' prices.
+func (q *Request) Record(result *Result, started time.Time) keychain.Record {
+	format, model, stream := q.Asked()
+	record := keychain.Record{
+		At: started, RequestID: q.ID, UserID: q.User, KeyID: q.KeyID, Surface: format.Facts().Surface,
+		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
+		Attempts: result.Attempts, FailedAttempts: result.Failed,
+		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
+		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
+	}
+	if result.Estimated {
+		record.UsageSource = "estimated"
+	}
+	if _, known := PseudoTier(model); !known && (result.Candidate == nil || result.Candidate.Entry != model) {
+		record.AskedModel = wire.Mask(model, 200) // whatever a client sent: it may be a key
+	}
+	if c := result.Candidate; c != nil {
+		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key
+		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
+	} else if n := len(result.Lost); n > 0 {
+		last := &result.Lost[n-1]
+		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
+		record.CostKnown = true
+	}
+	for i := range result.Lost {
+		l := &result.Lost[i]
+		record.InputTokens += l.Usage.Prompt
+		record.CachedTokens += l.Usage.CacheRead
+		record.OutputTokens += l.Usage.Completion
+		record.ReasoningTokens += l.Usage.Reasoning
+		micro, known := cost(l.Candidate, &l.Usage)
+		record.CostMicroUSD += micro
+		record.CostKnown = record.CostKnown && known
+	}
+	return record
+}
+
+func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
+	return c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
+}
