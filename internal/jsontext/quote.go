@@ -108,6 +108,16 @@ func unquoted(raw string) string {
 	}
 }
 
+// Known is string(raw), without an allocation for one of the usual texts.
+func Known(raw []byte, usual ...string) string {
+	for _, text := range usual {
+		if string(raw) == text {
+			return text
+		}
+	}
+	return string(raw)
+}
+
 // appendEscape appends what the escape at i stands for; next is the offset behind it.
 func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next int) {
 	switch c := raw[i+1]; c {

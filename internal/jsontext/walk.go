@@ -42,6 +42,25 @@ func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 	}
 }
 
+// KindOf is the kind of a value; Null: there is none, or null.
+func KindOf(v gjson.Result) Kind {
+	switch v.Type {
+	case gjson.String:
+		return String
+	case gjson.Number:
+		return Number
+	case gjson.True, gjson.False:
+		return Bool
+	case gjson.JSON:
+		if v.IsArray() {
+			return Array
+		}
+		return Object
+	case gjson.Null:
+	}
+	return Null
+}
+
 // next is the offset of the first byte from i on that is part of a value, or
 // closes one.
 func next(json string, i int) int {

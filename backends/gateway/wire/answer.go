@@ -35,3 +35,6 @@ func OneLine(text []byte) {
 		}
 	}
 }
+
+// FinishReasons are the usual ones of a chat completion.
+var FinishReasons = []string{"stop", "length", "tool_calls", "content_filter", "error", ""}

@@ -129,7 +129,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 			}
 		case "finish_reason":
 			reason, err := c.text(s, kind)
-			c.finish.reason = finishName(reason)
+			c.finish.reason = jsontext.Known(reason, wire.FinishReasons...)
 			return err
 		case "matched_stop", "stop_reason":
 			sequence, err := c.text(s, kind)

@@ -35,7 +35,7 @@ func missing(path string) error {
 }
 
 func wrongType(path, want string, got gjson.Result) error {
-	return bad(path, "must be %s, it is %s", want, kindOf(got))
+	return bad(path, "must be %s, it is %s", want, jsontext.KindOf(got))
 }
 
 // within puts a path before that of a fault.
@@ -63,25 +63,6 @@ func refusal(err error) error {
 
 // quote is a value of the client's as a message repeats it.
 func quote(value string) string { return `"` + wire.Mask(value, 100) + `"` }
-
-func kindOf(r gjson.Result) string {
-	switch {
-	case r.IsObject():
-		return "an object"
-	case r.IsArray():
-		return "an array"
-	}
-	switch r.Type {
-	case gjson.String:
-		return "a string"
-	case gjson.Number:
-		return "a number"
-	case gjson.True, gjson.False:
-		return "a boolean"
-	default:
-		return "null"
-	}
-}
 
 // text reads a string; null and absent are empty.
 func text(path string, r gjson.Result) (string, error) {

@@ -8,16 +8,6 @@ type finish struct {
 	sequence string // the text that stopped the model, where it is told
 }
 
-// finishName is string(raw) without an allocation for the usual reasons.
-func finishName(raw []byte) string {
-	for _, name := range [...]string{"", "stop", "length", "tool_calls", "content_filter", "error"} {
-		if string(raw) == name {
-			return name
-		}
-	}
-	return string(raw)
-}
-
 // of translates the reason (specification 5). Cut short is cut short, whatever
 // else the answer holds; calls outweigh all that says no more than that it ended.
 func (f *finish) of(calls, refused bool) hub.Finish {

@@ -191,7 +191,7 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
 	if !ok || tool == "" {
-		return invalid(b.at+".type", "is %s, which is not supported", shown(b.kind))
+		return invalid(b.at+".type", "is %s, which is not supported", hub.Shown(b.kind))
 	}
 	if note := resultNote(b.content); note != "" {
 		m.Parts = appendText(m.Parts, "[result of "+tool+"]\n"+note, "")

@@ -73,7 +73,7 @@ func prose(content gjson.Result, at string) ([]hub.Part, error) {
 // onlyText is a block that has to be text.
 func (b *block) onlyText() (s, cache string, err error) {
 	if b.kind != "text" {
-		return "", "", invalid(b.at+".type", "must be text, it is %s", shown(b.kind))
+		return "", "", invalid(b.at+".type", "must be text, it is %s", hub.Shown(b.kind))
 	}
 	if s, err = text(b.text, b.at+".text"); err != nil {
 		return "", "", err
@@ -154,7 +154,7 @@ func (s *source) link(media ...string) (string, error) {
 		if slices.Contains(media, kind) {
 			return "data:" + kind + ";base64," + data, nil
 		}
-		return "", invalid(s.at+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), shown(kind))
+		return "", invalid(s.at+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), hub.Shown(kind))
 	case "url":
 		url, err := text(s.url, s.at+".url")
 		if err != nil {
@@ -169,7 +169,7 @@ func (s *source) link(media ...string) (string, error) {
 	case "file":
 		return "", unsupported(s.at+".type", "is file: files belong to an account of the vendor, send the content as base64")
 	}
-	return "", invalid(s.at+".type", "is %s, which is not supported: use base64 or url", shown(s.kind))
+	return "", invalid(s.at+".type", "is %s, which is not supported: use base64 or url", hub.Shown(s.kind))
 }
 
 func (r *reader) image(b *block) ([]hub.Part, error) {

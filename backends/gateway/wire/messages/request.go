@@ -245,7 +245,7 @@ func (r *reader) elsewhere(f *fields) error {
 	}
 	if given(f.thread) && f.thread.Type != gjson.False {
 		// The vendor's SDKs know this code and go on without a thread.
-		return fault("thread_unsupported_request", "thread", "is not supported: send the whole conversation with each request")
+		return hub.Fault("thread_unsupported_request", "thread", "is not supported: send the whole conversation with each request")
 	}
 	_, err := optionalObject(f.cache, "cache_control")
 	return err

@@ -20,11 +20,11 @@ func (r *reader) result(b *block) error {
 	}
 	p, known := r.calls[id]
 	if !known {
-		return invalid(b.at+".tool_use_id", "is %s, which is the id of no tool_use block before it", shown(id))
+		return invalid(b.at+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
 	}
 	t := &r.turns[p.turn]
 	if t.results[p.call].Role != 0 {
-		return invalid(b.at+".tool_use_id", "is %s, which has a tool_result already", shown(id))
+		return invalid(b.at+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
 	}
 	m := hub.Message{Role: hub.ToolResult, CallID: callID(id)}
 	if m.Failed, err = optionalBool(b.failed, b.at+".is_error"); err != nil {
@@ -95,5 +95,5 @@ func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 		tool, err := name(b.reference, b.at+".tool_name")
 		return appendText(nil, "tool available: "+tool, ""), err
 	}
-	return nil, invalid(b.at+".type", "is %s, which is not supported in a tool_result", shown(b.kind))
+	return nil, invalid(b.at+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind))
 }

@@ -48,7 +48,7 @@ func (r *reader) reasoning(f *fields) error {
 		}
 		return nil
 	default:
-		return invalid("thinking.type", "must be one of adaptive, between_tools, enabled, disabled, it is %s", shown(kind))
+		return invalid("thinking.type", "must be one of adaptive, between_tools, enabled, disabled, it is %s", hub.Shown(kind))
 	}
 	if q.Effort == "" {
 		q.Effort = otherwise
@@ -74,7 +74,7 @@ func effort(v gjson.Result) (hub.Effort, error) {
 	if e := hub.Effort(s); slices.Contains(known, e) {
 		return e, nil
 	}
-	return "", invalid(at, "must be one of low, medium, high, xhigh, max, it is %s", shown(s))
+	return "", invalid(at, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
 }
 
 // budget is the effort that a thinking budget stands for.
@@ -112,7 +112,7 @@ func (r *reader) config(output gjson.Result) (err error) {
 				err = invalid(at, "is given twice")
 			}
 		case wire.Lookalike([]byte(key), "effort"):
-			err = invalid(at, "is spelled %s", shown(key))
+			err = invalid(at, "is spelled %s", hub.Shown(key))
 		case key != "format" && given(v):
 			r.drop("output_config." + listed(key))
 		}
@@ -143,7 +143,7 @@ func (r *reader) format(f *fields) error {
 		return err
 	}
 	if kind != "json_schema" {
-		return invalid(at+".type", "must be json_schema, it is %s", shown(kind))
+		return invalid(at+".type", "must be json_schema, it is %s", hub.Shown(kind))
 	}
 	schema := v.Get("schema")
 	if !schema.IsObject() {

@@ -30,7 +30,7 @@ func (r *reader) tools(f *fields) error {
 			return err
 		}
 		if _, twice := seen[t.Own]; twice {
-			return invalid(at+".name", "is the name of another tool already: %s", shown(t.Own))
+			return invalid(at+".name", "is the name of another tool already: %s", hub.Shown(t.Own))
 		}
 		seen[t.Own] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
@@ -79,7 +79,7 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 	if clientRun(t, kind, &f) {
 		return t, nil
 	}
-	return nil, invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", shown(kind))
+	return nil, invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", hub.Shown(kind))
 }
 
 func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
@@ -177,7 +177,7 @@ func (r *reader) choice(f *fields) error {
 			return err
 		}
 	default:
-		return invalid(at, "must be one of auto, any, tool, none, it is %s", shown(kind))
+		return invalid(at, "must be one of auto, any, tool, none, it is %s", hub.Shown(kind))
 	}
 	if len(r.request.Tools) == 0 {
 		r.drop("tool_choice")
@@ -198,7 +198,7 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		return hub.Choice{}, err
 	}
 	if _, served := r.served[own]; served {
-		return hub.Choice{}, unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", shown(own))
+		return hub.Choice{}, unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", hub.Shown(own))
 	}
 	for i := range r.request.Tools {
 		if r.request.Tools[i].Own == own {
@@ -208,5 +208,5 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	if len(r.request.Tools) == 0 {
 		return hub.Choice{}, nil // it is dropped
 	}
-	return hub.Choice{}, invalid(at, "is %s, which is not in tools", shown(own))
+	return hub.Choice{}, invalid(at, "is %s, which is not in tools", hub.Shown(own))
 }

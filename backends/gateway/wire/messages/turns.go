@@ -89,7 +89,7 @@ func (r *reader) message(v gjson.Result, at string) error {
 		}
 		return err
 	}
-	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", shown(role))
+	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
 func (r *reader) user(content gjson.Result, at string) error {
@@ -150,7 +150,7 @@ func (r *reader) call(m *hub.Message, b *block) error {
 	}
 	here := place{len(r.turns), len(m.Calls)}
 	if before, known := r.calls[id]; known && before.turn == here.turn {
-		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", shown(id))
+		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
 	}
 	r.calls[id] = here
 	m.Calls = append(m.Calls, hub.Call{ID: callID(id), Name: hub.LegalName(own), Arguments: arguments, State: r.thought})

@@ -196,7 +196,7 @@ func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 	}
 	if string(key) == "stop_reason" {
 		raw, _, err := s.Text()
-		a.stop = upstreamStop(raw)
+		a.stop = jsontext.Known(raw, upstreamStops...)
 		return err
 	}
 	text, err := s.Unquoted()
@@ -204,15 +204,7 @@ func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
 	return err
 }
 
-// upstreamStop is string(raw) without an allocation for the usual reasons.
-func upstreamStop(raw []byte) string {
-	for _, reason := range [...]string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"} {
-		if string(raw) == reason {
-			return reason
-		}
-	}
-	return string(raw)
-}
+var upstreamStops = []string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"}
 
 // block passes a content block or a delta.
 func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {

@@ -1,36 +1,25 @@
 package messages
 
 import (
-	"fmt"
-	"net/http"
 	"strconv"
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// fault is a 400 for the value at a JSON path; the message begins with the path.
-func fault(code, at, format string, args ...any) error {
-	return apierror.New(http.StatusBadRequest, code, "%s %s", at, fmt.Sprintf(format, args...)).With(at)
-}
-
 func invalid(at, format string, args ...any) error {
-	return fault("invalid_value", at, format, args...)
+	return hub.Fault("invalid_value", at, format, args...)
 }
 
 func unsupported(at, format string, args ...any) error {
-	return fault("unsupported_parameter", at, format, args...)
+	return hub.Fault("unsupported_parameter", at, format, args...)
 }
 
 func missing(at string) error {
-	return fault("missing_required_parameter", at, "is required")
+	return hub.Fault("missing_required_parameter", at, "is required")
 }
-
-// shown is a text of the client as an error message repeats it.
-func shown(text string) string { return strconv.Quote(wire.Mask(text, 100)) }
 
 // given reports whether a member is there and not null.
 func given(v gjson.Result) bool { return v.Type != gjson.Null }
@@ -39,24 +28,7 @@ func wrongKind(at, want string, v gjson.Result) error {
 	if !given(v) {
 		return missing(at)
 	}
-	return invalid(at, "must be %s, it is %s", want, kindOf(v))
-}
-
-func kindOf(v gjson.Result) string {
-	switch {
-	case v.Type == gjson.String:
-		return "a string"
-	case v.Type == gjson.Number:
-		return "a number"
-	case v.Type == gjson.Null:
-		return "null"
-	case v.IsBool():
-		return "a boolean"
-	case v.IsArray():
-		return "an array"
-	default:
-		return "an object"
-	}
+	return invalid(at, "must be %s, it is %s", want, jsontext.KindOf(v))
 }
 
 // text is a string that must be there.

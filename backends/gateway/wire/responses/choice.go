@@ -17,7 +17,7 @@ func (in *reader) choice() error {
 		case "auto", "none", "required":
 			return in.choose(v, hub.Choice{Mode: v.Str})
 		}
-		return v.invalid("must be one of auto, none, required, or an object, it is %s", quoted(v.Str))
+		return v.invalid("must be one of auto, none, required, or an object, it is %s", hub.Shown(v.Str))
 	}
 	if err := v.object(); err != nil {
 		return v.wrong("a string or an object")
@@ -38,11 +38,11 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		at := in.tool.get("type")
-		return at.unsupported("names the tool %s, which is run by its vendor and not offered here", quoted(kind))
+		return at.unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind))
 	}
 	name, known := in.names[key]
 	if !known && len(in.r.Tools) > 0 {
-		return v.invalid("names the tool %s, which is not in tools", quoted(key.flatName()))
+		return v.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
@@ -92,7 +92,7 @@ func (in *reader) allowed(v value) error {
 	case mode == "":
 		mode = "auto"
 	case mode != "auto" && mode != "required":
-		return at.invalid("must be auto or required, it is %s", quoted(mode))
+		return at.invalid("must be auto or required, it is %s", hub.Shown(mode))
 	}
 	list := in.tool.get("tools")
 	keep := make(map[string]bool)
@@ -117,7 +117,7 @@ func (in *reader) allowed(v value) error {
 		}
 		name, known := in.names[key]
 		if !known {
-			return element.invalid("names the tool %s, which is not in tools", quoted(key.flatName()))
+			return element.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 		}
 		keep[name] = true
 		return nil
@@ -152,7 +152,7 @@ func (in *reader) allowNamespace(v value, keep map[string]bool) error {
 		}
 	}
 	if !found {
-		return v.invalid("names the namespace %s, which is not in tools", quoted(name))
+		return v.invalid("names the namespace %s, which is not in tools", hub.Shown(name))
 	}
 	return nil
 }

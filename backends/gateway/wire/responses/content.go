@@ -82,7 +82,7 @@ func (in *reader) readPart(v value) (hub.Part, error) {
 		return in.audio()
 	}
 	at := in.part.get("type")
-	return hub.Part{}, at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", quoted(kind))
+	return hub.Part{}, at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind))
 }
 
 // uploaded refuses files that were uploaded before: they belong to an account
@@ -130,7 +130,7 @@ func (in *reader) image() (hub.Part, error) {
 	case "original":
 		part.Detail = "high"
 	default:
-		return part, v.invalid("must be one of auto, low, high, original, it is %s", quoted(part.Detail))
+		return part, v.invalid("must be one of auto, low, high, original, it is %s", hub.Shown(part.Detail))
 	}
 	return part, err
 }

@@ -140,7 +140,7 @@ func (in *reader) readItem(v value) error {
 	if !at.given() {
 		return at.missing()
 	}
-	return at.invalid("is not supported: %s is no type of an input item that is known here", quoted(name))
+	return at.invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name))
 }
 
 // untyped is the type of an item that does not tell.
@@ -173,7 +173,7 @@ func (in *reader) message() error {
 	case "":
 		return at.missing()
 	default:
-		return at.invalid("must be one of user, assistant, system, developer, it is %s", quoted(name))
+		return at.invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
 	}
 	parts, err := in.content(in.item.get("content"))
 	switch {
@@ -374,10 +374,10 @@ func (in *reader) callOf() (callAt, error) {
 	}
 	at, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callAt{}, v.invalid("names the call %s, which is not in the input before it: send the call too", quoted(id))
+		return callAt{}, v.invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
 	}
 	if in.answered(at) {
-		return callAt{}, v.invalid("names the call %s, which has a result already", quoted(id))
+		return callAt{}, v.invalid("names the call %s, which has a result already", hub.Shown(id))
 	}
 	return at, nil
 }

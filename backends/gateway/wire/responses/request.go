@@ -123,7 +123,7 @@ func (in *reader) refused() error {
 		}
 		if id != "" {
 			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
-				"no response %s is stored here: responses are not kept, send the full input instead", quoted(id)).With(v.String())
+				"no response %s is stored here: responses are not kept, send the full input instead", hub.Shown(id)).With(v.String())
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
@@ -212,7 +212,7 @@ func (in *reader) reasoning() error {
 	}
 	in.r.Effort = hub.Effort(effort)
 	if !slices.Contains(hub.Efforts[:], in.r.Effort) {
-		return v.invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quoted(effort))
+		return v.invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Shown(effort))
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (in *reader) format() error {
 		return err
 	default:
 		v = in.part.get("type")
-		return v.invalid("must be one of text, json_object, json_schema, it is %s", quoted(name))
+		return v.invalid("must be one of text, json_object, json_schema, it is %s", hub.Shown(name))
 	}
 }
 
@@ -389,7 +389,7 @@ func (in *reader) metadata() (err error) {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.invalid("must have strings as values, that of %s is %s", quoted(key), kind(text))
+			err = v.invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
 		case pairs > 16:
 			err = v.invalid("must have at most 16 pairs")
 		}
@@ -406,7 +406,7 @@ func (in *reader) truncation() error {
 	case "auto":
 		in.drop("truncation")
 	default:
-		return v.invalid("must be disabled or auto, it is %s", quoted(how))
+		return v.invalid("must be disabled or auto, it is %s", hub.Shown(how))
 	}
 	return err
 }

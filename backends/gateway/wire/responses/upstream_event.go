@@ -200,7 +200,7 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 		r.id, err = s.Inside()
 	case "status":
 		raw, err := s.Inside()
-		a.status = upstreamStatus(raw)
+		a.status = jsontext.Known(raw, upstreamStates...)
 		return err
 	case "model":
 		if s.Kind() == jsontext.Invalid {
@@ -234,15 +234,7 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 	return err
 }
 
-// upstreamStatus is string(raw) without an allocation for the usual ones.
-func upstreamStatus(raw []byte) string {
-	for _, status := range [...]string{"in_progress", "completed", "incomplete", "failed", "queued"} {
-		if string(raw) == status {
-			return status
-		}
-	}
-	return string(raw)
-}
+var upstreamStates = []string{"in_progress", "completed", "incomplete", "failed", "queued"}
 
 func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 	if s.Kind() != jsontext.Object {

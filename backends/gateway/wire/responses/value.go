@@ -1,14 +1,11 @@
 package responses
 
 import (
-	"fmt"
-	"net/http"
 	"strconv"
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -96,52 +93,26 @@ func (v *value) wrong(want string) error {
 	if !v.given() {
 		return v.missing()
 	}
-	return v.invalid("must be %s, it is %s", want, kind(v.Result))
+	return v.invalid("must be %s, it is %s", want, jsontext.KindOf(v.Result))
 }
 
 // missing is the 400 of a value that has to be there.
 func (v *value) missing() error {
-	at := v.String()
-	return apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", at).With(at)
+	return hub.Fault("missing_required_parameter", v.String(), "is required")
 }
 
 // invalid is the 400 of a value that is wrong, unsupported of one that asks for
 // what is not offered. The message follows the path.
 func (v *value) invalid(format string, args ...any) error {
-	return v.refuse("invalid_value", format, args...)
+	return hub.Fault("invalid_value", v.String(), format, args...)
 }
 
 func (v *value) unsupported(format string, args ...any) error {
-	return v.refuse("unsupported_parameter", format, args...)
-}
-
-func (v *value) refuse(code, format string, args ...any) error {
-	at := v.String()
-	return apierror.New(http.StatusBadRequest, code, "%s %s", at, fmt.Sprintf(format, args...)).With(at)
+	return hub.Fault("unsupported_parameter", v.String(), format, args...)
 }
 
 // String is the value's path; its text is in Str.
 func (v *value) String() string { return v.path.String() }
-
-// quoted is a client's text as errors repeat it.
-func quoted(text string) string { return strconv.Quote(wire.Mask(text, 100)) }
-
-func kind(r gjson.Result) string {
-	switch {
-	case r.IsObject():
-		return "an object"
-	case r.IsArray():
-		return "an array"
-	case r.IsBool():
-		return "a boolean"
-	case r.Type == gjson.Number:
-		return "a number"
-	case r.Type == gjson.String:
-		return "a string"
-	default:
-		return "null"
-	}
-}
 
 // object is the members of an object, noted in one pass: they are looked up by name
 // without another walk over texts that may be long.

@@ -277,7 +277,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 			}
 			raw, err := s.Word()
 			finishFrom, finishTo = from, s.Offset()
-			finish = finishName(raw)
+			finish = jsontext.Known(raw, wire.FinishReasons...)
 			return err
 		case "error":
 			failed = kind != jsontext.Null
@@ -357,16 +357,6 @@ func (f *form) replace(at span, text string) {
 		}
 	}
 	f.insertSorted(at.from, at.to, text)
-}
-
-// finishName is string(raw) without an allocation for the usual reasons.
-func finishName(raw []byte) string {
-	for _, name := range [...]string{"stop", "length", "tool_calls", "content_filter", "error", ""} {
-		if string(raw) == name {
-			return name
-		}
-	}
-	return string(raw)
 }
 
 // Reply is what a whole chat completion told.

@@ -426,7 +426,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			default:
 				return invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
 			}
-			role = roleName(raw)
+			role = jsontext.Known(raw, roles...)
 			return nil
 		case "content":
 			if sawContent {
@@ -465,15 +465,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	return role, err
 }
 
-// roleName is string(raw) without an allocation for the known names.
-func roleName(raw []byte) string {
-	for _, name := range [...]string{"user", "assistant", "system", "tool", "developer", "function"} {
-		if string(raw) == name {
-			return name
-		}
-	}
-	return string(raw)
-}
+var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
 // part is one content part: a string is tolerated, as some upstreams do.
 func (r *Request) part(s *jsontext.Scanner, i, j int) error {
