@@ -13,11 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
 // shelf is a store with the table of who uses its content.
@@ -29,38 +27,23 @@ type shelf struct {
 	now  time.Time
 }
 
+var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
+
 // onEach runs the test with content in each engine, and in a folder.
 func onEach(t *testing.T, test func(t *testing.T, s *shelf)) {
 	t.Helper()
-	sqlite := func(t *testing.T) (*store.DB, error) {
-		return store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "test.db"), Synchronous: "normal"}, zap.NewNop())
+	run := func(t *testing.T, db *store.DB, folder string) {
+		t.Helper()
+		s := &shelf{t: t, db: db, root: folder, now: time.Now()}
+		s.exec("CREATE TABLE users_of (hash TEXT)")
+		s.Store = New(db, Options{Folder: folder, Table: "test_contents", Used: "SELECT 1 FROM users_of u WHERE u.hash =", Now: func() time.Time { return s.now }})
+		test(t, s)
 	}
-	for name, open := range map[string]func(t *testing.T) (*store.DB, error){
-		"sqlite": sqlite, "folder": sqlite,
-		"postgres": func(t *testing.T) (*store.DB, error) {
-			return store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = db.Close() })
-			if err := db.Register(Schema("test")); err != nil {
-				t.Fatal(err)
-			}
-			testenv.Open(t, db)
-			s := &shelf{t: t, db: db, now: time.Now()}
-			if name == "folder" {
-				s.root = filepath.Join(t.TempDir(), "files")
-			}
-			s.exec("CREATE TABLE users_of (hash TEXT)")
-			s.Store = New(db, Options{Folder: s.root, Table: "test_contents", Used: "SELECT 1 FROM users_of u WHERE u.hash =", Now: func() time.Time { return s.now }})
-			test(t, s)
-		})
-	}
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) { run(t, db, "") })
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		run(t, databases.SQLite(t), filepath.Join(t.TempDir(), "files"))
+	})
 }
 
 func (s *shelf) exec(query string, args ...any) {

@@ -3,47 +3,20 @@ package jobs
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
-	t.Helper()
-	run := func(t *testing.T, db *store.DB, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		if err := db.Register(Schema("test")); err != nil {
-			t.Fatal(err)
-		}
-		testenv.Open(t, db)
-		test(t, db)
-	}
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "test.db"), Synchronous: "normal"}, zap.NewNop())
-		run(t, db, err)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(t).DSN()}, zap.NewNop())
-		run(t, db, err)
-	})
-}
+var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
 
 // TestLease: one process works at a time, and another one takes over when it says
 // nothing any more.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, db *store.DB) {
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		now := time.Now()
 		lease := func(holder string) *Lease {
 			return &Lease{DB: db, Table: "test_leases", Name: "work", Holder: holder, Every: time.Hour, Lasts: 10 * time.Minute, Now: func() time.Time { return now }}

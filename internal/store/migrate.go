@@ -77,7 +77,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if s.Migrations == nil {
 		return nil, errors.New("no migrations")
 	}
-	s.Migrations = speller{s.Migrations, d}
+	s.Migrations = speller{s.Migrations, func(text []byte) ([]byte, error) { return spell(text, d) }}
 	files, err := fs.Glob(s.Migrations, "*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("listing migrations: %w", err)

@@ -35,10 +35,10 @@ func spell(text []byte, d Dialect) (spelled []byte, err error) {
 	return spelled, err
 }
 
-// speller is migrations as an engine spells them.
+// speller is migrations with other words in them.
 type speller struct {
 	fs.FS
-	dialect Dialect
+	spell func(text []byte) ([]byte, error)
 }
 
 // Open implements fs.FS.
@@ -49,7 +49,7 @@ func (s speller) Open(name string) (fs.File, error) {
 	}
 	text, err := io.ReadAll(file)
 	if err == nil {
-		text, err = spell(text, s.dialect)
+		text, err = s.spell(text)
 	}
 	if err != nil {
 		_ = file.Close()

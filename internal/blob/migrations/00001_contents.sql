@@ -2,10 +2,10 @@
 -- Files by the SHA-256 of their content, in parts of 256 KiB. Times are Unix
 -- microseconds.
 CREATE TABLE PREFIX_contents (
-	sha256    TEXT    NOT NULL,
-	part      INTEGER NOT NULL,
-	data      BLOB    NOT NULL,
-	stored_at INTEGER NOT NULL,
+	sha256    TEXT   NOT NULL,
+	part      BIGINT NOT NULL,
+	data      {{bytes}} NOT NULL,
+	stored_at BIGINT NOT NULL,
 	PRIMARY KEY (sha256, part)
 );
 
