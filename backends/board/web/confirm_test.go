@@ -70,6 +70,23 @@ func TestJoinByMail(t *testing.T) {
 	})
 }
 
+// TestJoinWithPasswordGiven: a password from an administrator confirms no address, and
+// is changed as soon as that is done.
+func TestJoinWithPasswordGiven(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), Options{})
+	s.guest().get("/register").join("username", "carol", "email", "carol@example.com", "password", "a long password").want(200)
+	page := at("/admin/members/%d", s.user("carol"))
+	given := s.as("ada").get(page).want(200).send(page, "do", "password").want(200)
+	_, rest, _ := strings.Cut(given.body, `class="secret">`)
+	password, _, _ := strings.Cut(rest, "<")
+	carol := s.guest()
+	carol.get("/login").send("/login", "name", "carol", "password", password).want(200, "<h1>Confirm your mail address</h1>").
+		send("/account/email/again").want(200, "Another mail is on its way")
+	secret := s.mailed("carol", board.LinkJoin).Link.Secret
+	carol.get("/email?token="+secret).send("/email", "secret", secret).want(200, "Choose one of your own first.")
+}
+
 // TestJoinAwaits: who must be let in, too, is a guest until then, in the browser
 // that has joined as in others.
 func TestJoinAwaits(t *testing.T) {
