@@ -141,11 +141,23 @@ func newSite(t *testing.T, mount, base string, set ...func(*Options[*shop])) *te
 }
 
 func (c *shop) thing() error {
-	return c.Show("thing", "Thing", c.form(c.service.title))
+	form := c.form(c.service.title)
+	var err error
+	form.Edit, err = c.Edit(nil, c.now)
+	return c.ShowForm(err, "thing", "Thing", form)
+}
+
+// now is the thing as it is, beside the title of a form.
+func (c *shop) now() (string, any, error) {
+	title := c.service.title
+	if title == "gone" {
+		return "", nil, NotFound()
+	}
+	return rest.ETag([]byte(title)), []struct{ What, From, To string }{{"title", title, c.Form.Text("title")}}, nil
 }
 
 func (c *shop) form(title string) *thing {
-	t := &thing{Edit: Edit{Version: rest.ETag([]byte(c.service.title))}, Title: title, At: 1_750_000_000_000_000}
+	t := &thing{Title: title, At: 1_750_000_000_000_000}
 	t.Kinds.Add("1", "one", true)
 	t.Kinds.Add("2", "two", false)
 	return t
@@ -160,11 +172,9 @@ func (c *shop) save() error {
 		return err
 	}
 	form := c.form(title)
-	err := c.Match().Check(rest.ETag([]byte(c.service.title)))
-	refusal, is := Changed(err)
+	refusal := c.Match().Check(rest.ETag([]byte(c.service.title)))
 	switch {
-	case is:
-		form.Differing = []struct{ What, From, To string }{{"title", c.service.title, title}}
+	case refusal != nil:
 		form.Changes = Diff(c.service.title, title)
 	case title == "":
 		refusal = &apierror.Error{Status: http.StatusUnprocessableEntity, Message: "no", Details: []apierror.Detail{{Field: "title", Message: "a title is needed"}}}
@@ -172,6 +182,7 @@ func (c *shop) save() error {
 		refusal = &apierror.Error{Status: http.StatusTooManyRequests, Message: "too many things", RetryAfter: 90 * time.Second}
 	}
 	if refusal != nil {
+		form.Edit, refusal = c.Edit(refusal, c.now)
 		return c.ShowForm(refusal, "thing", "Thing", form)
 	}
 	c.service.title = title
@@ -429,6 +440,16 @@ func TestSecondEdit(t *testing.T) {
 	if s.service.title != "first" || second.field("version") == version {
 		t.Errorf("the title is %s, the version %s", s.service.title, second.field("version"))
 	}
+	if again := second.send("/things/7", "title", "", "version", version).want(409); again.field("version") == version {
+		t.Error("the other version is not told")
+	}
+	s.service.title = "A thing"
+	if other := second.send("/things/7", "title", "", "version", version).want(422).lacks("<del>"); other.field("version") != version {
+		t.Error("a form forgets what it was made of")
+	}
+	s.service.title = "gone"
+	second.send("/things/7", "title", "x", "version", version).want(404)
+	s.service.title = "first"
 	second.send("/things/7", "title", "second", "version", second.field("version")).want(303)
 	if s.service.title != "second" {
 		t.Error("nothing was saved on top")

@@ -36,3 +36,22 @@ func Changed(err error) (refusal error, is bool) {
 	}
 	return apierror.New(http.StatusConflict, "conflict", "somebody else has changed this since you opened it; look at both below, and save again what is right"), true
 }
+
+// Edit is the version that a form shows: the one that it was made of, and at first, or
+// when something else is there by now, that of now. The refusal that comes back is for
+// people; it is the error of now where that fails.
+func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
+	refusal, is := Changed(refusal)
+	e := Edit{Version: c.Form.Text("version")}
+	if !is && e.Version != "" {
+		return e, refusal
+	}
+	tag, differing, err := now()
+	if err != nil {
+		return e, err
+	}
+	if e.Version = tag; is {
+		e.Differing = differing
+	}
+	return e, refusal
+}

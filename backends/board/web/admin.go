@@ -111,11 +111,7 @@ func (c *call) settings() error {
 // showSettings shows values, over those that are set.
 func (c *call) showSettings(refusal error, set *kernel.Settings, value func(*kernel.Setting) string) error {
 	var page settingsPage
-	var differing []board.Difference
-	refusal, is := pages.Changed(refusal)
-	if page.Version = c.Form.Text("version"); is || page.Version == "" {
-		page.Version = set.Tag()
-	}
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return set.Tag(), settingDifferences(set, value), nil })
 	for _, setting := range kernel.AllSettings() {
 		last := len(page.Sections) - 1
 		if last < 0 || page.Sections[last].Title != setting.Section {
@@ -123,16 +119,22 @@ func (c *call) showSettings(refusal error, set *kernel.Settings, value func(*ker
 			last++
 		}
 		field := settingField{Setting: setting, Text: value(&setting)}
-		if there := setting.Value(set); is && strings.ReplaceAll(field.Text, "\r\n", "\n") != there {
-			differing = append(differing, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, field.Text)})
-		}
 		for _, choice := range setting.Choices {
 			field.Options.Add(choice, pages.Capital(choice), choice == field.Text)
 		}
 		page.Sections[last].Settings = append(page.Sections[last].Settings, field)
 	}
-	page.Differing = differing
 	return c.ShowForm(refusal, "admin_settings", "Settings", page)
+}
+
+// settingDifferences lists what values say that is not so.
+func settingDifferences(set *kernel.Settings, value func(*kernel.Setting) string) (list []board.Difference) {
+	for _, setting := range kernel.AllSettings() {
+		if there, text := setting.Value(set), value(&setting); strings.ReplaceAll(text, "\r\n", "\n") != there {
+			list = append(list, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, text)})
+		}
+	}
+	return list
 }
 
 // shownValue is a value for people.

@@ -79,18 +79,11 @@ func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
 	}
 	title := "New forum"
 	if id != 0 {
-		title, form.Version = "Forum", c.Form.Text("version")
-		refusal, is := pages.Changed(refusal)
-		if is || form.Version == "" {
+		title = "Forum"
+		form.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
 			f, err := c.service.ForumByID(c.Context(), c.actor, id)
-			if err != nil {
-				return err
-			}
-			if form.Version = f.Tag(); is {
-				form.Differing = f.Differences(&spec)
-			}
-		}
-		return c.ShowForm(refusal, "admin_forum", title, form)
+			return f.Tag(), f.Differences(&spec), err
+		})
 	}
 	return c.ShowForm(refusal, "admin_forum", title, form)
 }
@@ -227,13 +220,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Ov
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	refusal, is := pages.Changed(refusal)
-	if is {
-		page.Differing = differing
-	}
-	if page.Version = c.Form.Text("version"); is || page.Version == "" {
-		page.Version = board.OverridesTag(there)
-	}
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return board.OverridesTag(there), differing, nil })
 	for _, right := range board.Rights() {
 		if !right.InForums {
 			continue

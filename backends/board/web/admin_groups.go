@@ -45,17 +45,11 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 	}
 	title := "New group"
 	if id != 0 {
-		title, form.Version = "Group", c.Form.Text("version")
-	}
-	refusal, is := pages.Changed(refusal)
-	if id != 0 && (is || form.Version == "") {
-		g, err := c.group()
-		if err != nil {
-			return err
-		}
-		if form.Version = g.Tag(); is {
-			form.Differing = g.Differences(&spec)
-		}
+		title = "Group"
+		form.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
+			g, err := c.group()
+			return g.Tag(), g.Differences(&spec), err
+		})
 	}
 	return c.ShowForm(refusal, "admin_group", title, form)
 }
