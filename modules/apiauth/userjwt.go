@@ -12,8 +12,10 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -99,8 +101,8 @@ type UserJWT struct {
 	DisableLocal bool `json:"disable_local,omitempty"`
 
 	local  func() ([][]byte, error) // keys of local tokens; nil: they are refused
-	keys   keyFinder                // nil: only local tokens are accepted
-	pooled *sourceKey
+	keys   jwks.Finder              // nil: only local tokens are accepted
+	pooled *jwks.Address
 	cache  *tokenCache
 	now    func() time.Time
 }
@@ -247,35 +249,35 @@ func (u *UserJWT) check() error {
 func (u *UserJWT) provisionKeys() error {
 	switch {
 	case u.HS256 != "":
-		u.keys = fixedKeys{{key: []byte(u.HS256)}}
+		u.keys = jwks.Fixed{{Key: []byte(u.HS256)}}
 	case len(u.PublicKeys) > 0:
-		var fixed fixedKeys
+		var fixed jwks.Fixed
 		for _, file := range u.PublicKeys {
-			text, err := readBounded(os.Open(file))
+			from, err := os.Open(file)
 			if err != nil {
 				return fmt.Errorf("public_key: %w", err)
 			}
-			key, err := parsePEM(text)
+			key, err := jwks.ReadPEM(from)
 			if err != nil {
 				return fmt.Errorf("public_key %s: %w", file, err)
 			}
-			fixed = append(fixed, verificationKey{key: key})
+			fixed = append(fixed, jwks.Key{Key: key})
 		}
 		u.keys = fixed
 	case u.Issuer != "":
-		key := sourceKey{jwks: u.JWKSURL}
+		address := jwks.Address{JWKS: u.JWKSURL}
 		name := "jwks_url"
-		if key.jwks == "" {
-			key.issuer, name = u.Issuer, "issuer"
+		if address.JWKS == "" {
+			address.Issuer, name = u.Issuer, "issuer"
 		}
-		if err := checkURL(key.jwks + key.issuer); err != nil {
+		if err := address.Check(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		source, err := takeSource(key)
+		loaded, _, err := sources.LoadOrNew(address, func() (caddy.Destructor, error) { return newSource(address), nil })
 		if err != nil {
 			return err
 		}
-		u.keys, u.pooled = source, &key
+		u.keys, u.pooled = loaded.(pooledSource).Source, &address
 	}
 	return nil
 }
@@ -288,7 +290,24 @@ func (u *UserJWT) Cleanup() error {
 	if u.pooled == nil {
 		return nil
 	}
-	return giveSource(*u.pooled)
+	_, err := sources.Delete(*u.pooled)
+	return err
+}
+
+// sources keeps the keys of identity providers across reloads.
+var sources = caddy.NewUsagePool()
+
+// pooledSource ends with the last configuration that uses it.
+type pooledSource struct{ *jwks.Source }
+
+func newSource(address jwks.Address) pooledSource {
+	return pooledSource{jwks.NewSource(address, func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}
+}
+
+// Destruct implements caddy.Destructor.
+func (p pooledSource) Destruct() error {
+	p.Close()
+	return nil
 }
 
 // Authenticate implements caddyauth.Authenticator.

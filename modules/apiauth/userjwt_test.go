@@ -2,7 +2,6 @@ package apiauth
 
 import (
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -16,7 +15,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,12 +22,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/MicahParks/jwkset"
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
 // testSecret is an hs256 secret of just the least length.
@@ -77,89 +76,6 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// jwk is a public key as an identity provider publishes it.
-func jwk(kid string, key crypto.Signer, more ...string) string {
-	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
-	if err != nil {
-		panic(err)
-	}
-	text, err := json.Marshal(parsed.Marshal())
-	if err != nil {
-		panic(err)
-	}
-	if len(more) > 0 {
-		return "{" + more[0] + "," + string(text[1:])
-	}
-	return string(text)
-}
-
-func jwks(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
-
-// idp is an identity provider.
-type idp struct {
-	*httptest.Server
-	mu        sync.Mutex
-	keys      string
-	discovery string // "" is a good one
-	status    int
-	header    http.Header
-	fetches   int
-	arrived   chan struct{} // gets a value at each fetch, where there is room
-	hold      chan struct{} // not nil: fetches wait for its end
-}
-
-func newIDP(tb testing.TB, keys ...string) *idp {
-	tb.Helper()
-	p := &idp{keys: jwks(keys...), status: 200, header: http.Header{}, arrived: make(chan struct{}, 1000)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.discovery == "" {
-			p.discovery = fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"token_endpoint":"x"}`, p.URL, p.URL+"/keys")
-		}
-		_, _ = w.Write([]byte(p.discovery))
-	})
-	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		p.fetches++
-		hold := p.hold
-		p.mu.Unlock()
-		select {
-		case p.arrived <- struct{}{}:
-		default:
-		}
-		if hold != nil {
-			select {
-			case <-hold:
-			case <-r.Context().Done():
-				return
-			}
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		maps.Copy(w.Header(), p.header)
-		w.WriteHeader(p.status)
-		_, _ = w.Write([]byte(p.keys))
-	})
-	p.Server = httptest.NewServer(mux)
-	tb.Cleanup(p.Close)
-	return p
-}
-
-// set changes what the provider answers.
-func (p *idp) set(change func(p *idp)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(p)
-}
-
-func (p *idp) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fetches
-}
-
 // checker is a provider of the middleware with its clock.
 type checker struct {
 	*UserJWT
@@ -181,13 +97,10 @@ func newChecker(tb testing.TB, u *UserJWT) *checker {
 func clocked(tb testing.TB, u *UserJWT) *checker {
 	c := &checker{u, &clock{at: time.Now().Truncate(time.Second)}, tb}
 	u.now = c.clock.now
-	if source, ok := u.keys.(*keySource); ok {
-		source.now = c.clock.now
-	}
 	return c
 }
 
-func (p *idp) checker(tb testing.TB) *checker {
+func checkerOf(tb testing.TB, p *jwkstest.Provider) *checker {
 	tb.Helper()
 	return newChecker(tb, &UserJWT{Issuer: p.URL, JWKSURL: p.URL + "/keys", Audiences: []string{"console", "api"}})
 }
@@ -247,7 +160,7 @@ func (c *checker) unavailable(ctx context.Context, text string) {
 
 func TestUserJWTClaims(t *testing.T) {
 	t.Parallel()
-	p := newIDP(t, jwk("k1", rsaKey))
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
 	c := newChecker(t, &UserJWT{
 		Issuer: p.URL, JWKSURL: p.URL + "/keys", Audiences: []string{"console", "api"},
 		RequiredClaims: map[string][]string{"azp": {"web", "cli"}},
@@ -320,11 +233,11 @@ func segment(text string) string { return base64.RawURLEncoding.EncodeToString([
 
 func TestUserJWTKeys(t *testing.T) {
 	t.Parallel()
-	p := newIDP(t, jwk("k1", rsaKey), jwk("ec", ecKey), jwk("ec384", ec384Key), jwk("ed", edKey),
-		jwk("enc", otherRSAKey, `"use":"enc"`), jwk("ops", otherRSAKey, `"key_ops":["encrypt"]`), jwk("ps", otherRSAKey, `"alg":"PS256","use":"sig"`),
-		jwk("weak", weakRSAKey), `{"kty":"oct","kid":"oct","k":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}`,
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey), jwkstest.JWK("ec384", ec384Key), jwkstest.JWK("ed", edKey),
+		jwkstest.JWK("enc", otherRSAKey, `"use":"enc"`), jwkstest.JWK("ops", otherRSAKey, `"key_ops":["encrypt"]`), jwkstest.JWK("ps", otherRSAKey, `"alg":"PS256","use":"sig"`),
+		jwkstest.JWK("weak", weakRSAKey), `{"kty":"oct","kid":"oct","k":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}`,
 		`{"kty":"EC","crv":"P-256","kid":"off","x":"AQ","y":"AQ"}`, `{"kty":"x"}`, `7`, `null`)
-	c := p.checker(t)
+	c := checkerOf(t, p)
 	public := pemOf(t, &rsaKey.PublicKey)
 	claimsText, err := json.Marshal(c.claims())
 	if err != nil {
@@ -338,7 +251,7 @@ func TestUserJWTKeys(t *testing.T) {
 	}
 	good := signed("RS256", rsaKey, kid("k1"))
 	parts := strings.Split(good, ".")
-	embedded := map[string]any{"kid": "k1", "jwk": json.RawMessage(jwk("k1", otherRSAKey)), "jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/"}
+	embedded := map[string]any{"kid": "k1", "jwk": json.RawMessage(jwkstest.JWK("k1", otherRSAKey)), "jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/"}
 	for name, test := range map[string]struct {
 		token string
 		want  error
@@ -426,7 +339,7 @@ func pemOf(tb testing.TB, key any) []byte {
 
 func TestUserJWTOneKeyWithoutID(t *testing.T) {
 	t.Parallel()
-	c := newIDP(t, jwk("k1", rsaKey)).checker(t)
+	c := checkerOf(t, jwkstest.New(t, jwkstest.JWK("k1", rsaKey)))
 	c.passes(sign(t, "RS256", rsaKey, nil, c.claims()))
 }
 
@@ -516,7 +429,7 @@ func TestUserJWTSettings(t *testing.T) {
 		"broken key":        {file("broken", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: private})), "cannot be read"},
 		"broken cert":       {file("cert", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: private})), "cannot be read"},
 		"weak key":          {file("weak", pemOf(t, &weakRSAKey.PublicKey)), "2048"},
-		"large file":        {file("large", make([]byte, maxKeySet+1)), "larger than 1 MB"},
+		"large file":        {file("large", make([]byte, 1<<20+1)), "larger than 1 MB"},
 	} {
 		u := test.settings
 		u.DisableLocal = true
@@ -536,7 +449,7 @@ func TestUserJWTSettings(t *testing.T) {
 // TestUserJWTHeaders is what clients and handlers see.
 func TestUserJWTHeaders(t *testing.T) {
 	t.Parallel()
-	c := newIDP(t, jwk("k1", rsaKey)).checker(t)
+	c := checkerOf(t, jwkstest.New(t, jwkstest.JWK("k1", rsaKey)))
 	good := c.good()
 	late := c.claims()
 	late["exp"] = 1
@@ -600,7 +513,7 @@ func challenge(e tokenError) string {
 
 func TestUserJWTCache(t *testing.T) {
 	t.Parallel()
-	c := newIDP(t, jwk("k1", rsaKey)).checker(t)
+	c := checkerOf(t, jwkstest.New(t, jwkstest.JWK("k1", rsaKey)))
 	long := c.good()
 	claims := c.claims()
 	claims["exp"] = c.clock.now().Add(20 * time.Second).Unix()
@@ -611,7 +524,7 @@ func TestUserJWTCache(t *testing.T) {
 		c.passes(text)
 	}
 	c.cache.cache.Wait()
-	c.keys = fixedKeys{} // whatever passes now is remembered
+	c.keys = jwks.Fixed{} // whatever passes now is remembered
 	c.passes(long)
 	c.passes(short)
 	c.refuses(late, errUnknownKey)
@@ -702,14 +615,14 @@ func TestLocalTokensTooEarly(t *testing.T) {
 
 // FuzzUserJWT knows no signing key of the server, so nothing may pass.
 func FuzzUserJWT(f *testing.F) {
-	p := newIDP(f, jwk("k1", rsaKey), jwk("ec", ecKey))
-	c := p.checker(f)
+	p := jwkstest.New(f, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey))
+	c := checkerOf(f, p)
 	good := c.good()
 	parts := strings.Split(good, ".")
 	for _, seed := range []string{
 		"", ".", "..", "a.b.c", good[:len(good)-1], parts[0] + "." + parts[1] + ".",
 		sign(f, "RS256", otherRSAKey, map[string]any{"kid": "k1"}, c.claims()),
-		sign(f, "RS256", otherRSAKey, map[string]any{"jwk": json.RawMessage(jwk("k1", otherRSAKey))}, c.claims()),
+		sign(f, "RS256", otherRSAKey, map[string]any{"jwk": json.RawMessage(jwkstest.JWK("k1", otherRSAKey))}, c.claims()),
 		sign(f, "HS256", pemOf(f, &rsaKey.PublicKey), map[string]any{"kid": "k1"}, c.claims()),
 		sign(f, "none", jwt.UnsafeAllowNoneSignatureType, nil, c.claims()),
 		segment(`{"alg":"ES256","kid":"ec"}`) + "." + parts[1] + "." + segment(strings.Repeat("\x00", 64)),
@@ -731,7 +644,7 @@ func FuzzUserJWT(f *testing.F) {
 }
 
 func BenchmarkUserJWT(b *testing.B) {
-	c := newIDP(b, jwk("k1", rsaKey), jwk("ec", ecKey)).checker(b)
+	c := checkerOf(b, jwkstest.New(b, jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey)))
 	for name, text := range map[string]string{
 		"RS256": c.good(), "ES256": sign(b, "ES256", ecKey, map[string]any{"kid": "ec"}, c.claims()),
 	} {
@@ -752,4 +665,84 @@ func BenchmarkUserJWT(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestReloads replaces the provider under load, as reloads do.
+func TestReloads(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	settings := func() *UserJWT {
+		return &UserJWT{Issuer: p.URL, JWKSURL: p.URL + "/keys", Audiences: []string{"console"}, DisableLocal: true}
+	}
+	load := func() *checker {
+		u := settings()
+		if err := u.Provision(caddy.Context{}); err != nil {
+			t.Fatal(err)
+		}
+		return &checker{u, &clock{at: time.Now()}, t}
+	}
+	old := load()
+	good := old.good()
+	first := old.keys
+	for range 10 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { old.passes(good) })
+		}
+		newer := load()
+		for range 4 {
+			all.Go(func() { newer.passes(good) })
+		}
+		if err := old.Cleanup(); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+		old = newer
+	}
+	if n := p.Count(); n != 1 || old.keys != first {
+		t.Errorf("%d fetches, another source: %t", n, old.keys != first)
+	}
+	if err := old.Cleanup(); err != nil {
+		t.Fatal(err)
+	}
+	if users, there := sources.References(jwks.Address{JWKS: p.URL + "/keys"}); there {
+		t.Errorf("the source goes on with %d users", users)
+	}
+	old.passes(good) // a request that is under way
+	last := load()
+	last.passes(good)
+	if err := last.Cleanup(); err != nil || p.Count() != 2 {
+		t.Errorf("%d fetches, error %v", p.Count(), err)
+	}
+}
+
+// What would not pass with any key asks for none, and is refused while there are none.
+func TestUserJWTProviderDown(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	p.Set(func(p *jwkstest.Provider) { p.Status = 500 })
+	c := checkerOf(t, p)
+	claims := c.claims()
+	claims["aud"] = "x"
+	c.refuses(sign(t, "ES256", ecKey, map[string]any{"kid": "x"}, claims), errAudience)
+	c.refuses("x.y.z", errMalformed)
+	if n := p.Count(); n != 0 {
+		t.Errorf("%d fetches for tokens that cannot pass", n)
+	}
+	c.unavailable(t.Context(), c.good())
+	c.refuses("x.y.z", errMalformed)
+}
+
+// A key that is no longer published serves the tokens that were checked a moment ago.
+func TestUserJWTKeyGone(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	c := checkerOf(t, p)
+	good := c.good()
+	c.passes(good)
+	c.cache.cache.Wait()
+	c.keys = jwks.Fixed{{Key: &otherRSAKey.PublicKey}}
+	c.passes(good)
+	c.clock.advance(verifiedTTL) // until then it is remembered
+	c.refuses(good, errSignature)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
 const (
@@ -31,17 +32,14 @@ const (
 	maxTime = 253402300799
 )
 
-// tokenError is what is wrong with a token, in words that may be sent in a
-// header: ASCII without quotes, and nothing of the token itself.
-type tokenError string
-
-func (e tokenError) Error() string { return string(e) }
+// tokenError is what is wrong with a token, in words that may be sent in a header.
+type tokenError = jwks.Error
 
 const (
 	errSeveral    tokenError = "more than one Authorization header was sent"
 	errLong       tokenError = "the token is longer than 16 KB"
 	errMalformed  tokenError = "the token is malformed, it is not a signed JSON Web Token"
-	errAlgorithm  tokenError = "the token is signed with an algorithm that is not accepted"
+	errAlgorithm             = jwks.ErrAlgorithm
 	errCritical   tokenError = "the token has critical header parameters, which are not supported"
 	errType       tokenError = "the token is of a type that is not accepted here"
 	errIssuer     tokenError = "the token is of an issuer that is not accepted here"
@@ -51,8 +49,8 @@ const (
 	errTooEarly   tokenError = "the token is not yet valid"
 	errUser       tokenError = "the token names no user in the expected claim"
 	errClaim      tokenError = "a claim that is required here is missing in the token or has another value"
-	errUnknownKey tokenError = "the token is signed with an unknown key"
-	errNoKeyID    tokenError = "the token does not say with which key it is signed"
+	errUnknownKey            = jwks.ErrUnknownKey
+	errNoKeyID               = jwks.ErrNoKeyID
 	errSignature  tokenError = "the signature of the token is not good"
 )
 
@@ -264,7 +262,7 @@ func (u *UserJWT) verifyExternal(ctx context.Context, token *jwt.Token, claims j
 	if !ok && token.Header["kid"] != nil {
 		return nil, nil, errMalformed
 	}
-	keys, err := u.keys.find(ctx, kid, algorithm)
+	keys, err := u.keys.Find(ctx, kid, algorithm)
 	return v, keys, err
 }
 

@@ -1,4 +1,4 @@
-package apiauth
+package jwks
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -39,18 +38,20 @@ const (
 	warnGap = time.Minute
 )
 
-// sources keeps the keys of identity providers across reloads.
-var sources = caddy.NewUsagePool()
+// Address is where keys come from: the URL of a JWK set, or else an issuer's discovery
+// document (OpenID Connect Discovery, 4).
+type Address struct{ JWKS, Issuer string }
 
-// sourceKey is where keys come from: a JWK set, or else an issuer's discovery
-// document.
-type sourceKey struct{ jwks, issuer string }
+// Check refuses what is not https, or http on a loopback address.
+func (a Address) Check() error { return checkURL(a.JWKS + a.Issuer) }
 
-// keySource fetches the keys of an identity provider and keeps them. It fetches
-// when a request needs it, mostly ahead of time and beside the request; a
-// gateway that nobody uses does not poll.
-type keySource struct {
-	sourceKey
+// Source fetches the keys of an identity provider and keeps them as long as its
+// Cache-Control says (1 minute to 24 hours, else 10 minutes), and for 24 hours more while
+// it is down. It fetches when a request needs it, mostly ahead of time and beside the
+// request, once in 10 seconds; one that nobody uses does not poll.
+type Source struct {
+	Address
+	logger func() *zap.Logger
 	ctx    context.Context //nolint:containedctx // the life of the source: fetches outlive the requests that begin them
 	end    context.CancelFunc
 	client *http.Client
@@ -67,27 +68,14 @@ type keySource struct {
 
 // fetchedKeys are keys with the times up to which they are good.
 type fetchedKeys struct {
-	keys                    keySet
+	keys                    Set
 	renew, expires, useless time.Time
 }
 
-// takeSource is the source of key, shared with all that use it; each take needs
-// one giveSource.
-func takeSource(key sourceKey) (*keySource, error) {
-	loaded, _, err := sources.LoadOrNew(key, func() (caddy.Destructor, error) { return newKeySource(key, time.Now), nil })
-	if err != nil {
-		return nil, err
-	}
-	return loaded.(*keySource), nil
-}
-
-func giveSource(key sourceKey) error {
-	_, err := sources.Delete(key)
-	return err
-}
-
-func newKeySource(key sourceKey, now func() time.Time) *keySource {
-	s := &keySource{sourceKey: key, now: now}
+// NewSource makes a source, which fetches nothing yet. It may outlive a configuration:
+// logger is asked for each line.
+func NewSource(address Address, logger func() *zap.Logger) *Source {
+	s := &Source{Address: address, logger: logger, now: time.Now}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.client = &http.Client{
 		Transport: &http.Transport{
@@ -112,22 +100,21 @@ func newKeySource(key sourceKey, now func() time.Time) *keySource {
 	return s
 }
 
-// Destruct implements caddy.Destructor: it ends the fetch under way. The keys
-// stay, for requests of the configuration that just ended.
-func (s *keySource) Destruct() error {
+// Close ends the fetch under way, and begins no other. The keys stay, for requests that
+// go on.
+func (s *Source) Close() {
 	s.end()
 	s.client.CloseIdleConnections()
-	return nil
 }
 
-// find implements keyFinder.
-func (s *keySource) find(ctx context.Context, kid, algorithm string) ([]any, error) {
+// Find implements Finder.
+func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error) {
 	current, err := s.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	key, err := current.keys.find(kid, algorithm)
-	if errors.Is(err, errUnknownKey) { // it may be a new one
+	if errors.Is(err, ErrUnknownKey) { // it may be a new one
 		s.wait(ctx, s.fetch(fetchGap))
 		if newer := s.fetched.Load(); newer != current {
 			key, err = newer.keys.find(kid, algorithm)
@@ -141,7 +128,7 @@ func (s *keySource) find(ctx context.Context, kid, algorithm string) ([]any, err
 
 // current are the keys of now. Only who comes without keys that are still good
 // waits for new ones.
-func (s *keySource) current(ctx context.Context) (*fetchedKeys, error) {
+func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {
 	case f == nil || !now.Before(f.useless):
@@ -168,7 +155,7 @@ func unavailable(cause error) error {
 }
 
 // down reports whether the last fetch failed.
-func (s *keySource) down() bool {
+func (s *Source) down() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failing
@@ -176,7 +163,7 @@ func (s *keySource) down() bool {
 
 // fetch begins a fetch unless one is under way or the last one began less than
 // gap ago. The channel is closed when it ends; nil: there is none to wait for.
-func (s *keySource) fetch(gap time.Duration) <-chan struct{} {
+func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -199,7 +186,7 @@ func (s *keySource) fetch(gap time.Duration) <-chan struct{} {
 }
 
 // landed notes what came of a fetch.
-func (s *keySource) landed(keys keySet, fresh time.Duration, err error) {
+func (s *Source) landed(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -211,14 +198,14 @@ func (s *keySource) landed(keys keySet, fresh time.Duration, err error) {
 	}
 	if s.ctx.Err() == nil && (s.warned.IsZero() || now.Sub(s.warned) >= warnGap) {
 		s.warned = now
-		caddy.Log().Named("http.authentication.providers.user_jwt").Warn("fetching the keys of the identity provider",
-			zap.String("issuer", redacted(s.issuer)), zap.String("jwks_url", redacted(s.jwks)),
+		s.logger().Warn("fetching the keys of the identity provider",
+			zap.String("issuer", redacted(s.Issuer)), zap.String("jwks_url", redacted(s.JWKS)),
 			zap.Bool("older_keys", s.fetched.Load() != nil), zap.Error(err))
 	}
 }
 
 // wait waits for a fetch, for as long as a request may.
-func (s *keySource) wait(ctx context.Context, fetch <-chan struct{}) {
+func (s *Source) wait(ctx context.Context, fetch <-chan struct{}) {
 	if fetch == nil {
 		return
 	}
@@ -232,8 +219,8 @@ func (s *keySource) wait(ctx context.Context, fetch <-chan struct{}) {
 }
 
 // download gets the keys and how long they are fresh.
-func (s *keySource) download(ctx context.Context) (keySet, time.Duration, error) {
-	address := s.jwks
+func (s *Source) download(ctx context.Context) (Set, time.Duration, error) {
+	address := s.JWKS
 	if address == "" {
 		var err error
 		if address, err = s.discover(ctx); err != nil {
@@ -244,14 +231,14 @@ func (s *keySource) download(ctx context.Context) (keySet, time.Duration, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	keys, err := parseKeySet(text)
+	keys, err := ParseSet(text)
 	return keys, freshness(header), err
 }
 
 // discover is the address of the keys in the discovery document of the issuer
 // (OpenID Connect Discovery, 4).
-func (s *keySource) discover(ctx context.Context) (string, error) {
-	text, _, err := s.get(ctx, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
+func (s *Source) discover(ctx context.Context) (string, error) {
+	text, _, err := s.get(ctx, strings.TrimSuffix(s.Issuer, "/")+"/.well-known/openid-configuration")
 	if err != nil {
 		return "", err
 	}
@@ -262,19 +249,19 @@ func (s *keySource) discover(ctx context.Context) (string, error) {
 	if json.Unmarshal(text, &document) != nil {
 		return "", errors.New("the answer is not a discovery document")
 	}
-	if document.Issuer != s.issuer {
+	if document.Issuer != s.Issuer {
 		return "", errors.New("the document is of another issuer; the setting must be its issuer, character by character")
 	}
 	if err := checkURL(document.JWKS); err != nil {
 		return "", fmt.Errorf("jwks_uri: %w", err)
 	}
-	if strings.HasPrefix(s.issuer, "https:") && !strings.HasPrefix(document.JWKS, "https:") {
+	if strings.HasPrefix(s.Issuer, "https:") && !strings.HasPrefix(document.JWKS, "https:") {
 		return "", errors.New("jwks_uri leads from https to http")
 	}
 	return document.JWKS, nil
 }
 
-func (s *keySource) get(ctx context.Context, address string) ([]byte, http.Header, error) {
+func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, nil, err
@@ -291,7 +278,7 @@ func (s *keySource) get(ctx context.Context, address string) ([]byte, http.Heade
 		answer.Body.Close()
 		return nil, nil, fmt.Errorf("the answer has status %d", answer.StatusCode)
 	}
-	text, err := readBounded(answer.Body, nil)
+	text, err := readBounded(answer.Body)
 	return text, answer.Header, err
 }
 
@@ -336,7 +323,6 @@ func redacted(text string) string {
 
 // Interface guards
 var (
-	_ caddy.Destructor = (*keySource)(nil)
-	_ keyFinder        = (*keySource)(nil)
-	_ keyFinder        = fixedKeys(nil)
+	_ Finder = (*Source)(nil)
+	_ Finder = Fixed(nil)
 )

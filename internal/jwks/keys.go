@@ -1,4 +1,6 @@
-package apiauth
+// Package jwks has the public keys of those who sign tokens: JWK sets (RFC 7517) that they
+// publish, fetched and kept, and keys of files.
+package jwks
 
 import (
 	"context"
@@ -26,27 +28,39 @@ const (
 	minRSA, maxRSA = 2048, 8192 // bits
 )
 
-// keyFinder finds the keys that may have signed a token: by its key id, which
-// may be empty, among the keys that fit the algorithm. A token that fits none is
-// a tokenError; a finder without keys, an *apierror.Error.
-type keyFinder interface {
-	find(ctx context.Context, kid, algorithm string) ([]any, error)
+// Error is why there is no key for a token, in words that may be sent in a header: ASCII
+// without quotes, and nothing of the token itself.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+const (
+	ErrAlgorithm  Error = "the token is signed with an algorithm that is not accepted"
+	ErrUnknownKey Error = "the token is signed with an unknown key"
+	ErrNoKeyID    Error = "the token does not say with which key it is signed"
+)
+
+// Finder finds the keys that may have signed a token: by its key id (kid), which may be
+// empty, among the keys that fit the algorithm (alg, RFC 7518). A token that fits none is
+// an Error; a finder that has no keys now, an *apierror.Error with status 503.
+type Finder interface {
+	Find(ctx context.Context, kid, algorithm string) ([]any, error)
 }
 
-// verificationKey is a key with what the server knows of it.
-type verificationKey struct {
-	kid       string
-	algorithm string // empty: any that fits the key
-	key       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte for a secret
+// Key is a key with what its owner says of it.
+type Key struct {
+	ID        string
+	Algorithm string // empty: any that fits the key
+	Key       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte for a secret
 }
 
 // verifies reports whether the key is one for an algorithm. This keeps a public
 // key from ever being used as a secret.
-func (k *verificationKey) verifies(algorithm string) bool {
-	if k.algorithm != "" && k.algorithm != algorithm {
+func (k *Key) verifies(algorithm string) bool {
+	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false
 	}
-	switch key := k.key.(type) {
+	switch key := k.Key.(type) {
 	case *rsa.PublicKey:
 		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")
 	case *ecdsa.PublicKey:
@@ -67,33 +81,33 @@ func (k *verificationKey) verifies(algorithm string) bool {
 	return false
 }
 
-// fixedKeys are those of the configuration. They have no ids, so each that fits
-// is tried.
-type fixedKeys []verificationKey
+// Fixed are keys of a configuration. They have no ids, so each that fits is tried.
+type Fixed []Key
 
-func (f fixedKeys) find(_ context.Context, _, algorithm string) ([]any, error) {
+// Find implements Finder.
+func (f Fixed) Find(_ context.Context, _, algorithm string) ([]any, error) {
 	var found []any
 	for i := range f {
 		if f[i].verifies(algorithm) {
-			found = append(found, f[i].key)
+			found = append(found, f[i].Key)
 		}
 	}
 	if len(found) == 0 {
-		return nil, errUnknownKey
+		return nil, ErrUnknownKey
 	}
 	return found, nil
 }
 
-// keySet are the keys of a JWK set.
-type keySet []verificationKey
+// Set are the keys of a JWK set.
+type Set []Key
 
 // find is the one key for a token. Of a set that has an id twice, the key that
 // fits counts. Without an id there must be one key only that fits.
-func (s keySet) find(kid, algorithm string) (any, error) {
+func (s Set) find(kid, algorithm string) (any, error) {
 	var found any
 	known := false
 	for i := range s {
-		if kid != "" && s[i].kid != kid {
+		if kid != "" && s[i].ID != kid {
 			continue
 		}
 		known = true
@@ -101,23 +115,23 @@ func (s keySet) find(kid, algorithm string) (any, error) {
 			continue
 		}
 		if found != nil {
-			return nil, errNoKeyID
+			return nil, ErrNoKeyID
 		}
-		found = s[i].key
+		found = s[i].Key
 	}
 	switch {
 	case found != nil:
 		return found, nil
 	case known && kid != "":
-		return nil, errAlgorithm // the key is of another kind
+		return nil, ErrAlgorithm // the key is of another kind
 	default:
-		return nil, errUnknownKey
+		return nil, ErrUnknownKey
 	}
 }
 
-// parseKeySet reads the keys of a JWK set (RFC 7517) that verify signatures.
-// Others, and those that are broken, are left out.
-func parseKeySet(text []byte) (keySet, error) {
+// ParseSet reads the keys of a JWK set (RFC 7517) that verify signatures, at
+// most 100. Others, and those that are broken, are left out; none is an error.
+func ParseSet(text []byte) (Set, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
@@ -127,7 +141,7 @@ func parseKeySet(text []byte) (keySet, error) {
 	if len(document.Keys) > maxKeys {
 		return nil, fmt.Errorf("the JWK set has more than %d keys", maxKeys)
 	}
-	var set keySet
+	var set Set
 	for _, raw := range document.Keys {
 		if key, ok := parseJWK(raw); ok {
 			set = append(set, key)
@@ -139,25 +153,29 @@ func parseKeySet(text []byte) (keySet, error) {
 	return set, nil
 }
 
-func parseJWK(raw json.RawMessage) (verificationKey, bool) {
+func parseJWK(raw json.RawMessage) (Key, bool) {
 	var jwk jwkset.JWKMarshal
 	if json.Unmarshal(raw, &jwk) != nil || jwk.USE != "" && jwk.USE != jwkset.UseSig {
-		return verificationKey{}, false
+		return Key{}, false
 	}
 	if len(jwk.KEYOPS) > 0 && !slices.Contains(jwk.KEYOPS, jwkset.KeyOpsVerify) {
-		return verificationKey{}, false
+		return Key{}, false
 	}
 	// The key counts, not the certificates that may come with it.
 	bare := jwkset.JWKMarshal{KTY: jwk.KTY, CRV: jwk.CRV, X: jwk.X, Y: jwk.Y, N: jwk.N, E: jwk.E}
 	parsed, err := jwkset.NewJWKFromMarshal(bare, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil || checkPublic(parsed.Key()) != nil {
-		return verificationKey{}, false
+		return Key{}, false
 	}
-	return verificationKey{jwk.KID, jwk.ALG.String(), parsed.Key()}, true
+	return Key{jwk.KID, jwk.ALG.String(), parsed.Key()}, true
 }
 
-// parsePEM reads a file with one public key or certificate.
-func parsePEM(text []byte) (any, error) {
+// ReadPEM reads one public key or certificate, to its end, and closes what it is read from.
+func ReadPEM(from io.ReadCloser) (any, error) {
+	text, err := readBounded(from)
+	if err != nil {
+		return nil, err
+	}
 	block, rest := pem.Decode(text)
 	if block == nil {
 		return nil, errors.New("this is not PEM")
@@ -166,7 +184,6 @@ func parsePEM(text []byte) (any, error) {
 		return nil, errors.New("there is more than one block, give each key a file")
 	}
 	var key any
-	var err error
 	switch block.Type {
 	case "PUBLIC KEY":
 		key, err = x509.ParsePKIXPublicKey(block.Bytes)
@@ -207,12 +224,8 @@ func checkPublic(key any) error {
 	return nil
 }
 
-// readBounded reads and closes what was opened; more than maxKeySet bytes are an
-// error.
-func readBounded(from io.ReadCloser, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
+// readBounded reads and closes; more than maxKeySet bytes are an error.
+func readBounded(from io.ReadCloser) ([]byte, error) {
 	defer from.Close()
 	text, err := io.ReadAll(io.LimitReader(from, maxKeySet+1))
 	if err == nil && len(text) > maxKeySet {

@@ -1,0 +1,103 @@
+// Package jwkstest is an identity provider for tests.
+package jwkstest
+
+import (
+	"crypto"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/MicahParks/jwkset"
+)
+
+// JWK is a public key as an identity provider publishes it. more is text of members before
+// its own, such as "use":"enc".
+func JWK(kid string, key crypto.Signer, more ...string) string {
+	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
+	if err != nil {
+		panic(err)
+	}
+	text, err := json.Marshal(parsed.Marshal())
+	if err != nil {
+		panic(err)
+	}
+	if len(more) > 0 {
+		return "{" + more[0] + "," + string(text[1:])
+	}
+	return string(text)
+}
+
+// Keys is a JWK set.
+func Keys(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
+
+// Provider is an identity provider. Set changes what it answers.
+type Provider struct {
+	*httptest.Server
+	mu        sync.Mutex
+	JWKS      string
+	Discovery string // "" is a good one
+	Status    int
+	Header    http.Header
+	fetches   int
+	Arrived   chan struct{} // gets a value at each fetch, where there is room
+	Hold      chan struct{} // not nil: fetches wait for its end
+}
+
+// New starts one that publishes keys.
+func New(tb testing.TB, keys ...string) *Provider {
+	tb.Helper()
+	p := &Provider{JWKS: Keys(keys...), Status: 200, Header: http.Header{}, Arrived: make(chan struct{}, 1000)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.Discovery == "" {
+			p.Discovery = fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"token_endpoint":"x"}`, p.URL, p.URL+"/keys")
+		}
+		_, _ = w.Write([]byte(p.Discovery))
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.fetches++
+		hold := p.Hold
+		p.mu.Unlock()
+		select {
+		case p.Arrived <- struct{}{}:
+		default:
+		}
+		if hold != nil {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		maps.Copy(w.Header(), p.Header)
+		w.WriteHeader(p.Status)
+		_, _ = w.Write([]byte(p.JWKS))
+	})
+	p.Server = httptest.NewServer(mux)
+	tb.Cleanup(p.Close)
+	return p
+}
+
+// Set changes what the provider answers.
+func (p *Provider) Set(change func(p *Provider)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+// Count is how often the keys were fetched.
+func (p *Provider) Count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fetches
+}

@@ -1,0 +1,411 @@
+package jwks
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+)
+
+// The keys of all tests: making one of RSA takes long.
+var (
+	rsaKey, otherRSAKey = newRSA(), newRSA()
+	ecKey, _            = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, edKey, _         = ed25519.GenerateKey(rand.Reader)
+)
+
+func newRSA() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// clock stands still until it is told to go on.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// checker is a source with its clock.
+type checker struct {
+	*Source
+	clock *clock
+	tb    testing.TB
+}
+
+func newChecker(tb testing.TB, address Address) *checker {
+	tb.Helper()
+	if err := address.Check(); err != nil {
+		tb.Fatal(err)
+	}
+	c := &checker{NewSource(address, zap.NewNop), &clock{at: time.Now().Truncate(time.Second)}, tb}
+	c.Source.now = c.clock.now
+	tb.Cleanup(c.Close)
+	return c
+}
+
+func checkerOf(tb testing.TB, p *jwkstest.Provider) *checker {
+	tb.Helper()
+	return newChecker(tb, Address{JWKS: p.URL + "/keys"})
+}
+
+// finds is a key of the provider for RS256.
+func (c *checker) finds(kid string) {
+	c.tb.Helper()
+	if keys, err := c.Find(c.tb.Context(), kid, "RS256"); err != nil || len(keys) != 1 {
+		c.tb.Errorf("%s: %d keys, error %v", kid, len(keys), err)
+	}
+}
+
+func (c *checker) refuses(kid string) {
+	c.tb.Helper()
+	if keys, err := c.Find(c.tb.Context(), kid, "RS256"); !errors.Is(err, ErrUnknownKey) {
+		c.tb.Errorf("%s: %d keys, error %v", kid, len(keys), err)
+	}
+}
+
+func (c *checker) unavailable(ctx context.Context) {
+	c.tb.Helper()
+	keys, err := c.Find(ctx, "k1", "RS256")
+	if refusal, ok := apierror.From(err); !ok || refusal.Status != 503 || refusal.RetryAfter == 0 {
+		c.tb.Errorf("%d keys, error %v, want a 503", len(keys), err)
+	}
+}
+
+// TestClosed: a source that was closed keeps its keys and fetches no others.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	c := checkerOf(t, p)
+	c.finds("k1")
+	c.Close()
+	c.clock.advance(fetchGap)
+	c.finds("k1")
+	c.refuses("k2")
+	if n := p.Count(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+}
+
+// TestFind: a key is found by its id and for what it can do; without an id it must be the
+// only one.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	set, err := ParseSet([]byte(jwkstest.Keys(
+		jwkstest.JWK("a", rsaKey), jwkstest.JWK("b", otherRSAKey, `"alg":"PS256"`), jwkstest.JWK("ec", ecKey), jwkstest.JWK("ed", edKey),
+		jwkstest.JWK("enc", otherRSAKey, `"use":"enc"`), jwkstest.JWK("ops", otherRSAKey, `"key_ops":["encrypt"]`), `{"kty":"oct","kid":"oct","k":"AAAA"}`, `7`)))
+	if err != nil || len(set) != 4 {
+		t.Fatalf("%d keys, error %v", len(set), err)
+	}
+	for _, c := range []struct {
+		kid, algorithm string
+		want           error
+	}{
+		{"a", "RS256", nil},
+		{"a", "PS512", nil},
+		{"a", "ES256", ErrAlgorithm},
+		{"a", "HS256", ErrAlgorithm},
+		{"a", "none", ErrAlgorithm},
+		{"b", "PS256", nil},
+		{"b", "RS256", ErrAlgorithm},
+		{"ec", "ES256", nil},
+		{"ec", "ES384", ErrAlgorithm},
+		{"ed", "EdDSA", nil},
+		{"enc", "RS256", ErrUnknownKey},
+		{"ops", "RS256", ErrUnknownKey},
+		{"oct", "HS256", ErrUnknownKey},
+		{"x", "RS256", ErrUnknownKey},
+		{"", "ES256", nil},
+		{"", "RS256", nil}, // b is for PS256 alone
+		{"", "PS256", ErrNoKeyID},
+		{"", "HS256", ErrUnknownKey},
+	} {
+		if key, err := set.find(c.kid, c.algorithm); !errors.Is(err, c.want) || (err == nil) != (key != nil) {
+			t.Errorf("%q for %s: %v, error %v, want %v", c.kid, c.algorithm, key, err, c.want)
+		}
+	}
+	fixed := Fixed{{Key: rsaKey.Public()}, {Key: []byte("secret")}}
+	for algorithm, want := range map[string]int{"RS256": 1, "HS256": 1, "ES256": 0} {
+		if found, err := fixed.Find(t.Context(), "any", algorithm); len(found) != want || (want == 0) != errors.Is(err, ErrUnknownKey) {
+			t.Errorf("%s: %d keys, error %v", algorithm, len(found), err)
+		}
+	}
+}
+
+func TestKeyRotation(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	c := checkerOf(t, p)
+	c.finds("k1")
+	p.Set(func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(jwkstest.JWK("k2", otherRSAKey)) })
+	c.refuses("k2") // the last fetch was just now
+	c.clock.advance(fetchGap)
+	c.finds("k2")
+	if n := p.Count(); n != 2 {
+		t.Errorf("%d fetches", n)
+	}
+	c.refuses("k1")
+}
+
+func TestUnknownKeyFlood(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	c := checkerOf(t, p)
+	for want := 1; want <= 3; want++ {
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() { c.refuses(fmt.Sprint(i)) })
+		}
+		all.Wait()
+		if n := p.Count(); n != want {
+			t.Errorf("%d fetches, want %d", n, want)
+		}
+		c.clock.advance(fetchGap)
+	}
+}
+
+func TestProviderDownAtStart(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	p.Set(func(p *jwkstest.Provider) { p.Status = 500 })
+	c := checkerOf(t, p)
+	for range 20 {
+		c.unavailable(t.Context())
+	}
+	if n := p.Count(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	p.Set(func(p *jwkstest.Provider) { p.Status = 200 })
+	c.clock.advance(firstGap)
+	c.finds("k1")
+}
+
+func TestProviderDownLater(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	c := checkerOf(t, p)
+	c.finds("k1")
+	p.Set(func(p *jwkstest.Provider) { p.Status = 503 })
+	fetches := 1
+	for _, step := range []time.Duration{defaultFresh, time.Hour, 22*time.Hour + 59*time.Minute} {
+		c.clock.advance(step)
+		for range 5 {
+			c.finds("k1")
+		}
+		if source := c.Source; step != defaultFresh {
+			source.wait(t.Context(), source.fetch(fetchGap))
+		}
+		if fetches++; p.Count() != fetches {
+			t.Errorf("after %v: %d fetches, want %d", step, p.Count(), fetches)
+		}
+	}
+	c.clock.advance(2 * time.Minute)
+	c.unavailable(t.Context())
+	p.Set(func(p *jwkstest.Provider) { p.Status = 200 })
+	c.clock.advance(fetchGap)
+	c.finds("k1")
+}
+
+// TestRefreshAhead fetches before the keys end, beside the request.
+func TestRefreshAhead(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	p.Set(func(p *jwkstest.Provider) { p.Header.Set("Cache-Control", "public, max-age=1000") })
+	c := checkerOf(t, p)
+	c.finds("k1")
+	<-p.Arrived
+	c.clock.advance(799 * time.Second)
+	c.finds("k1")
+	if n := p.Count(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	hold := make(chan struct{})
+	p.Set(func(p *jwkstest.Provider) { p.Hold = hold })
+	c.clock.advance(time.Second)
+	c.finds("k1") // does not wait
+	<-p.Arrived
+	close(hold)
+	source := c.Source
+	source.wait(t.Context(), source.fetch(fetchGap))
+	c.clock.advance(700 * time.Second) // the first keys would have ended
+	c.finds("k1")
+	if n := p.Count(); n != 2 {
+		t.Errorf("%d fetches", n)
+	}
+}
+
+func TestSlowProvider(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+	hold := make(chan struct{})
+	p.Set(func(p *jwkstest.Provider) { p.Hold = hold })
+	c := checkerOf(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { c.unavailable(ctx) })
+	}
+	<-p.Arrived
+	cancel()
+	all.Wait()
+	all.Go(func() { c.finds("k1") }) // joins the fetch, which goes on
+	close(hold)
+	all.Wait()
+	if n := p.Count(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+}
+
+func TestBadKeySets(t *testing.T) {
+	t.Parallel()
+	one := jwkstest.JWK("k1", rsaKey)
+	redirect := func(to string) func(*jwkstest.Provider) {
+		return func(p *jwkstest.Provider) {
+			p.Status = http.StatusFound
+			p.Header.Set("Location", to)
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(p *jwkstest.Provider)
+		good   bool
+	}{
+		"100 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(99), one)...) }, true},
+		"101 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(100), one)...) }, false},
+		"just 1 MB":          {func(p *jwkstest.Provider) { p.JWKS += strings.Repeat(" ", maxKeySet-len(p.JWKS)) }, true},
+		"more than 1 MB":     {func(p *jwkstest.Provider) { p.JWKS += strings.Repeat(" ", maxKeySet-len(p.JWKS)+1) }, false},
+		"no keys":            {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys() }, false},
+		"no useful key":      {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(jwkstest.JWK("k1", rsaKey, `"use":"enc"`)) }, false},
+		"not JSON":           {func(p *jwkstest.Provider) { p.JWKS = "<html>" }, false},
+		"another status":     {func(p *jwkstest.Provider) { p.Status = 203 }, false},
+		"redirect to https":  {redirect("https://127.0.0.1:1/keys"), false},
+		"redirect elsewhere": {redirect("http://192.0.2.1/keys"), false},
+		"redirect to a file": {redirect("file:///etc/passwd"), false},
+		"redirect to itself": {redirect("/keys"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := jwkstest.New(t, one)
+			p.Set(test.change)
+			c := checkerOf(t, p)
+			if test.good {
+				c.finds("k1")
+			} else {
+				c.unavailable(t.Context())
+			}
+		})
+	}
+	// A redirect that stays where it may is followed.
+	p, other := jwkstest.New(t, one), jwkstest.New(t, one)
+	p.Set(redirect(other.URL + "/keys"))
+	c := checkerOf(t, p)
+	c.finds("k1")
+}
+
+// many are keys that are of no use.
+func many(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = `{"kty":"oct","k":"AA"}`
+	}
+	return keys
+}
+
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		discovery func(p *jwkstest.Provider) string
+		good      bool
+	}{
+		"good": {func(*jwkstest.Provider) string { return "" }, true},
+		"other issuer": {func(p *jwkstest.Provider) string {
+			return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, p.URL+"/", p.URL+"/keys")
+		}, false},
+		"no issuer": {func(p *jwkstest.Provider) string { return fmt.Sprintf(`{"jwks_uri":%q}`, p.URL+"/keys") }, false},
+		"no keys":   {func(p *jwkstest.Provider) string { return fmt.Sprintf(`{"issuer":%q}`, p.URL) }, false},
+		"keys elsewhere": {func(p *jwkstest.Provider) string {
+			return fmt.Sprintf(`{"issuer":%q,"jwks_uri":"http://192.0.2.1/"}`, p.URL)
+		}, false},
+		"not a document":  {func(*jwkstest.Provider) string { return "[]" }, false},
+		"a huge document": {func(*jwkstest.Provider) string { return strings.Repeat(" ", maxKeySet+1) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
+			p.Set(func(p *jwkstest.Provider) { p.Discovery = test.discovery(p) })
+			c := newChecker(t, Address{Issuer: p.URL})
+			if test.good {
+				c.finds("k1")
+			} else {
+				c.unavailable(t.Context())
+			}
+		})
+	}
+}
+
+func TestFreshness(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"":                              defaultFresh,
+		"public":                        defaultFresh,
+		"max-age=3600":                  time.Hour,
+		`Public, MAX-AGE="3600"`:        time.Hour,
+		"max-age=0":                     minFresh,
+		"max-age=1":                     minFresh,
+		"max-age=99999999":              maxFresh,
+		"max-age=99999999999999999999":  defaultFresh,
+		"max-age=-1":                    defaultFresh,
+		"max-age":                       defaultFresh,
+		"no-store":                      minFresh,
+		"max-age=3600, no-cache":        minFresh,
+		"s-maxage=5, max-age=7200, foo": 2 * time.Hour,
+	} {
+		if got := freshness(http.Header{"Cache-Control": {header}}); got != want {
+			t.Errorf("%q: %v, want %v", header, got, want)
+		}
+	}
+}
+
+func FuzzKeySet(f *testing.F) {
+	f.Add(jwkstest.Keys(jwkstest.JWK("k1", rsaKey), jwkstest.JWK("ec", ecKey), jwkstest.JWK("ed", edKey)))
+	f.Add(`{"keys":[{"kty":"EC","crv":"P-521","x":"AQ==","y":""},{"kty":"RSA","n":"AQ","e":"AQAB"},{"kty":"OKP","crv":"X25519","x":""}]}`)
+	f.Add(`{"keys":[{"kty":"RSA","n":"AQ","e":"AQAB","oth":[{}],"x5c":["x"],"x5u":"http://127.0.0.1"}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		set, err := ParseSet([]byte(text))
+		if (err == nil) != (len(set) > 0) || len(set) > maxKeys {
+			t.Errorf("%d keys, error %v", len(set), err)
+		}
+		for i := range set {
+			if set[i].verifies("HS256") || set[i].verifies("none") || checkPublic(set[i].Key) != nil {
+				t.Errorf("key %+v", set[i])
+			}
+		}
+	})
+}
