@@ -31,7 +31,9 @@ type reader struct {
 	report  *report
 	known   map[eventKey]struct{}
 	buffer  []byte
-	skipped int // place of the change of skipped resources; -1: not made yet
+	lines   []byte // the log, from logBuffers
+	checked []byte // the metrics
+	skipped int    // place of the change of skipped resources; -1: not made yet
 	oldest  int64
 }
 
@@ -75,88 +77,21 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 }
 
 func (r *reader) read() error {
-	var (
-		p       = r.report
-		seen    = 0
-		allowed = members(r.version)
-		logs    []byte
-		metrics []byte
-	)
 	buffer := logBuffers.Get().(*[]byte)
+	r.lines = *buffer
 	defer func() {
-		if cap(*buffer) <= logKept {
+		if *buffer = r.lines; cap(*buffer) <= logKept {
 			logBuffers.Put(buffer)
 		}
 	}()
+	seen, allowed := 0, members(r.version)
 	r.object()
 	for {
 		name, ok := r.member()
 		if !ok {
 			break
 		}
-		bit := 0
-		switch string(name) {
-		case "certname":
-			bit, p.certname = memberCertname, r.name("certname")
-		case "puppet_version":
-			bit, p.puppetVersion = memberPuppetVersion, r.name("puppet_version")
-		case "report_format":
-			bit, p.format = memberFormat, r.integer32()
-		case "configuration_version":
-			bit, p.configurationVersion = memberConfiguration, r.string()
-		case "start_time":
-			bit, p.start = memberStart, r.instant()
-		case "end_time":
-			bit, p.end = memberEnd, r.instant()
-		case "producer_timestamp":
-			bit, p.producerTimestamp = memberProducerTimestamp, r.instant()
-		case "environment":
-			bit, p.environment = memberEnvironment, r.name("environment")
-		case "transaction_uuid":
-			bit, p.transactionUUID = memberTransaction, r.nullText()
-		case "status":
-			bit, p.status = memberStatus, r.nullName("status")
-		case "noop":
-			bit, p.noop = memberNoop, r.nullBool()
-		case "resources":
-			if r.version > 5 {
-				bit = memberResources
-				r.resources()
-			}
-		case "resource_events":
-			if r.version == 5 {
-				bit = memberResources
-				r.resourceEvents()
-			}
-		case "metrics":
-			bit = memberMetrics
-			begin := r.text.Start()
-			r.metrics()
-			metrics = r.text.Since(begin)
-		case "logs":
-			bit = memberLogs
-			logs = r.logs((*buffer)[:0])
-			*buffer = logs
-		case "catalog_uuid":
-			bit, p.catalogUUID = memberCatalog, r.nullText()
-		case "code_id":
-			bit, p.codeID = memberCode, r.nullName("code_id")
-		case "cached_catalog_status":
-			bit, p.cachedCatalogStatus = memberCached, r.nullName("cached_catalog_status")
-		case "producer":
-			bit, p.producer = memberProducer, r.nullName("producer")
-		case "noop_pending":
-			bit, p.noopPending = memberNoopPending, r.nullBool()
-		case "corrective_change":
-			bit, p.correctiveChange = memberCorrective, r.nullBool()
-		case "job_id":
-			bit, p.jobID = memberJob, r.nullText()
-		case "type":
-			bit = memberType
-			if !r.null() {
-				p.kind = r.string()
-			}
-		}
+		bit := r.reportMember(r.report, name)
 		switch {
 		case r.err != nil:
 			r.err = fmt.Errorf("report: %s: %w", short(name), r.err)
@@ -173,6 +108,7 @@ func (r *reader) read() error {
 	if missing := required &^ seen; missing != 0 {
 		return fmt.Errorf("report: %s is missing", memberNames[bits.TrailingZeros(uint(missing))])
 	}
+	p := r.report
 	if p.certname == "" {
 		return errors.New("report: certname is empty")
 	}
@@ -182,8 +118,74 @@ func (r *reader) read() error {
 	if err := p.checkDays(); err != nil {
 		return err
 	}
-	p.logs, p.metrics = deflate(logs), deflate(metrics)
+	p.logs, p.metrics = deflate(r.lines), deflate(r.checked)
 	return nil
+}
+
+// reportMember reads a member of a report and returns its bit; 0: it is none.
+func (r *reader) reportMember(p *report, name []byte) (bit int) {
+	switch string(name) {
+	case "certname":
+		bit, p.certname = memberCertname, r.name("certname")
+	case "puppet_version":
+		bit, p.puppetVersion = memberPuppetVersion, r.name("puppet_version")
+	case "report_format":
+		bit, p.format = memberFormat, r.integer32()
+	case "configuration_version":
+		bit, p.configurationVersion = memberConfiguration, r.string()
+	case "start_time":
+		bit, p.start = memberStart, r.instant()
+	case "end_time":
+		bit, p.end = memberEnd, r.instant()
+	case "producer_timestamp":
+		bit, p.producerTimestamp = memberProducerTimestamp, r.instant()
+	case "environment":
+		bit, p.environment = memberEnvironment, r.name("environment")
+	case "transaction_uuid":
+		bit, p.transactionUUID = memberTransaction, r.nullText()
+	case "status":
+		bit, p.status = memberStatus, r.nullName("status")
+	case "noop":
+		bit, p.noop = memberNoop, r.nullBool()
+	case "resources":
+		if r.version > 5 {
+			bit = memberResources
+			r.resources()
+		}
+	case "resource_events":
+		if r.version == 5 {
+			bit = memberResources
+			r.resourceEvents()
+		}
+	case "metrics":
+		bit = memberMetrics
+		begin := r.text.Start()
+		r.metrics()
+		r.checked = r.text.Since(begin)
+	case "logs":
+		bit = memberLogs
+		r.lines = r.logs(r.lines[:0])
+	case "catalog_uuid":
+		bit, p.catalogUUID = memberCatalog, r.nullText()
+	case "code_id":
+		bit, p.codeID = memberCode, r.nullName("code_id")
+	case "cached_catalog_status":
+		bit, p.cachedCatalogStatus = memberCached, r.nullName("cached_catalog_status")
+	case "producer":
+		bit, p.producer = memberProducer, r.nullName("producer")
+	case "noop_pending":
+		bit, p.noopPending = memberNoopPending, r.nullBool()
+	case "corrective_change":
+		bit, p.correctiveChange = memberCorrective, r.nullBool()
+	case "job_id":
+		bit, p.jobID = memberJob, r.nullText()
+	case "type":
+		bit = memberType
+		if !r.null() {
+			p.kind = r.string()
+		}
+	}
+	return bit
 }
 
 // resources reads the list of resources with their events.

@@ -87,19 +87,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 			plan.Tier = tier
 		}
 	}
-	if plan.Tier != 0 {
-		name := plan.Tier.String()
-		answer.Tier = &name
-	}
-	for _, step := range plan.Tried {
-		answer.Candidates = append(answer.Candidates, s.planned(step))
-	}
-	for _, step := range plan.Skipped {
-		answer.Skipped = append(answer.Skipped, s.planned(step))
-	}
-	if answer.Error == nil && len(plan.Tried) == 0 {
-		answer.Error = &dryRunError{http.StatusConflict, "no_models_available", "no candidate can be tried now: see skipped"}
-	}
+	s.show(answer, plan)
 	table, err := s.Keychain.Models(ctx, cat, user)
 	if err != nil {
 		return nil, err
@@ -110,6 +98,23 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	}
 	answer.leaveOut(table, preferences, plan.Tier)
 	return answer, nil
+}
+
+// show puts a plan into the answer.
+func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
+	if plan.Tier != 0 {
+		name := plan.Tier.String()
+		a.Tier = &name
+	}
+	for _, step := range plan.Tried {
+		a.Candidates = append(a.Candidates, s.planned(step))
+	}
+	for _, step := range plan.Skipped {
+		a.Skipped = append(a.Skipped, s.planned(step))
+	}
+	if a.Error == nil && len(plan.Tried) == 0 {
+		a.Error = &dryRunError{http.StatusConflict, "no_models_available", "no candidate can be tried now: see skipped"}
+	}
 }
 
 // leaveOut adds the entries that are no candidates at all: of the tier and

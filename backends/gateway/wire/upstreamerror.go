@@ -84,7 +84,18 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 			e.Param = location(list.Get("0.loc"))
 		}
 	}
-	at.Get("details").ForEach(func(_, detail gjson.Result) bool {
+	e.quota(at.Get("details"))
+	if e.Message == "" {
+		e.Message = fmt.Sprintf("the upstream answered with status %d and no message", status)
+	}
+	e.Message = Mask(e.Message, 2000)
+	e.Code, e.Type, e.Param = Mask(e.Code, 100), Mask(e.Type, 100), Mask(e.Param, 200)
+	return e
+}
+
+// quota reads Gemini's details: when to come again, and whether a day's quota is spent.
+func (e *UpstreamError) quota(details gjson.Result) {
+	details.ForEach(func(_, detail gjson.Result) bool {
 		if delay := detail.Get("retryDelay"); delay.Type == gjson.String {
 			e.RetryDelay = delay.Str
 		}
@@ -94,12 +105,6 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 		})
 		return true
 	})
-	if e.Message == "" {
-		e.Message = fmt.Sprintf("the upstream answered with status %d and no message", status)
-	}
-	e.Message = Mask(e.Message, 2000)
-	e.Code, e.Type, e.Param = Mask(e.Code, 100), Mask(e.Type, 100), Mask(e.Param, 200)
-	return e
 }
 
 // ListsError reports whether a body is a list that begins with an error, as Gemini's

@@ -229,11 +229,16 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 		m.Reasoning = append(m.Reasoning, hub.Reasoning{Text: thinkingText(value.Get("thinking")), Foreign: value.Raw})
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		r.addPart(m, part, value)
 	}
+	return err
+}
+
+// addPart adds a part unless it is an empty text; value is how the client wrote it.
+func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
-		return nil
+		return
 	}
 	if part.Kind == hub.PartOther {
 		part.Raw = value.Raw
@@ -243,7 +248,6 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	}
 	r.TextBytes += int64(len(part.Text))
 	m.Parts = append(m.Parts, part)
-	return nil
 }
 
 func image(part *hub.Part, value gjson.Result) (err error) {

@@ -96,32 +96,7 @@ func (in *reader) allowed(v value) error {
 	}
 	list := in.tool.get("tools")
 	keep := make(map[string]bool)
-	err = list.each(func(element value) error {
-		if err := in.inner.open(element); err != nil {
-			return err
-		}
-		kind, err := in.inner.name("type")
-		if err != nil {
-			return err
-		}
-		if kind == "namespace" {
-			return in.allowNamespace(element, keep)
-		}
-		key, offered, err := in.named(&in.inner, kind)
-		if err != nil {
-			return err
-		}
-		if !offered {
-			in.drop(element.String())
-			return nil
-		}
-		name, known := in.names[key]
-		if !known {
-			return element.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
-		}
-		keep[name] = true
-		return nil
-	})
+	err = list.each(func(element value) error { return in.allowTool(element, keep) })
 	if err != nil {
 		return err
 	}
@@ -137,6 +112,34 @@ func (in *reader) allowed(v value) error {
 	}
 	in.r.Tools = tools
 	return in.choose(v, hub.Choice{Mode: mode})
+}
+
+// allowTool keeps a tool, or all of a namespace.
+func (in *reader) allowTool(element value, keep map[string]bool) error {
+	if err := in.inner.open(element); err != nil {
+		return err
+	}
+	kind, err := in.inner.name("type")
+	if err != nil {
+		return err
+	}
+	if kind == "namespace" {
+		return in.allowNamespace(element, keep)
+	}
+	key, offered, err := in.named(&in.inner, kind)
+	if err != nil {
+		return err
+	}
+	if !offered {
+		in.drop(element.String())
+		return nil
+	}
+	name, known := in.names[key]
+	if !known {
+		return element.invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
+	}
+	keep[name] = true
+	return nil
 }
 
 // allowNamespace keeps all tools of the namespace in in.inner.

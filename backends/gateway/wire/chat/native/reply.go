@@ -102,7 +102,7 @@ func (f *form) scan(body []byte) (seen, error) {
 		return got, wire.ErrBroken
 	}
 	got.afterBrace = s.Offset() + 1
-	var hasID, hasObject, hasCreated, hasModel, hasChoices bool
+	var has headMembers
 	insertAt := len(f.edits)
 	f.edits.Replace(got.afterBrace, got.afterBrace, "") // room for missing members
 	previousEnd := got.afterBrace
@@ -114,21 +114,21 @@ func (f *form) scan(body []byte) (seen, error) {
 		var err error
 		switch string(key) {
 		case "id":
-			hasID = true
+			has |= headID
 			err = f.scanID(&s, kind, from)
 		case "object":
-			hasObject = true
+			has |= headObject
 			err = s.Skip()
 		case "created":
-			hasCreated = true
+			has |= headCreated
 			err = s.Skip()
 		case "model":
-			hasModel = true
+			has |= headModel
 			if err = s.Skip(); err == nil {
 				f.edits.Replace(from, s.Offset(), f.model)
 			}
 		case "choices":
-			hasChoices = true
+			has |= headChoices
 			if kind != jsontext.Array {
 				if err = s.Skip(); err == nil {
 					f.edits.Replace(from, s.Offset(), "[]")
@@ -172,24 +172,43 @@ func (f *form) scan(body []byte) (seen, error) {
 	if got.empty {
 		return got, nil
 	}
-	missing := ""
-	if !hasID {
-		missing += `"id":"` + f.identity() + `",`
+	if has != headAll {
+		f.edits[insertAt].Text = f.missing(has)
 	}
-	if !hasObject {
-		missing += `"object":"` + f.object + `",`
-	}
-	if !hasCreated {
-		missing += `"created":` + strconv.FormatInt(f.now(), 10) + `,`
-	}
-	if !hasModel {
-		missing += `"model":` + f.model + `,`
-	}
-	if !hasChoices {
-		missing += `"choices":[],`
-	}
-	f.edits[insertAt].Text = missing
 	return got, nil
+}
+
+// headMembers are the members that every answer has, as bits.
+type headMembers uint8
+
+const (
+	headID headMembers = 1 << iota
+	headObject
+	headCreated
+	headModel
+	headChoices
+
+	headAll = headChoices<<1 - 1
+)
+
+// missing are those members that the upstream did not send.
+func (f *form) missing(has headMembers) (text string) {
+	if has&headID == 0 {
+		text += `"id":"` + f.identity() + `",`
+	}
+	if has&headObject == 0 {
+		text += `"object":"` + f.object + `",`
+	}
+	if has&headCreated == 0 {
+		text += `"created":` + strconv.FormatInt(f.now(), 10) + `,`
+	}
+	if has&headModel == 0 {
+		text += `"model":` + f.model + `,`
+	}
+	if has&headChoices == 0 {
+		text += `"choices":[],`
+	}
+	return text
 }
 
 // complete reports whether every choice that was begun has its finish_reason.
@@ -240,7 +259,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	open := s.Offset() + 1
 	insertAt := len(f.edits)
 	f.edits.Replace(open, open, "")
-	finishFrom, finishTo := 0, 0
+	var finishAt span
 	finish := ""
 	empty, failed := true, false
 	err := s.Object(func(key []byte) error {
@@ -276,7 +295,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 				break
 			}
 			raw, err := s.Word()
-			finishFrom, finishTo = from, s.Offset()
+			finishAt = span{from, s.Offset()}
 			finish = jsontext.Known(raw, wire.FinishReasons...)
 			return err
 		case "error":
@@ -294,24 +313,28 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
 	}
 	f.open.add(index)
-	if finishTo == 0 {
-		return nil
+	if !finishAt.empty() {
+		f.finish(index, finish, finishAt, got)
 	}
-	switch finish {
+	return nil
+}
+
+// finish ends a choice by the reason that stands at a place.
+func (f *form) finish(index int, reason string, at span, got *seen) {
+	switch reason {
 	case "":
-		f.insertSorted(finishFrom, finishTo, "null")
-		return nil
+		f.insertSorted(at.from, at.to, "null")
+		return
 	case "stop":
 		if index < len(f.tools) && len(f.tools[index]) > 0 {
-			finish = "tool_calls"
-			f.insertSorted(finishFrom, finishTo, `"tool_calls"`)
+			reason = "tool_calls"
+			f.insertSorted(at.from, at.to, `"tool_calls"`)
 		}
 	}
-	f.Finish = finish
+	f.Finish = reason
 	f.settle(index)
 	f.finished.add(index)
 	got.proof, got.more = true, true
-	return nil
 }
 
 // indexOf passes the value of an index member; ok is false when it is none that
