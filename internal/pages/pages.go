@@ -47,6 +47,11 @@
 //	<input id="title" name="title" value="{{.Data.Title}}" {{.Invalid "title"}}>
 //	{{template "note" .Note "title"}}
 //
+// A form that changes what others may change, too, tells its version by {{template
+// "version" .Data}}, whose data embed an Edit (Call.Edit): the service compares it
+// (Call.Match), and who comes second sees both. Rows with Upload read files by
+// Call.ReadFiles, or as they come by Call.Parts.
+//
 // A template that pages share gets the view by {{template "things" ($.With .List)}}.
 // {{$.When .At}} shows a time where the reader is; further functions are in words.go.
 // static/shop.css is put behind static/pages.css here, which has the colours, light
