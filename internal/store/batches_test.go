@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -101,14 +103,20 @@ func TestLocks(t *testing.T) {
 		first, second func(c Conn) error
 		waits         bool
 	}{
-		"both change":       {change, change, true},
-		"changed, kept":     {change, keep, false},
-		"removed, kept":     {remove, keep, true},
-		"kept, removed":     {keep, remove, true},
-		"kept by both":      {keep, keep, false},
-		"changed, removed":  {change, remove, true},
-		"one gate":          {gate(7), gate(7), true},
-		"two gates":         {gate(7), gate(8), false},
+		"both change":      {change, change, true},
+		"changed, kept":    {change, keep, false},
+		"removed, kept":    {remove, keep, true},
+		"kept, removed":    {keep, remove, true},
+		"kept by both":     {keep, keep, false},
+		"changed, removed": {change, remove, true},
+		"one gate":         {gate(7), gate(7), true},
+		"two gates":        {gate(7), gate(8), false},
+		"changed, taken if free": {change, func(c Conn) error {
+			if err := row(Conn.LockFree)(c); !errors.Is(err, sql.ErrNoRows) {
+				return fmt.Errorf("a row that is held was taken: %w", errors.Join(err, errTest))
+			}
+			return nil
+		}, false},
 		"a gate, and a row": {gate(7), change, false},
 	} {
 		err := db.Write(t.Context(), func(c Conn) error {
@@ -129,7 +137,7 @@ func TestLocks(t *testing.T) {
 	}
 	lite := sqliteAt(t).start(t)
 	err := lite.Write(t.Context(), func(c Conn) error {
-		if words := c.Lock() + c.LockKeys() + c.Keep(); words != "" {
+		if words := c.Lock() + c.LockKeys() + c.Keep() + c.LockFree(); words != "" {
 			t.Errorf("SQLite is given %q", words)
 		}
 		return c.Enter(7)

@@ -14,6 +14,10 @@ func (c Conn) LockKeys() string { return c.onPostgres(" FOR UPDATE") }
 // Keep has it keep rows, which others may change, from being deleted.
 func (c Conn) Keep() string { return c.onPostgres(" FOR KEY SHARE") }
 
+// LockFree has it take the rows that nobody holds, and hold them; it leaves out the
+// others.
+func (c Conn) LockFree() string { return c.onPostgres(" FOR UPDATE SKIP LOCKED") }
+
 func (c Conn) onPostgres(words string) string {
 	if c.db.dialect == Postgres {
 		return words

@@ -62,14 +62,10 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	err := h.DB.Write(ctx, func(c store.Conn) error {
 		o.id = 0
 		now := h.micros()
-		skip := ""
-		if c.Dialect() == store.Postgres {
-			skip = " FOR UPDATE SKIP LOCKED"
-		}
 		err := c.Row("SELECT url, secret FROM "+h.hooks+" WHERE id = ? AND enabled = 1", webhook).Scan(&o.url, &sealed)
 		if err == nil {
 			err = c.Row("UPDATE "+h.deliveries+" SET leased_until = ?, attempts = attempts + 1, tried_at = ? WHERE id = (SELECT id FROM "+h.deliveries+
-				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+skip+") RETURNING id, event, topic, body, attempts",
+				" WHERE webhook_id = ? AND next_at <= ? AND leased_until <= ? ORDER BY next_at, id LIMIT 1"+c.LockFree()+") RETURNING id, event, topic, body, attempts",
 				now+lease.Microseconds(), now, webhook, now, now).Scan(&o.id, &o.event, &o.topic, &o.body, &o.attempts)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
