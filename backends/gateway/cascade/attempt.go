@@ -154,14 +154,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	resp, err := transport.RoundTrip(request)
 	if err != nil {
-		f := r.broken(ctx, err)
-		switch {
-		case f.class == gone && r.link.sent.Load():
-			r.lose(c, x.pass, false)
-		case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
-			f.class, f.reason = lost, ""
-		}
-		return f
+		return r.unanswered(ctx, err, c, x, fresh)
 	}
 	defer resp.Body.Close()
 	encoding := unpack(resp)
@@ -185,6 +178,18 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	default:
 		return r.whole(ctx, c, resp, x)
 	}
+}
+
+// unanswered judges an exchange of which no answer has come.
+func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
+	f := r.broken(ctx, err)
+	switch {
+	case f.class == gone && r.link.sent.Load():
+		r.lose(c, x.pass, false)
+	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
+		f.class, f.reason = lost, ""
+	}
+	return f
 }
 
 // request builds the upstream request. Nothing of the client's headers goes

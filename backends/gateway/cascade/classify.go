@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,14 +114,11 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	if f.class == transient && waits {
 		f.wait = clamp(wait, lastBackoff)
 	}
-	switch {
-	case f.code != "":
-	case f.class == client:
-		f.code = "invalid_value"
-	case e.Type != "":
-		f.code = e.Type
-	default:
-		f.code = statusCode(status)
+	if f.code == "" {
+		f.code = cmp.Or(e.Type, statusCode(status))
+		if f.class == client {
+			f.code = "invalid_value"
+		}
 	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -414,20 +415,11 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			if kind != jsontext.String {
 				return wrongKind(s, path(".role"), "a string", kind)
 			}
-			from := s.Offset()
-			raw, err := s.Word()
-			if err != nil {
-				return err
+			var known bool
+			if role, known, err = r.role(s); err == nil && !known {
+				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
 			}
-			switch string(raw) {
-			case "system", "user", "assistant", "tool", "function":
-			case "developer":
-				r.developers = append(r.developers, span{from, s.Offset()})
-			default:
-				return invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
-			}
-			role = jsontext.Known(raw, roles...)
-			return nil
+			return err
 		case "content":
 			if sawContent {
 				return invalid(path(".content"), "the field %q is given twice", path(".content"))
@@ -463,6 +455,19 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", path(".role")).With(path(".role"))
 	}
 	return role, err
+}
+
+// role is who a message is of; known is false for nobody.
+func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
+	from := s.Offset()
+	raw, err := s.Word()
+	if err != nil {
+		return "", false, err
+	}
+	if role = jsontext.Known(raw, roles...); role == "developer" {
+		r.developers = append(r.developers, span{from, s.Offset()})
+	}
+	return role, slices.Contains(roles, role), nil
 }
 
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
