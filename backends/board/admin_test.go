@@ -6,7 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -57,9 +61,9 @@ func must(t *testing.T, err error) {
 }
 
 // lastLog is the newest entry of the log.
-func (s *site) lastLog() LogEntry {
+func (s *site) lastLog() admin.LogEntry {
 	s.t.Helper()
-	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), LogQuery{Limit: 1})
+	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 1})
 	if err != nil || len(list) == 0 {
 		s.t.Fatal(list, err)
 	}
@@ -84,30 +88,30 @@ func TestWhoMayAdminister(t *testing.T) {
 				return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil)
 			}},
 			{"create forum", "forum.create", func(a *rights.Actor) (err error) {
-				spec := NewForumSpec()
+				spec := admin.NewForumSpec()
 				spec.Title = "Made"
 				made, err = b.CreateForum(ctx, a, spec)
 				return err
 			}},
 			{"edit forum", "forum.edit", func(a *rights.Actor) error {
-				spec := NewForumSpec()
+				spec := admin.NewForumSpec()
 				spec.Title, spec.Parent = "Made anew", s.forum("root")
 				return b.EditForum(ctx, a, made, spec, nil)
 			}},
 			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
 			{"overrides", "forum.rights", func(a *rights.Actor) error {
-				return b.SetOverrides(ctx, a, made, map[int64]Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
+				return b.SetOverrides(ctx, a, made, map[int64]admin.Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
 			}},
 			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.DeleteForum(ctx, a, made) }},
 			{"create group", "group.create", func(a *rights.Actor) (err error) {
-				group, err = b.CreateGroup(ctx, a, GroupSpec{Name: "Made", Allow: rights.ForumView})
+				group, err = b.CreateGroup(ctx, a, admin.GroupSpec{Name: "Made", Allow: rights.ForumView})
 				return err
 			}},
 			{"edit group", "group.edit", func(a *rights.Actor) error {
-				return b.EditGroup(ctx, a, group, GroupSpec{Name: "Made", Allow: rights.ForumView | rights.ThreadView, Restrict: rights.ReplyNeedsApproval, EditWindow: 5}, nil)
+				return b.EditGroup(ctx, a, group, admin.GroupSpec{Name: "Made", Allow: rights.ForumView | rights.ThreadView, Restrict: rights.ReplyNeedsApproval, EditWindow: 5}, nil)
 			}},
 			{"moderator", "moderator.set", func(a *rights.Actor) error {
-				return b.SetModerator(ctx, a, Moderator{Forum: forum, Group: group, Rights: rights.ContentApprove, Cascades: true})
+				return b.SetModerator(ctx, a, admin.Moderator{Forum: forum, Group: group, Rights: rights.ContentApprove, Cascades: true})
 			}},
 			{"remove moderator", "moderator.remove", func(a *rights.Actor) error {
 				return b.RemoveModerator(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_forum_moderators"))
@@ -121,7 +125,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			{"moderated", "member.moderate", func(a *rights.Actor) error { return b.SetModerated(ctx, a, bob, true) }},
 			{"password", "member.password", func(a *rights.Actor) error { _, err := b.ResetPassword(ctx, a, bob); return err }},
 			{"issue token", "token.issue", func(a *rights.Actor) error {
-				_, err := b.IssueTokenFor(ctx, a, TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
+				_, err := b.IssueTokenFor(ctx, a, accounts.TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
 				return err
 			}},
 			{"revoke token", "token.revoke", func(a *rights.Actor) error {
@@ -130,15 +134,15 @@ func TestWhoMayAdminister(t *testing.T) {
 			}},
 			{"delete member", "member.delete", func(a *rights.Actor) error { return b.DeleteMember(ctx, a, bob) }},
 			{"prefix", "prefix.create", func(a *rights.Actor) error {
-				return b.SetPrefix(ctx, a, PrefixRow{Label: "New", Forums: []int64{forum}})
+				return b.SetPrefix(ctx, a, admin.PrefixRow{Label: "New", Forums: []int64{forum}})
 			}},
 			{"edit prefix", "prefix.edit", func(a *rights.Actor) error {
 				prefix = s.number("SELECT max(id) FROM board_prefixes")
-				return b.SetPrefix(ctx, a, PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
+				return b.SetPrefix(ctx, a, admin.PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
 			}},
 			{"delete prefix", "prefix.delete", func(a *rights.Actor) error { return b.DeletePrefix(ctx, a, prefix) }},
 			{"filter", "filter.add", func(a *rights.Actor) error {
-				return b.AddWordFilter(ctx, a, WordFilter{Pattern: "darn", Replacement: "***"})
+				return b.AddWordFilter(ctx, a, admin.WordFilter{Pattern: "darn", Replacement: "***"})
 			}},
 			{"delete filter", "filter.delete", func(a *rights.Actor) error {
 				return b.DeleteWordFilter(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_word_filters"))
@@ -159,7 +163,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			if e := s.lastLog(); entries() != before+1 || e.Action != command.action || e.ActorName != "admin" {
 				t.Errorf("%s: logged %+v, %d entries more", command.name, e, entries()-before)
 			}
-			if action := command.action; !slices.Contains(LogActions, action) {
+			if action := command.action; !slices.Contains(admin.LogActions, action) {
 				t.Errorf("%s is not in the list of actions", action)
 			}
 		}
@@ -169,11 +173,14 @@ func TestWhoMayAdminister(t *testing.T) {
 			"groups":     func(a *rights.Actor) error { _, err := b.Groups(ctx, a); return err },
 			"matrix":     func(a *rights.Actor) error { _, err := b.Matrix(ctx, a, forum); return err },
 			"moderators": func(a *rights.Actor) error { _, err := b.Moderators(ctx, a); return err },
-			"members":    func(a *rights.Actor) error { _, _, err := b.FindMembers(ctx, a, MemberQuery{Limit: 5}); return err },
-			"member":     func(a *rights.Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
-			"tokens":     func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
-			"prefixes":   func(a *rights.Actor) error { _, err := b.Prefixes(ctx, a); return err },
-			"filter":     func(a *rights.Actor) error { _, err := b.WordFilters(ctx, a); return err },
+			"members": func(a *rights.Actor) error {
+				_, _, err := b.FindMembers(ctx, a, admin.MemberQuery{Limit: 5})
+				return err
+			},
+			"member":   func(a *rights.Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
+			"tokens":   func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
+			"prefixes": func(a *rights.Actor) error { _, err := b.Prefixes(ctx, a); return err },
+			"filter":   func(a *rights.Actor) error { _, err := b.WordFilters(ctx, a); return err },
 		}
 		for name, view := range views {
 			for _, as := range []string{"", "alice", "mod"} {
@@ -191,16 +198,16 @@ func TestRightsCountAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		forum, thread := s.forum("public"), s.threadOf("Public thread")
 		url := path("/threads/%d", thread)
 		registered, guest := s.group("registered"), s.group("guest")
 
 		s.do("alice", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {Deny: rights.ForumView}}, nil))
+		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {Deny: rights.ForumView}}, nil))
 		s.do("alice", "GET", url, "").want(404)
 		s.do("", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{guest: {Deny: rights.ForumView}}, nil))
+		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{guest: {Deny: rights.ForumView}}, nil))
 		s.do("", "GET", url, "").want(404)
 		columns, err := b.Matrix(ctx, s.actor("admin"), forum)
 		must(t, err)
@@ -209,56 +216,56 @@ func TestRightsCountAtOnce(t *testing.T) {
 				t.Errorf("%s: %+v", c.Group.Name, c)
 			}
 		}
-		must(t, b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: {}, guest: {}}, nil))
+		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {}, guest: {}}, nil))
 		if n := s.number("SELECT count(*) FROM board_forum_overrides WHERE forum_id = ?", forum); n != 0 {
 			t.Errorf("%d overrides that say nothing", n)
 		}
 		s.do("alice", "GET", url, "").want(200)
 
-		for _, bad := range []Override{{Allow: rights.AdminAccess}, {Deny: rights.TokenIssue}, {Allow: rights.ForumView, Deny: rights.ForumView}, {Allow: 1 << 60}} {
-			refused(t, "override", b.SetOverrides(ctx, admin, forum, map[int64]Override{registered: bad}, nil), 422, "unknown")
+		for _, bad := range []admin.Override{{Allow: rights.AdminAccess}, {Deny: rights.TokenIssue}, {Allow: rights.ForumView, Deny: rights.ForumView}, {Allow: 1 << 60}} {
+			refused(t, "override", b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: bad}, nil), 422, "unknown")
 		}
-		refused(t, "override of no group", b.SetOverrides(ctx, admin, forum, map[int64]Override{9999: {}}, nil), 404, "")
-		refused(t, "override in no forum", b.SetOverrides(ctx, admin, 9999, nil, nil), 404, "")
+		refused(t, "override of no group", b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{9999: {}}, nil), 404, "")
+		refused(t, "override in no forum", b.SetOverrides(ctx, ada, 9999, nil, nil), 404, "")
 
 		// A member becomes moderator of one forum, and is one no more.
 		held := s.postOf("public held")
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
-		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
+		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
 		s.do("alice", "POST", approve, "{}").want(404) // not below
-		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
-		list, err := b.Moderators(ctx, admin)
+		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
+		list, err := b.Moderators(ctx, ada)
 		must(t, err)
 		if len(list) != 1 || list[0].Name() != "alice" || !list[0].Cascades {
 			t.Errorf("moderators: %+v", list)
 		}
 		s.do("alice", "POST", approve, "{}").want(200)
-		must(t, b.RemoveModerator(ctx, admin, list[0].ID))
+		must(t, b.RemoveModerator(ctx, ada, list[0].ID))
 		s.do("alice", "GET", "/moderation/queue", "").want(403)
-		for what, m := range map[string]Moderator{
+		for what, m := range map[string]admin.Moderator{
 			"nobody": {Forum: forum, Rights: rights.ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: rights.ThreadLock},
 			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: rights.AdminAccess},
 			"unknown": {Forum: forum, UserName: "nobody", Rights: rights.ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: rights.ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: rights.ThreadLock},
 		} {
-			refused(t, "moderator: "+what, b.SetModerator(ctx, admin, m), 422, "")
+			refused(t, "moderator: "+what, b.SetModerator(ctx, ada, m), 422, "")
 		}
 
 		// Groups.
-		id, err := b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
+		id, err := b.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
-		must(t, b.SetOverrides(ctx, admin, s.forum("staff"), map[int64]Override{id: {Allow: rights.ForumView}}, nil))
-		must(t, b.SetGroups(ctx, admin, s.user("alice"), []int64{registered, id, id}))
+		must(t, b.SetOverrides(ctx, ada, s.forum("staff"), map[int64]admin.Override{id: {Allow: rights.ForumView}}, nil))
+		must(t, b.SetGroups(ctx, ada, s.user("alice"), []int64{registered, id, id}))
 		s.do("alice", "GET", staff, "").want(200)
-		refused(t, "taken", groupErr(b.CreateGroup(ctx, admin, GroupSpec{Name: "Insiders"})), 422, "taken")
-		refused(t, "rename built in", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "Folk"}, nil), 422, "built_in")
-		refused(t, "all administrators", b.EditGroup(ctx, admin, registered, GroupSpec{Name: "registered", Allow: rights.Everything}, nil), 422, "admin.access")
-		refused(t, "guest administrators", b.EditGroup(ctx, admin, guest, GroupSpec{Name: "guest", Allow: rights.Everything}, nil), 422, "admin.access")
-		refused(t, "unknown right", b.EditGroup(ctx, admin, id, GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
-		refused(t, "delete built in", b.DeleteGroup(ctx, admin, registered), 409, "")
-		refused(t, "guest as a member's group", b.SetGroups(ctx, admin, s.user("alice"), []int64{guest}), 422, "unknown")
-		must(t, b.DeleteGroup(ctx, admin, id))
+		refused(t, "taken", groupErr(b.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders"})), 422, "taken")
+		refused(t, "rename built in", b.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "Folk"}, nil), 422, "built_in")
+		refused(t, "all administrators", b.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "registered", Allow: rights.Everything}, nil), 422, "admin.access")
+		refused(t, "guest administrators", b.EditGroup(ctx, ada, guest, admin.GroupSpec{Name: "guest", Allow: rights.Everything}, nil), 422, "admin.access")
+		refused(t, "unknown right", b.EditGroup(ctx, ada, id, admin.GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
+		refused(t, "delete built in", b.DeleteGroup(ctx, ada, registered), 409, "")
+		refused(t, "guest as a member's group", b.SetGroups(ctx, ada, s.user("alice"), []int64{guest}), 422, "unknown")
+		must(t, b.DeleteGroup(ctx, ada, id))
 		s.do("alice", "GET", staff, "").want(404)
 	})
 }
@@ -270,7 +277,7 @@ func TestLastAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
 		until := s.clock.now().Add(time.Hour).UnixMicro()
 		attempts := map[string]func(a *rights.Actor, id int64) error{
@@ -279,17 +286,17 @@ func TestLastAdministrator(t *testing.T) {
 			"suspend": func(a *rights.Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
 			"delete":  func(a *rights.Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
 			"rights": func(a *rights.Actor, _ int64) error {
-				return b.EditGroup(ctx, a, administrators, GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
+				return b.EditGroup(ctx, a, administrators, admin.GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
 			},
 		}
 		for name, attempt := range attempts {
-			refused(t, name+" of the only one", attempt(admin, id), 409, "")
+			refused(t, name+" of the only one", attempt(ada, id), 409, "")
 		}
 		// One who cannot act does not count.
-		must(t, b.SetGroups(ctx, admin, s.user("banned"), []int64{registered, administrators}))
-		refused(t, "groups", attempts["groups"](admin, id), 409, "")
+		must(t, b.SetGroups(ctx, ada, s.user("banned"), []int64{registered, administrators}))
+		refused(t, "groups", attempts["groups"](ada, id), 409, "")
 		// Nor do two who leave one after the other.
-		must(t, b.SetGroups(ctx, admin, s.user("bob"), []int64{registered, administrators}))
+		must(t, b.SetGroups(ctx, ada, s.user("bob"), []int64{registered, administrators}))
 		must(t, attempts["groups"](s.actor("bob"), id))
 		for _, name := range []string{"groups", "rights"} {
 			refused(t, name+" of the last one", attempts[name](s.actor("bob"), s.user("bob")), 409, "")
@@ -326,17 +333,17 @@ func TestForumTree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
-		must(t, b.DeleteForum(ctx, admin, s.forum("discussion")))
-		must(t, b.DeleteForum(ctx, admin, s.forum("general")))
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
+		must(t, b.DeleteForum(ctx, ada, s.forum("discussion")))
+		must(t, b.DeleteForum(ctx, ada, s.forum("general")))
 		move := func(slug, parent string) error {
-			f, err := b.ForumByID(ctx, admin, s.forum(slug))
+			f, err := b.ForumByID(ctx, ada, s.forum(slug))
 			must(t, err)
 			f.Parent = 0
 			if parent != "" {
 				f.Parent = s.forum(parent)
 			}
-			return b.EditForum(ctx, admin, f.ID, f.ForumSpec, nil)
+			return b.EditForum(ctx, ada, f.ID, f.ForumSpec, nil)
 		}
 		want := func(tree string) {
 			t.Helper()
@@ -357,9 +364,9 @@ func TestForumTree(t *testing.T) {
 		want("root -public --staff ---below-staff -members -tickets -held -closed -prefixed -wordy -link")
 		must(t, move("staff", ""))
 		want("root -public -members -tickets -held -closed -prefixed -wordy -link staff -below-staff")
-		must(t, b.ShiftForum(ctx, admin, s.forum("staff"), -1))
-		must(t, b.ShiftForum(ctx, admin, s.forum("public"), 2))
-		must(t, b.ShiftForum(ctx, admin, s.forum("link"), 1)) // is the last
+		must(t, b.ShiftForum(ctx, ada, s.forum("staff"), -1))
+		must(t, b.ShiftForum(ctx, ada, s.forum("public"), 2))
+		must(t, b.ShiftForum(ctx, ada, s.forum("link"), 1)) // is the last
 		want("staff -below-staff root -members -tickets -public -held -closed -prefixed -wordy -link")
 		// A hidden parent hides, wherever it went.
 		must(t, move("public", "staff"))
@@ -367,48 +374,48 @@ func TestForumTree(t *testing.T) {
 		must(t, move("public", "root"))
 		s.do("alice", "GET", path("/forums/%d/threads", s.forum("public")), "").want(200)
 
-		refused(t, "with threads", b.DeleteForum(ctx, admin, s.forum("public")), 409, "")
-		refused(t, "with forums", b.DeleteForum(ctx, admin, s.forum("root")), 409, "")
-		must(t, b.DeleteForum(ctx, admin, s.forum("link")))
-		refused(t, "twice", b.DeleteForum(ctx, admin, 9999), 404, "")
+		refused(t, "with threads", b.DeleteForum(ctx, ada, s.forum("public")), 409, "")
+		refused(t, "with forums", b.DeleteForum(ctx, ada, s.forum("root")), 409, "")
+		must(t, b.DeleteForum(ctx, ada, s.forum("link")))
+		refused(t, "twice", b.DeleteForum(ctx, ada, 9999), 404, "")
 
-		spec := NewForumSpec()
-		for what, change := range map[string]func(f *ForumSpec){
-			"title": func(f *ForumSpec) { f.Title = " " }, "control": func(f *ForumSpec) { f.Title = "a\u202eb" }, "type": func(f *ForumSpec) { f.Type = "x" },
-			"link": func(f *ForumSpec) { f.Type, f.LinkURL = "link", "javascript:alert(1)" }, "words": func(f *ForumSpec) { f.MinWords, f.MaxWords = 9, 8 },
-			"parent": func(f *ForumSpec) { f.Parent = 9999 }, "description": func(f *ForumSpec) { f.Description = strings.Repeat("x", 501) },
+		spec := admin.NewForumSpec()
+		for what, change := range map[string]func(f *admin.ForumSpec){
+			"title": func(f *admin.ForumSpec) { f.Title = " " }, "control": func(f *admin.ForumSpec) { f.Title = "a\u202eb" }, "type": func(f *admin.ForumSpec) { f.Type = "x" },
+			"link": func(f *admin.ForumSpec) { f.Type, f.LinkURL = "link", "javascript:alert(1)" }, "words": func(f *admin.ForumSpec) { f.MinWords, f.MaxWords = 9, 8 },
+			"parent": func(f *admin.ForumSpec) { f.Parent = 9999 }, "description": func(f *admin.ForumSpec) { f.Description = strings.Repeat("x", 501) },
 		} {
 			bad := spec
 			bad.Title = "Bad"
 			change(&bad)
-			_, err := b.CreateForum(ctx, admin, bad)
+			_, err := b.CreateForum(ctx, ada, bad)
 			refused(t, what, err, 422, "")
 		}
-		f, err := b.ForumByID(ctx, admin, s.forum("public"))
+		f, err := b.ForumByID(ctx, ada, s.forum("public"))
 		must(t, err)
 		f.Type = "category"
-		refused(t, "a category of threads", b.EditForum(ctx, admin, f.ID, f.ForumSpec, nil), 422, "has_threads")
+		refused(t, "a category of threads", b.EditForum(ctx, ada, f.ID, f.ForumSpec, nil), 422, "has_threads")
 
 		// The rules of a forum count in the API, also that of a new one.
 		zero := int64(0)
-		spec = ForumSpec{Type: "forum", Title: "Public", Parent: s.forum("root"), Open: true, AllowThreads: true, ModerateThreads: true, FloodSeconds: &zero, MinWords: 2, MaxWords: 3}
-		id, err := b.CreateForum(ctx, admin, spec)
+		spec = admin.ForumSpec{Type: "forum", Title: "Public", Parent: s.forum("root"), Open: true, AllowThreads: true, ModerateThreads: true, FloodSeconds: &zero, MinWords: 2, MaxWords: 3}
+		id, err := b.CreateForum(ctx, ada, spec)
 		must(t, err)
-		if got, err := b.ForumByID(ctx, admin, id); err != nil || got.Slug != "public-2" || got.FloodSeconds == nil || *got.FloodSeconds != 0 || got.MaxWords != 3 {
+		if got, err := b.ForumByID(ctx, ada, id); err != nil || got.Slug != "public-2" || got.FloodSeconds == nil || *got.FloodSeconds != 0 || got.MaxWords != 3 {
 			t.Errorf("made: %+v %v", got, err)
 		}
 		url := path("/forums/%d/threads", id)
 		s.do("alice", "POST", url, `{"title":"A title","message":"one"}`).want(422, "validation_failed", "too_few_words")
 		s.do("alice", "POST", url, `{"title":"A title","message":"one two three four"}`).want(422, "validation_failed", "too_many_words")
-		if made := data[created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
+		if made := data[api.Created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", made)
 		}
 		// Levels.
 		parent := id
 		for range 20 {
-			spec := NewForumSpec()
+			spec := admin.NewForumSpec()
 			spec.Title, spec.Parent = "Deep", parent
-			if id, err = b.CreateForum(ctx, admin, spec); err != nil {
+			if id, err = b.CreateForum(ctx, ada, spec); err != nil {
 				break
 			}
 			parent = id
@@ -452,10 +459,10 @@ func TestSettings(t *testing.T) {
 		post("alice", "Thirteen char", "some text").want(422, "validation_failed", "too_long")
 		post("alice", "A title", "short").want(422, "validation_failed", "too_short")
 		post("alice", "A title", strings.Repeat("word ", 11)).want(422, "validation_failed", "too_many_words")
-		if got := data[created](post("newbie", "A title", "no link here").want(201)); got.Visibility != "visible" {
+		if got := data[api.Created](post("newbie", "A title", "no link here").want(201)); got.Visibility != "visible" {
 			t.Errorf("held: %+v", got)
 		}
-		if got := data[created](post("newbie", "A title", "see https://example.com/").want(201)); got.Visibility != "unapproved" {
+		if got := data[api.Created](post("newbie", "A title", "see https://example.com/").want(201)); got.Visibility != "unapproved" {
 			t.Errorf("a link of a new member is not held: %+v", got)
 		}
 		if e := s.lastLog(); e.Action != "settings.change" || !strings.Contains(e.Detail, "title_max: 120 → 12") {
@@ -490,7 +497,7 @@ func TestSettings(t *testing.T) {
 		s.do("alice", "GET", "/forums", "").want(200)
 
 		must(t, set("tokens_max", "1"))
-		_, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "x", Scopes: rights.Scopes})
+		_, err := b.IssueTokenFor(ctx, admin, accounts.TokenRequest{User: "alice", Name: "x", Scopes: rights.Scopes})
 		refused(t, "too many tokens", err, 422, "too_many")
 	})
 }
@@ -499,79 +506,79 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		alice, bob := s.user("alice"), s.user("bob")
 		until := s.clock.now().Add(time.Hour).UnixMicro()
 		reply := func(as, text string) *answer {
 			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
 		}
 
-		must(t, b.Ban(ctx, admin, bob, until, "rude"))
+		must(t, b.Ban(ctx, ada, bob, until, "rude"))
 		s.do("bob", "GET", "/me", "").want(403, "owner_unavailable")
-		refused(t, "ban until yesterday", b.Ban(ctx, admin, bob, 1, ""), 422, "range")
-		refused(t, "ban of oneself", b.Ban(ctx, admin, s.user("admin"), 0, ""), 409, "")
-		must(t, b.Unban(ctx, admin, bob))
+		refused(t, "ban until yesterday", b.Ban(ctx, ada, bob, 1, ""), 422, "range")
+		refused(t, "ban of oneself", b.Ban(ctx, ada, s.user("admin"), 0, ""), 409, "")
+		must(t, b.Unban(ctx, ada, bob))
 		s.do("bob", "GET", "/me", "").want(200)
-		refused(t, "unban of the free", b.Unban(ctx, admin, bob), 409, "")
+		refused(t, "unban of the free", b.Unban(ctx, ada, bob), 409, "")
 
-		must(t, b.Suspend(ctx, admin, bob, until, ""))
+		must(t, b.Suspend(ctx, ada, bob, until, ""))
 		reply("bob", "let me").want(403, "forbidden", "suspended")
-		must(t, b.Suspend(ctx, admin, bob, 0, ""))
+		must(t, b.Suspend(ctx, ada, bob, 0, ""))
 		reply("bob", "let me").want(201)
 
-		must(t, b.SetModerated(ctx, admin, bob, true))
-		if got := data[replied](reply("bob", "held now").want(201)); got.Visibility != "unapproved" {
+		must(t, b.SetModerated(ctx, ada, bob, true))
+		if got := data[api.Replied](reply("bob", "held now").want(201)); got.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", got)
 		}
 
-		refused(t, "approve an active one", b.ApproveMember(ctx, admin, bob), 409, "")
+		refused(t, "approve an active one", b.ApproveMember(ctx, ada, bob), 409, "")
 		s.do("awaiting", "GET", "/me", "").want(403)
-		must(t, b.ApproveMember(ctx, admin, s.user("awaiting")))
+		must(t, b.ApproveMember(ctx, ada, s.user("awaiting")))
 		s.do("awaiting", "GET", "/me", "").want(200)
 
-		password, err := b.ResetPassword(ctx, admin, alice)
+		password, err := b.ResetPassword(ctx, ada, alice)
 		must(t, err)
 		if _, err := b.Login(ctx, "alice", password, "192.0.2.1", ""); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
 		n := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice)
-		must(t, b.Ban(ctx, admin, alice, 0, ""))
+		must(t, b.Ban(ctx, ada, alice, 0, ""))
 		if left := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice); n != 1 || left != 0 {
 			t.Errorf("%d sessions, %d after a ban", n, left)
 		}
-		must(t, b.Unban(ctx, admin, alice))
+		must(t, b.Unban(ctx, ada, alice))
 
 		// Tokens of any member.
-		text, err := b.IssueTokenFor(ctx, admin, TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
+		text, err := b.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
 		must(t, err)
 		s.do(text, "GET", "/me", "").want(200)
-		tokens, err := b.MemberTokens(ctx, admin, alice)
+		tokens, err := b.MemberTokens(ctx, ada, alice)
 		must(t, err)
 		if tokens[0].Name != "made" || tokens[0].RevokedAt != 0 || tokens[0].UserName != "alice" {
 			t.Errorf("tokens: %+v", tokens)
 		}
-		must(t, b.RevokeTokenFor(ctx, admin, tokens[0].ID))
+		must(t, b.RevokeTokenFor(ctx, ada, tokens[0].ID))
 		s.do(text, "GET", "/me", "").want(401)
-		refused(t, "twice", b.RevokeTokenFor(ctx, admin, tokens[0].ID), 404, "")
+		refused(t, "twice", b.RevokeTokenFor(ctx, ada, tokens[0].ID), 404, "")
 
 		// The posts of a deleted member stay under the name, which stays taken.
-		must(t, b.DeleteMember(ctx, admin, alice))
+		must(t, b.DeleteMember(ctx, ada, alice))
 		s.do("alice", "GET", "/me", "").want(401)
 		if a := s.do("", "GET", path("/threads/%d/posts", s.threadOf("Public thread")), ""); !strings.Contains(a.body, `"authorUsername":"alice"`) {
 			t.Errorf("the name is gone: %s", a.body)
 		}
 		s.do("bob", "GET", path("/members/%d", alice), "").want(404)
-		refused(t, "a change of the deleted", b.SetModerated(ctx, admin, alice, true), 409, "")
-		_, err = b.Register(ctx, NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9", Form: s.joinForm()})
+		refused(t, "a change of the deleted", b.SetModerated(ctx, ada, alice, true), 409, "")
+		_, err = b.Register(ctx, accounts.NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9", Form: s.joinForm()})
 		refused(t, "the same name", err, 422, "taken")
-		refused(t, "deletion of oneself", b.DeleteMember(ctx, admin, s.user("admin")), 409, "")
+		refused(t, "deletion of oneself", b.DeleteMember(ctx, ada, s.user("admin")), 409, "")
 		s.exact()
 
 		// Pages of the list.
 		var names []string
 		after := ""
 		for {
-			list, next, err := b.FindMembers(ctx, admin, MemberQuery{After: after, Limit: 3})
+			list, next, err := b.FindMembers(ctx, ada, admin.MemberQuery{After: after, Limit: 3})
 			must(t, err)
 			for _, m := range list {
 				names = append(names, m.Name)
@@ -583,11 +590,11 @@ func TestMembers(t *testing.T) {
 		if got := strings.Join(names, " "); got != "admin alice awaiting banned bob mod newbie watched" {
 			t.Errorf("members: %s", got)
 		}
-		for q, want := range map[MemberQuery]string{
+		for q, want := range map[admin.MemberQuery]string{
 			{Name: "B"}: "banned bob", {Name: "bo"}: "bob", {State: "banned"}: "banned", {State: "deleted"}: "alice", {Name: "a", State: "active"}: "admin awaiting", {Name: "%"}: "",
 		} {
 			q.Limit = 10
-			list, _, err := b.FindMembers(ctx, admin, q)
+			list, _, err := b.FindMembers(ctx, ada, q)
 			must(t, err)
 			var names []string
 			for _, m := range list {
@@ -604,30 +611,30 @@ func TestPrefixesAndWords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		forum := s.forum("public")
-		must(t, b.SetPrefix(ctx, admin, PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
-		list, err := b.Prefixes(ctx, admin)
+		must(t, b.SetPrefix(ctx, ada, admin.PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
+		list, err := b.Prefixes(ctx, ada)
 		must(t, err)
-		i := slices.IndexFunc(list, func(p PrefixRow) bool { return p.Label == "Solved" })
-		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
-		for what, p := range map[string]PrefixRow{
+		i := slices.IndexFunc(list, func(p admin.PrefixRow) bool { return p.Label == "Solved" })
+		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
+		for what, p := range map[string]admin.PrefixRow{
 			"taken": {Label: "Solved"}, "length": {Label: strings.Repeat("x", 31)}, "unknown": {Label: "Other", Forums: []int64{s.forum("link")}},
 		} {
-			refused(t, what, b.SetPrefix(ctx, admin, p), 422, what)
+			refused(t, what, b.SetPrefix(ctx, ada, p), 422, what)
 		}
-		refused(t, "no prefix", b.SetPrefix(ctx, admin, PrefixRow{ID: 9999, Label: "Other"}), 404, "")
-		must(t, b.DeletePrefix(ctx, admin, list[i].ID))
-		if got := data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
+		refused(t, "no prefix", b.SetPrefix(ctx, ada, admin.PrefixRow{ID: 9999, Label: "Other"}), 404, "")
+		must(t, b.DeletePrefix(ctx, ada, list[i].ID))
+		if got := data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
 			t.Errorf("a prefix that is gone: %+v", got.Prefix)
 		}
 
-		must(t, b.AddWordFilter(ctx, admin, WordFilter{Pattern: "darn", Replacement: "gosh"}))
-		must(t, b.AddWordFilter(ctx, admin, WordFilter{Pattern: "casino", Hold: true, Replacement: "ignored"}))
-		refused(t, "twice", b.AddWordFilter(ctx, admin, WordFilter{Pattern: "darn"}), 422, "taken")
-		refused(t, "short", b.AddWordFilter(ctx, admin, WordFilter{Pattern: "d"}), 422, "length")
-		reply := func(text string) replied {
-			return data[replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(text)+`}`).want(201))
+		must(t, b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn", Replacement: "gosh"}))
+		must(t, b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "casino", Hold: true, Replacement: "ignored"}))
+		refused(t, "twice", b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn"}), 422, "taken")
+		refused(t, "short", b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "d"}), 422, "length")
+		reply := func(text string) api.Replied {
+			return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(text)+`}`).want(201))
 		}
 		if got := reply("oh DARN, it is"); got.Visibility != "visible" || s.postOf("oh gosh, it is") != got.ID {
 			t.Errorf("not replaced: %+v", got)
@@ -635,12 +642,12 @@ func TestPrefixesAndWords(t *testing.T) {
 		if got := reply("come to the Casino"); got.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", got)
 		}
-		words, err := b.WordFilters(ctx, admin)
+		words, err := b.WordFilters(ctx, ada)
 		must(t, err)
 		if len(words) != 2 || words[1].Replacement != "" || !words[1].Hold {
 			t.Errorf("words: %+v", words)
 		}
-		must(t, b.DeleteWordFilter(ctx, admin, words[0].ID))
+		must(t, b.DeleteWordFilter(ctx, ada, words[0].ID))
 		reply("so darn well")
 		s.postOf("so darn well")
 	})
@@ -650,7 +657,7 @@ func TestPrefixesAndWords(t *testing.T) {
 func (s *site) bareAdministrator() *rights.Actor {
 	s.t.Helper()
 	ctx := s.t.Context()
-	id, err := s.service.CreateGroup(ctx, s.actor("admin"), GroupSpec{Name: "Operators", Allow: rights.AdminAccess})
+	id, err := s.service.CreateGroup(ctx, s.actor("admin"), admin.GroupSpec{Name: "Operators", Allow: rights.AdminAccess})
 	must(s.t, err)
 	must(s.t, s.service.SetGroups(ctx, s.actor("admin"), s.user("newbie"), []int64{id}))
 	return s.actor("newbie")
@@ -672,15 +679,15 @@ func TestAsAdministrator(t *testing.T) {
 			run    func(a *rights.Actor) error
 		}{
 			{"thread.post", func(a *rights.Actor) error {
-				_, err := b.StartThread(ctx, a, closed, NewThread{Title: "In a closed forum", Message: "some text"}, Once{})
+				_, err := b.StartThread(ctx, a, closed, posts.NewThread{Title: "In a closed forum", Message: "some text"}, posts.Once{})
 				return err
 			}},
 			{"reply.post", func(a *rights.Actor) error {
-				_, err := b.Reply(ctx, a, s.threadOf("Locked thread"), NewReply{Message: "in a locked thread " + a.User.Name}, Once{})
+				_, err := b.Reply(ctx, a, s.threadOf("Locked thread"), posts.NewReply{Message: "in a locked thread " + a.User.Name}, posts.Once{})
 				return err
 			}},
 			{"post.edit", func(a *rights.Actor) error {
-				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), PostEdit{Message: "changed by " + a.User.Name}))
+				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), posts.PostEdit{Message: "changed by " + a.User.Name}))
 			}},
 			{"post.approve", func(a *rights.Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
 			{"post.delete", func(a *rights.Actor) error {
@@ -688,10 +695,10 @@ func TestAsAdministrator(t *testing.T) {
 				return err
 			}},
 			{"post.restore", func(a *rights.Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
-			{"thread.lock", func(a *rights.Actor) error { return b.Change(ctx, a, thread, ThreadChange{Locked: &yes}) }},
+			{"thread.lock", func(a *rights.Actor) error { return b.Change(ctx, a, thread, posts.ThreadChange{Locked: &yes}) }},
 			{"thread.move", func(a *rights.Actor) error {
 				to := s.forum("members")
-				return b.Change(ctx, a, thread, ThreadChange{Forum: &to})
+				return b.Change(ctx, a, thread, posts.ThreadChange{Forum: &to})
 			}},
 			{"report.create", func(a *rights.Actor) error {
 				_, err := b.Report(ctx, a, s.postOf("locked first"), "bad text")
@@ -719,7 +726,7 @@ func TestAsAdministrator(t *testing.T) {
 		for range 3 {
 			must(t, b.Admit(s.actor("newbie")))
 			must(t, s.service.Read(ctx, func(c store.Conn) error {
-				_, err := threadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
+				_, err := posts.ThreadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
 				return err
 			}))
 			must(t, b.Flush(ctx))
@@ -737,22 +744,22 @@ func TestAsAdministrator(t *testing.T) {
 	})
 }
 
-func editErr(_ Edited, err error) error { return err }
+func editErr(_ posts.Edited, err error) error { return err }
 
 // TestModeratorOfOneForum: queue, reports and log end where the rights end.
 func TestModeratorOfOneForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		ctx, b, admin := t.Context(), s.service, s.actor("admin")
-		must(t, b.SetModerator(ctx, admin, Moderator{Forum: s.forum("members"), UserName: "alice", Rights: ModeratorMask}))
+		ctx, b, ada := t.Context(), s.service, s.actor("admin")
+		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("members"), UserName: "alice", Rights: admin.ModeratorMask}))
 		alice := s.actor("alice")
 		// Something held, reported and logged in both forums, and in one that alice
 		// does not see.
 		for _, slug := range []string{"public", "members", "staff"} {
 			as := "watched"
 			if slug == "staff" {
-				must(t, b.SetModerated(ctx, admin, s.user("mod"), true))
+				must(t, b.SetModerated(ctx, ada, s.user("mod"), true))
 				as = "mod"
 			}
 			s.do(as, "POST", path("/forums/%d/threads", s.forum(slug)), path(`{"title":"held in %s","message":"held message in %s"}`, slug, slug)).want(201)
@@ -777,7 +784,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		if len(reports) != 1 || reports[0].Thread.Title != "Members thread" || len(reports[0].Reports) != 1 || reports[0].Reports[0].User != "mod" {
 			t.Errorf("reports: %+v", reports)
 		}
-		log, _, err := b.Log(ctx, alice, LogQuery{Limit: 50})
+		log, _, err := b.Log(ctx, alice, admin.LogQuery{Limit: 50})
 		must(t, err)
 		if len(log) == 0 {
 			t.Error("the log is empty")
@@ -796,7 +803,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 			refused(t, "queue of "+f.slug, err, f.status, "")
 			_, _, err = b.Reports(ctx, alice, id, 0, 50)
 			refused(t, "reports of "+f.slug, err, f.status, "")
-			_, _, err = b.Log(ctx, alice, LogQuery{Forum: id, Limit: 50})
+			_, _, err = b.Log(ctx, alice, admin.LogQuery{Forum: id, Limit: 50})
 			refused(t, "log of "+f.slug, err, f.status, "")
 			post := s.number("SELECT post_id FROM board_reports WHERE forum_id = ?", id)
 			refused(t, "closing in "+f.slug, b.CloseReports(ctx, alice, post, ""), f.status, "")
@@ -804,7 +811,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		for _, as := range []string{"", "bob"} {
 			_, _, err := b.Reports(ctx, s.actor(as), 0, 0, 50)
 			refused(t, "reports as "+as, err, 403, "")
-			_, _, err = b.Log(ctx, s.actor(as), LogQuery{Limit: 50})
+			_, _, err = b.Log(ctx, s.actor(as), admin.LogQuery{Limit: 50})
 			refused(t, "log as "+as, err, 403, "")
 			_, err2 := b.QueueForums(ctx, s.actor(as))
 			must(t, err2)
@@ -812,7 +819,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 
 		// Reports go with their thread, and end.
 		to := s.forum("members")
-		must(t, b.Change(ctx, admin, s.threadOf("Public thread"), ThreadChange{Forum: &to}))
+		must(t, b.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &to}))
 		if reports, _, err = b.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
 			t.Errorf("after the move: %+v %v", reports, err)
 		}
@@ -838,7 +845,7 @@ func TestSettleAll(t *testing.T) {
 		thread := s.threadOf("Public thread")
 		ids := make([]int64, 0, 6)
 		for i := range 6 {
-			ids = append(ids, data[replied](s.do("watched", "POST", path("/threads/%d/posts", thread), path(`{"message":"held %d"}`, i)).want(201)).ID)
+			ids = append(ids, data[api.Replied](s.do("watched", "POST", path("/threads/%d/posts", thread), path(`{"message":"held %d"}`, i)).want(201)).ID)
 		}
 		mod := s.actor("mod")
 		// Pages by keyset, with what came before.
@@ -861,12 +868,12 @@ func TestSettleAll(t *testing.T) {
 		if err != nil || done != 2 || skipped != 2 {
 			t.Errorf("rejected %d, skipped %d: %v", done, skipped, err)
 		}
-		log, _, err := b.Log(ctx, mod, LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
+		log, _, err := b.Log(ctx, mod, admin.LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
 		must(t, err)
 		if len(log) != 2 || log[0].Detail != "spam" || log[0].ForumTitle != "Public" {
 			t.Errorf("log: %+v", log)
 		}
-		_, _, err = b.SettleAll(ctx, mod, make([]int64, maxSettled+1), true, "")
+		_, _, err = b.SettleAll(ctx, mod, make([]int64, admin.MaxSettled+1), true, "")
 		refused(t, "too many", err, 422, "too_many")
 		s.exact()
 	})
@@ -886,7 +893,7 @@ func TestLog(t *testing.T) {
 			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Public thread")), path(`{"isLocked":%v}`, i%2 == 0)).want(200)
 			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Members thread")), path(`{"isSticky":%v}`, i%2 == 0)).want(200)
 		}
-		for q, want := range map[LogQuery]int{
+		for q, want := range map[admin.LogQuery]int{
 			{}: 14, {Actor: "ADMIN"}: 8, {Action: "thread.lock"}: 7, {Forum: s.forum("members")}: 7, {Actor: "mod", Action: "thread.stick"}: 3,
 			{Actor: "mod", Action: "thread.stick", Forum: s.forum("public")}: 0, {Actor: "nobody"}: 0,
 		} {

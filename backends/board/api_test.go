@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -18,12 +21,12 @@ func TestContract(t *testing.T) {
 		s := newSite(t, db, kernel.Options{BaseURL: "https://forum.example.com"})
 		public := s.forum("public")
 
-		me := data[Identity](s.do("alice", "GET", "/me", "").want(200))
+		me := data[posts.Identity](s.do("alice", "GET", "/me", "").want(200))
 		if me.Username != "alice" || len(me.Scopes) != 6 || me.TokenName != "alice" || me.ExpiresAt == nil || *me.ExpiresAt != "2026-04-02T03:04:05.000Z" || len(me.Groups) != 1 {
 			t.Errorf("me: %+v", me)
 		}
 
-		forums := data[[]ForumInfo](s.do("", "GET", "/forums", "").want(200))
+		forums := data[[]posts.ForumInfo](s.do("", "GET", "/forums", "").want(200))
 		order := make([]string, 0, len(forums))
 		for _, f := range forums {
 			order = append(order, f.Slug)
@@ -32,56 +35,56 @@ func TestContract(t *testing.T) {
 			t.Errorf("forums of the guest: %s", got)
 		}
 
-		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", public), `{"title":"  Größe: Łódź & Co  ","message":"Hello *world*","subscribe":true}`).want(201))
+		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", public), `{"title":"  Größe: Łódź & Co  ","message":"Hello *world*","subscribe":true}`).want(201))
 		if made.Slug != "grosse-lodz-co" || made.Visibility != "visible" {
 			t.Errorf("created: %+v", made)
 		}
 		s.clock.advance(time.Minute)
 		a := s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply"}`).want(201)
-		reply := data[replied](a)
+		reply := data[api.Replied](a)
 		if want := path("https://forum.example.com/api/v1/threads/%d/posts/%d", made.ID, reply.ID); a.header.Get("Location") != want {
 			t.Errorf("location %q, want %q", a.header.Get("Location"), want)
 		}
-		for header, want := range map[string]string{"Content-Type": jsonType, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Vary": "Authorization"} {
+		for header, want := range map[string]string{"Content-Type": api.JsonType, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Vary": "Authorization"} {
 			if got := a.header.Get(header); got != want {
 				t.Errorf("%s: %q, want %q", header, got, want)
 			}
 		}
 
-		thread := data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
+		thread := data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
 		if thread.ReplyCount != 1 || thread.LastPostID != reply.ID || thread.LastPosterUsername != "bob" || !*thread.IsSubscribed || !*thread.Unread {
 			t.Errorf("thread: %+v", thread)
 		}
 		s.do("alice", "POST", path("/threads/%d/read", made.ID), path(`{"postId":%d}`, reply.ID)).want(200)
-		if thread = data[ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
+		if thread = data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
 			t.Error("a read thread is unread")
 		}
-		if thread = data[ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
+		if thread = data[posts.ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
 			t.Errorf("the guest's thread: %+v", thread)
 		}
-		if told := data[[]NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
+		if told := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
 			t.Errorf("notifications: %+v", told)
 		}
 
-		posts := data[[]PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
-		if len(posts) != 2 || posts[0].Number != 1 || posts[1].Number != 2 || posts[0].MessageHTML != "<p>Hello <em>world</em></p>\n" {
-			t.Errorf("posts: %+v", posts)
+		list := data[[]posts.PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
+		if len(list) != 2 || list[0].Number != 1 || list[1].Number != 2 || list[0].MessageHTML != "<p>Hello <em>world</em></p>\n" {
+			t.Errorf("posts: %+v", list)
 		}
 
 		edit := path("/threads/%d/posts/%d", made.ID, reply.ID)
-		same := data[edited](s.do("bob", "PATCH", edit, `{"message":"  A reply "}`).want(200))
+		same := data[api.Edited](s.do("bob", "PATCH", edit, `{"message":"  A reply "}`).want(200))
 		if same.Changed {
 			t.Error("the same text counts as a change")
 		}
 		s.clock.advance(time.Hour)
-		if e := data[edited](s.do("bob", "PATCH", edit, `{"message":"Better","reason":"typo"}`).want(200)); !e.Changed || e.HeldForApproval {
+		if e := data[api.Edited](s.do("bob", "PATCH", edit, `{"message":"Better","reason":"typo"}`).want(200)); !e.Changed || e.HeldForApproval {
 			t.Errorf("edit: %+v", e)
 		}
-		p := data[PostInfo](s.do("", "GET", edit, "").want(200))
+		p := data[posts.PostInfo](s.do("", "GET", edit, "").want(200))
 		if p.Message != "Better" || p.EditCount != 1 || p.EditReason == nil || *p.EditReason != "typo" || *p.EditedByUsername != "bob" {
 			t.Errorf("edited post: %+v", p)
 		}
-		if r := data[[]revisionInfo](s.do("bob", "GET", edit+"/revisions", "").want(200)); len(r) != 1 || r[0].Message != "A reply" {
+		if r := data[[]api.RevisionInfo](s.do("bob", "GET", edit+"/revisions", "").want(200)); len(r) != 1 || r[0].Message != "A reply" {
 			t.Errorf("revisions: %+v", r)
 		}
 		s.do("alice", "GET", edit+"/revisions", "").want(403, "forbidden")
@@ -126,7 +129,7 @@ func TestRefusals(t *testing.T) {
 			{"alice", "POST", public, `{"title":null,"message":"A message"}`, 400, []string{"invalid_body", "type"}},
 			{"alice", "POST", public, `{"title":"A title","message":"` + "\xff" + `"}`, 400, []string{"invalid_body", "encoding"}},
 			{"alice", "POST", public, `{"title":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, 400, []string{"invalid_body", "nesting"}},
-			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("x", int(objects.Most)) + `"}`, 413, []string{"payload_too_large"}},
+			{"alice", "POST", public, `{"title":"A title","message":"` + strings.Repeat("x", int(kernel.Objects.Most)) + `"}`, 413, []string{"payload_too_large"}},
 			{"alice", "POST", public, `{"title":"ab","message":"A message"}`, 422, []string{"validation_failed", "too_short"}},
 			{"alice", "POST", public, `{"title":"` + strings.Repeat("a", 121) + `","message":"A message"}`, 422, []string{"validation_failed", "too_long"}},
 			{"alice", "POST", public, `{"title":"a\nb title","message":"A message"}`, 422, []string{"validation_failed", "control_character"}},
@@ -164,7 +167,7 @@ func TestRefusals(t *testing.T) {
 			s.do(test.as, test.method, test.path, test.body).want(test.status, test.codes...)
 			s.clock.advance(time.Minute)
 		}
-		r := httptest.NewRequest("POST", Mount+public, strings.NewReader("title=x"))
+		r := httptest.NewRequest("POST", kernel.Mount+public, strings.NewReader("title=x"))
 		r.Header.Set("Authorization", "Bearer "+s.tokens["alice"])
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		s.send(r).want(400, "invalid_body", "content_type")
@@ -184,7 +187,7 @@ func TestCursorsBelongToTheirForum(t *testing.T) {
 		seen := make(map[int64]bool)
 		after, last := "", ""
 		for pages := 0; ; pages++ {
-			var page threadPage
+			var page api.ThreadPage
 			s.do("bob", "GET", public+"?limit=7"+after, "").want(200).into(&page)
 			for _, thread := range page.Data {
 				if seen[thread.ID] {
@@ -225,7 +228,7 @@ func TestParallelReplies(t *testing.T) {
 			as := []string{"mod", "alice"}[i%2]
 			wait.Go(func() {
 				w := httptest.NewRecorder()
-				r := httptest.NewRequest("POST", path("%s/threads/%d/posts", Mount, thread), strings.NewReader(fmt.Sprintf(`{"message":"parallel %d"}`, i)))
+				r := httptest.NewRequest("POST", path("%s/threads/%d/posts", kernel.Mount, thread), strings.NewReader(fmt.Sprintf(`{"message":"parallel %d"}`, i)))
 				r.Header.Set("Authorization", "Bearer "+s.tokens[as])
 				s.ServeHTTP(w, r)
 				mu.Lock()
@@ -282,7 +285,7 @@ func TestIdempotency(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		send := func(body, key string) *answer {
-			r := httptest.NewRequest("POST", path("%s/forums/%d/threads", Mount, s.forum("public")), strings.NewReader(body))
+			r := httptest.NewRequest("POST", path("%s/forums/%d/threads", kernel.Mount, s.forum("public")), strings.NewReader(body))
 			r.Header.Set("Authorization", "Bearer "+s.tokens["alice"])
 			r.Header.Set("Idempotency-Key", key)
 			return s.send(r)
@@ -305,7 +308,7 @@ func TestModeration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		held := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Please approve","message":"Held message"}`).want(201))
+		held := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Please approve","message":"Held message"}`).want(201))
 		if held.Visibility != "unapproved" {
 			t.Fatalf("created %+v", held)
 		}
@@ -315,7 +318,7 @@ func TestModeration(t *testing.T) {
 		s.do("alice", "POST", thread+"/posts", `{"message":"My own reply"}`).want(201)
 		s.do("bob", "POST", thread+"/posts", `{"message":"Not my thread"}`).want(404)
 
-		queue := data[[]HeldInfo](s.do("mod", "GET", "/moderation/queue", "").want(200))
+		queue := data[[]api.HeldInfo](s.do("mod", "GET", "/moderation/queue", "").want(200))
 		if len(queue) != 4 { // two of the fixture, the thread, the reply
 			t.Errorf("queue: %+v", queue)
 		}
@@ -333,7 +336,7 @@ func TestModeration(t *testing.T) {
 		s.exact()
 
 		s.do("alice", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(403, "forbidden") // others have… a reply is there
-		if r := data[removed](s.do("mod", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(200)); !r.Changed {
+		if r := data[api.Removed](s.do("mod", "DELETE", path("%s/posts/%d", thread, held.PostID), "").want(200)); !r.Changed {
 			t.Error("nothing deleted")
 		}
 		s.do("bob", "GET", thread, "").want(404)
@@ -371,7 +374,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
-		token, err := s.service.IssueToken(t.Context(), TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
+		token, err := s.service.IssueToken(t.Context(), accounts.TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +388,7 @@ func TestTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.do("alice", "GET", "/me", "").want(401)
-		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE secret_hash LIKE '%' || ? || '%'", token[len(tokenPrefix)+lookupSize+1:]); n != 0 {
+		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE secret_hash LIKE '%' || ? || '%'", token[len(accounts.TokenPrefix)+accounts.LookupSize+1:]); n != 0 {
 			t.Error("a secret is stored")
 		}
 		if err := s.service.Flush(t.Context()); err != nil {
@@ -402,20 +405,20 @@ func TestWordFilters(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', 'd***', 'replace'), ('casino', '', 'hold')")
-		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
+		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
 		if made.Slug != "the-d-title" || made.Visibility != "visible" {
 			t.Errorf("created %+v", made)
 		}
-		p := data[PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+		p := data[posts.PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
 		if p.Message != "A d*** message" || p.MessageHTML != "<p>A d*** message</p>\n" {
 			t.Errorf("post %+v", p)
 		}
 		for _, body := range []string{`{"title":"Best Casino ever","message":"A message"}`, `{"title":"A title","message":"the casino"}`} {
-			if held := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), body).want(201)); held.Visibility != "unapproved" {
+			if held := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), body).want(201)); held.Visibility != "unapproved" {
 				t.Errorf("%s: %+v", body, held)
 			}
 		}
-		if free := data[created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"the casino"}`).want(201)); free.Visibility != "visible" {
+		if free := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"the casino"}`).want(201)); free.Visibility != "visible" {
 			t.Errorf("a moderator's: %+v", free)
 		}
 		s.exact()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,13 +35,13 @@ func TestArchive(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		month := s.clock.now().Add(-31 * 24 * time.Hour)
-		thread := s.spammed("Spammed", month, archiveRun+700, 300, archiveRun+1, archiveRun)
-		young := s.spammed("Spammed of late", s.clock.now().Add(-29*24*time.Hour), archiveRun+200)
-		posts := path("/threads/%d/posts", thread)
-		before := s.do("", "GET", posts, "").want(200).body
+		thread := s.spammed("Spammed", month, posts.ArchiveRun+700, 300, posts.ArchiveRun+1, posts.ArchiveRun)
+		young := s.spammed("Spammed of late", s.clock.now().Add(-29*24*time.Hour), posts.ArchiveRun+200)
+		list := path("/threads/%d/posts", thread)
+		before := s.do("", "GET", list, "").want(200).body
 		last := s.do("", "GET", path("/threads/%d", thread), "").want(200).body
 
-		const want = 2*archiveRun + 701
+		const want = 2*posts.ArchiveRun + 701
 		if moved, err := s.service.Archive(t.Context()); moved != want || err != nil {
 			t.Fatalf("%d moved, want %d: %v", moved, want, err)
 		}
@@ -48,7 +49,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%d moved again: %v", moved, err)
 		}
 		for query, want := range map[string]int64{
-			"SELECT count(*) FROM board_posts WHERE visibility = 2 AND thread_id = ?":         300 + archiveRun,
+			"SELECT count(*) FROM board_posts WHERE visibility = 2 AND thread_id = ?":         300 + posts.ArchiveRun,
 			"SELECT count(*) FROM board_posts_archive WHERE visibility = 2 AND thread_id = ?": want,
 			"SELECT count(*) FROM board_post_ids WHERE visibility = 3 AND thread_id = ?":      want,
 		} {
@@ -59,7 +60,7 @@ func TestArchive(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_posts_archive WHERE thread_id = ?", young); n != 0 {
 			t.Errorf("%d posts of less than a month are archived", n)
 		}
-		if after := s.do("", "GET", posts, "").want(200).body; after != before {
+		if after := s.do("", "GET", list, "").want(200).body; after != before {
 			t.Errorf("the page was\n%s\nand is\n%s", before, after)
 		}
 		if after := s.do("", "GET", path("/threads/%d", thread), "").want(200).body; after != last {
@@ -72,7 +73,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("a refused restore leaves %d in the archive", n)
 		}
 		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(200)
-		if p := data[PostInfo](s.do("", "GET", path("%s/%d", posts, id), "").want(200)); p.Message != "spam 0 0" || p.Number != 2 {
+		if p := data[posts.PostInfo](s.do("", "GET", path("%s/%d", list, id), "").want(200)); p.Message != "spam 0 0" || p.Number != 2 {
 			t.Errorf("restored %+v", p)
 		}
 		if n := s.number("SELECT count(*) FROM board_posts_archive"); n != want-1 {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
@@ -29,7 +31,7 @@ func TestImagesTellNothing(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *site) {
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		for name, content := range photos(t) {
-			f := data[attachmentInfo](s.upload("alice", posts, name, content).want(201))
+			f := data[api.AttachmentInfo](s.upload("alice", posts, name, content).want(201))
 			got := s.do("", "GET", path("/attachments/%d", f.ID), "").want(200).body
 			if strings.Contains(got, "secret") || !strings.Contains(content, "secret") {
 				t.Errorf("%s tells the secret", name)
@@ -70,11 +72,11 @@ func hashOf(content string) string {
 func TestStoredImages(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
-		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
+		list := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		ids := make(map[string]int64)
 		store := func(name, content string) {
 			t.Helper()
-			f := data[attachmentInfo](s.upload("alice", posts, name, photos(t)["photo.jpg"]).want(201))
+			f := data[api.AttachmentInfo](s.upload("alice", list, name, photos(t)["photo.jpg"]).want(201))
 			s.putContent(content)
 			s.exec("UPDATE board_attachments SET sha256 = ?, size = ?, stripped = 0 WHERE id = ?", hashOf(content), len(content), f.ID)
 			ids[name] = f.ID
@@ -90,8 +92,8 @@ func TestStoredImages(t *testing.T) {
 		if strings.Contains(get("asked.jpg").body, "secret") {
 			t.Error("the secret is served before the job")
 		}
-		stale := &Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
-		if err := s.service.stripStored(t.Context(), stale); err != nil || !stale.stripped || stale.Width != 3 {
+		stale := &posts.Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
+		if err := s.service.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 3 {
 			t.Errorf("one that another request has stripped: %+v, %v", stale, err)
 		}
 		if n := s.number("SELECT count(*) FROM board_attachments WHERE stripped = 0"); n != 4 {

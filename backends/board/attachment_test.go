@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -86,13 +87,13 @@ func TestAttachments(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *site) {
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		content := picture(t, "png", 3, 2)
-		f := data[attachmentInfo](s.upload("alice", posts, `C:\dir\Ünï "x".PNG`, content).want(201))
+		f := data[api.AttachmentInfo](s.upload("alice", posts, `C:\dir\Ünï "x".PNG`, content).want(201))
 		if f.Name != `Ünï "x".PNG` || f.MediaType != "image/png" || f.Size != int64(len(content)) || *f.Width != 3 || *f.Height != 2 {
 			t.Errorf("%+v", f)
 		}
 		large := strings.Repeat("0123456789abcdef", 50_000) // three parts and more
-		text := data[attachmentInfo](s.upload("alice", posts, "notes.txt", large).want(201))
-		if list := data[[]attachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 2 || list[0] != f && list[0].ID != f.ID {
+		text := data[api.AttachmentInfo](s.upload("alice", posts, "notes.txt", large).want(201))
+		if list := data[[]api.AttachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 2 || list[0] != f && list[0].ID != f.ID {
 			t.Errorf("%+v", list)
 		}
 		a := s.do("", "GET", path("/attachments/%d", f.ID), "").want(200)
@@ -122,7 +123,7 @@ func TestAttachments(t *testing.T) {
 			t.Errorf("%d %q", same.status, same.body)
 		}
 		// The same content is kept once and lasts as long as one file has it.
-		twin := data[attachmentInfo](s.upload("alice", posts, "twin.png", content).want(201))
+		twin := data[api.AttachmentInfo](s.upload("alice", posts, "twin.png", content).want(201))
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(204)
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(404, "not_found")
 		s.do("", "GET", path("/attachments/%d", f.ID), "").want(404, "not_found")
@@ -131,7 +132,7 @@ func TestAttachments(t *testing.T) {
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, twin.ID), "").want(204)
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, text.ID), "").want(204)
 		s.sweep(1, 1)
-		fresh := data[attachmentInfo](s.upload("alice", posts, "fresh.txt", "stored just now").want(201))
+		fresh := data[api.AttachmentInfo](s.upload("alice", posts, "fresh.txt", "stored just now").want(201))
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, fresh.ID), "").want(204)
 		s.sweep(0, 0)
 		s.sweep(1, 1)
@@ -170,11 +171,11 @@ func TestAttachmentQuota(t *testing.T) {
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('member_mib', '1')")
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		content := func(letter string) string { return strings.Repeat(letter, 600<<10) }
-		one := data[attachmentInfo](s.upload("alice", posts, "one.txt", content("1")).want(201))
+		one := data[api.AttachmentInfo](s.upload("alice", posts, "one.txt", content("1")).want(201))
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, one.ID), "").want(204)
 		s.upload("alice", posts, "two.txt", content("2")).want(422, "validation_failed", "total")
 		s.upload("mod", path("/threads/%d/posts/%d", s.threadOf("Staff thread"), s.postOf("staff first")), "two.txt", content("2")).want(201)
-		if list := data[[]attachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 0 {
+		if list := data[[]api.AttachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 0 {
 			t.Errorf("%+v", list)
 		}
 		s.sweep(1, 1)
@@ -194,7 +195,7 @@ func TestAttachmentFlood(t *testing.T) {
 		s := editable(newSite(t, db, kernel.Options{}))
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		for i := range 5 {
-			f := data[attachmentInfo](s.upload("alice", posts, "a.txt", path("text %d", i)).want(201))
+			f := data[api.AttachmentInfo](s.upload("alice", posts, "a.txt", path("text %d", i)).want(201))
 			s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(204)
 		}
 		s.upload("alice", posts, "a.txt", "one too many").want(429)
@@ -202,7 +203,7 @@ func TestAttachmentFlood(t *testing.T) {
 			t.Errorf("%d contents", n)
 		}
 		s.clock.advance(6 * time.Second)
-		f := data[attachmentInfo](s.upload("alice", posts, "a.txt", "one more").want(201))
+		f := data[api.AttachmentInfo](s.upload("alice", posts, "a.txt", "one more").want(201))
 		s.do("alice", "DELETE", path("%s/attachments/%d", posts, f.ID), "").want(429)
 		s.do("", "GET", path("/attachments/%d", f.ID), "").want(200)
 	})
@@ -215,7 +216,7 @@ func TestAttachmentRights(t *testing.T) {
 		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		file := func(as, title, message string) (posts string, id int64) {
 			posts = path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message))
-			return posts, data[attachmentInfo](s.upload(as, posts, "a.txt", "text of "+message).want(201)).ID
+			return posts, data[api.AttachmentInfo](s.upload(as, posts, "a.txt", "text of "+message).want(201)).ID
 		}
 		public, publicID := file("alice", "Public thread", "public first")
 		members, membersID := file("alice", "Members thread", "members first")
@@ -267,7 +268,7 @@ func TestAttachmentRights(t *testing.T) {
 func TestAttachmentHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})
-	post := data[replied](s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
+	post := data[api.Replied](s.do("newbie", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
 	posts := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
 	s.exec("UPDATE board_groups SET restrict_mask = ?", int64(rights.EditNeedsApproval))
 	s.upload("newbie", posts, "a.txt", "some text").want(201)
@@ -315,7 +316,7 @@ func TestAttachmentRefused(t *testing.T) {
 		s.upload("alice", posts, fmt.Sprintf("%d.%s", i, []string{"png", "gif", "jpg", "jpeg"}[i]), picture(t, format, 2, 2)).want(201)
 	}
 	for name, content := range webps(t) {
-		if f := data[attachmentInfo](s.upload("alice", posts, name+".webp", content).want(201)); *f.Width != 3 || *f.Height != 2 {
+		if f := data[api.AttachmentInfo](s.upload("alice", posts, name+".webp", content).want(201)); *f.Width != 3 || *f.Height != 2 {
 			t.Errorf("%s: %d by %d", name, *f.Width, *f.Height)
 		}
 	}

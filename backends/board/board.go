@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/blob"
-	"github.com/tollgate-gateway/tollgate/internal/signed"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // flushEvery is how often what is counted in memory is written.
@@ -26,21 +28,17 @@ const flushEvery = time.Minute
 
 // Service is a board. Web pages and the API call the same methods of it.
 type Service struct {
-	*rights.Service
+	*seed.Service
 	*shared
-	files *blob.Store // attachments
-	hooks *webhook.Hooks
 }
 
 // shared is what all services on one board have in common, whatever their options.
 type shared struct {
-	tokens  *tokenCache
+	posts   *posts.State
+	tokens  *accounts.Tokens
+	looks   *rights.LookLog
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
 	prepare sync.Mutex
-	views   viewCounter
-	looks   *rights.LookLog
-	words   wordCounter
-	strips  *semaphore.Weighted // images that are stripped at once
 
 	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
 	cancel  context.CancelFunc
@@ -51,7 +49,7 @@ type shared struct {
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return newService(&shared{tokens: newTokenCache(), looks: rights.NewLookLog(now), words: newWordCounter(), strips: semaphore.NewWeighted(stripsAtOnce), ctx: ctx, cancel: cancel},
+	return newService(&shared{posts: posts.NewState(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now), ctx: ctx, cancel: cancel},
 		kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
 }
 
@@ -66,10 +64,10 @@ func newService(common *shared, with kernel.Board) *Service {
 	if with.Options.Realm == "" {
 		with.Options.Realm = "board"
 	}
-	s := &Service{Service: rights.New(&with, common.looks), shared: common}
-	s.files = s.newFiles(with.Options.Attachments)
-	s.hooks = s.newHooks()
-	return s
+	with.Key = func() []byte { return *common.secret.Load() }
+	with.Hooks = posts.NewHooks(&with)
+	content := posts.New(rights.New(&with, common.looks), common.posts)
+	return &Service{seed.New(admin.New(mails.New(accounts.New(content, common.tokens)))), common}
 }
 
 // Ready makes sure that the board has what it starts with; the first call
@@ -99,11 +97,6 @@ func (s *Service) Ready(ctx context.Context) error {
 	return nil
 }
 
-// signer signs what the board hands out under a label.
-func (s *Service) signer(label string) signed.Signer {
-	return signed.Signer{Key: *s.secret.Load(), Label: label}
-}
-
 // run writes what was counted, now and then.
 func (s *Service) run() {
 	ticker := time.NewTicker(flushEvery)
@@ -113,9 +106,9 @@ func (s *Service) run() {
 		case <-s.ctx.Done():
 			return
 		case <-ticker.C:
-		case <-s.views.full():
-		case <-s.words.ready:
-			if err := s.foldWords(s.ctx); err != nil && s.ctx.Err() == nil {
+		case <-s.ViewsFull():
+		case <-s.WordsReady():
+			if err := s.FoldWords(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.Logger.Warn("index of words not tidied", zap.Error(err))
 			}
 			continue
@@ -136,5 +129,31 @@ func (s *Service) Close() {
 	if err := s.Flush(ctx); err != nil {
 		s.Logger.Warn("views not written", zap.Error(err))
 	}
-	s.tokens.known.Close()
+	s.CloseTokens()
 }
+
+// Flush writes what was counted in memory: views, uses of tokens, and what
+// administrators looked at.
+func (s *Service) Flush(ctx context.Context) error {
+	views, uses, looks := s.TakeViews(), s.TakeUses(), s.looks.Take()
+	if len(views)+len(uses)+len(looks) == 0 {
+		return nil
+	}
+	err := s.Write(ctx, func(c store.Conn) error {
+		if err := posts.WriteViews(c, views); err != nil {
+			return err
+		}
+		if err := accounts.WriteUses(c, uses); err != nil {
+			return err
+		}
+		return rights.WriteLooks(c, looks)
+	})
+	if err != nil {
+		s.ReturnViews(views)
+		s.looks.GiveBack(looks)
+	}
+	return err
+}
+
+// API returns the API of the board.
+func (s *Service) API() *api.API { return api.New(s.Service.Service) }

@@ -10,7 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -32,19 +34,19 @@ func TestConfirmJoin(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
-		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+TopicUserRegistered+" ")
+		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+posts.TopicUserRegistered+" ")
 		set := func(name, value string) {
 			s.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
 		}
-		join := func(name, email string) Registered {
+		join := func(name, email string) accounts.Registered {
 			t.Helper()
 			s.exec("DELETE FROM board_attempts")
-			done, err := b.Register(ctx, NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			done, err := b.Register(ctx, accounts.NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 			return done
 		}
 		told := func(name string) int64 {
-			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", TopicUserRegistered, "%"+name+"%")
+			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", posts.TopicUserRegistered, "%"+name+"%")
 		}
 		for _, test := range []struct {
 			name, mode, then, confirm string
@@ -123,23 +125,23 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
 		before := s.number("SELECT count(*) FROM board_users")
-		_, err := s.service.Register(ctx, NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err := s.service.Register(ctx, accounts.NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 		must(t, s.service.Write(ctx, func(c store.Conn) error {
-			for i := range unconfirmedBatch {
-				add := newUser{name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), state: "unconfirmed", groups: []string{"registered"}, now: s.service.Micros()}
-				if err := addUser(c, add); err != nil {
+			for i := range accounts.UnconfirmedBatch {
+				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.Micros()}
+				if err := accounts.AddUser(c, add); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
-		s.clock.advance(keepUnconfirmed - time.Minute)
-		_, err = s.service.Register(ctx, NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		s.clock.advance(accounts.KeepUnconfirmed - time.Minute)
+		_, err = s.service.Register(ctx, accounts.NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 		_, err = s.service.Purge(ctx)
 		must(t, err)
-		if n := s.number("SELECT count(*) FROM board_users"); n != before+unconfirmedBatch+2 {
+		if n := s.number("SELECT count(*) FROM board_users"); n != before+accounts.UnconfirmedBatch+2 {
 			t.Errorf("%d are left too early", n-before)
 		}
 		s.clock.advance(time.Minute)
@@ -148,7 +150,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_users"); n != before+1 {
 			t.Errorf("%d are left", n-before)
 		}
-		_, err = s.service.Register(ctx, NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err = s.service.Register(ctx, accounts.NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 	})
 }
@@ -160,10 +162,10 @@ func TestPurgeWaits(t *testing.T) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
 		for _, name := range []string{"Slow", "Gone"} {
-			_, err := s.service.Register(ctx, NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			_, err := s.service.Register(ctx, accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 		}
-		s.clock.advance(keepUnconfirmed - time.Minute)
+		s.clock.advance(accounts.KeepUnconfirmed - time.Minute)
 		for _, name := range []string{"Slow", "Gone"} {
 			a, err := s.service.Member(ctx, s.user(strings.ToLower(name)))
 			must(t, err)

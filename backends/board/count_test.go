@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -21,8 +23,8 @@ func TestRepliesDoNotWait(t *testing.T) {
 		}
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		forum := path("/forums/%d/threads", s.forum("public"))
-		slow := data[created](s.do("alice", "POST", forum, `{"title":"Slow thread","message":"the first post"}`).want(201)).ID
-		fast := data[created](s.do("bob", "POST", forum, `{"title":"Fast thread","message":"the first post"}`).want(201)).ID
+		slow := data[api.Created](s.do("alice", "POST", forum, `{"title":"Slow thread","message":"the first post"}`).want(201)).ID
+		fast := data[api.Created](s.do("bob", "POST", forum, `{"title":"Fast thread","message":"the first post"}`).want(201)).ID
 		held, release := make(chan struct{}), make(chan struct{})
 		var running sync.WaitGroup
 		running.Go(func() {
@@ -48,7 +50,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.service.Reply(ctx, bob, fast, NewReply{Message: "not held up"}, Once{}); errors.Is(err, context.DeadlineExceeded) || err != nil {
+		if _, err := s.service.Reply(ctx, bob, fast, posts.NewReply{Message: "not held up"}, posts.Once{}); errors.Is(err, context.DeadlineExceeded) || err != nil {
 			t.Error(err)
 		}
 		close(release)
@@ -67,14 +69,14 @@ func TestOnceInParallel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		thread := data[created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Once","message":"the first post"}`).want(201)).ID
+		thread := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Once","message":"the first post"}`).want(201)).ID
 		const clients = 8
-		var got [clients]Posted
+		var got [clients]posts.Posted
 		var running sync.WaitGroup
 		for i := range clients {
 			running.Go(func() {
 				var err error
-				if got[i], err = s.service.Reply(t.Context(), bob, thread, NewReply{Message: "only once"}, Once{Key: "key", Hash: "hash"}); err != nil {
+				if got[i], err = s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "only once"}, posts.Once{Key: "key", Hash: "hash"}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -89,11 +91,11 @@ func TestOnceInParallel(t *testing.T) {
 		if n := s.number("SELECT reply_count FROM board_threads WHERE id = ?", thread); n != 1 {
 			t.Errorf("%d replies", n)
 		}
-		if _, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "another"}, Once{Key: "key", Hash: "other"}); err == nil {
+		if _, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "another"}, posts.Once{Key: "key", Hash: "other"}); err == nil {
 			t.Error("another request of that key was taken")
 		}
-		s.clock.advance(idempotencyTTL + time.Minute)
-		if again, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "a day later"}, Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
+		s.clock.advance(posts.IdempotencyTTL + time.Minute)
+		if again, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "a day later"}, posts.Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
 			t.Errorf("a day later: %+v %v", again, err)
 		}
 		s.exact()

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +16,7 @@ func TestFilesLate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		thread := data[created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"With files","message":"the first post"}`).want(201)).ID
+		thread := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"With files","message":"the first post"}`).want(201)).ID
 		reply := func(missing int) {
 			t.Helper()
 			bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
@@ -22,7 +24,7 @@ func TestFilesLate(t *testing.T) {
 			f, err := s.service.Receive(bob, "a.txt", strings.NewReader("some text"))
 			must(t, err)
 			defer f.Close()
-			done, err := s.service.Reply(t.Context(), bob, thread, NewReply{Message: "with a file", Files: []*Received{f}}, Once{Key: "key", Hash: "hash"})
+			done, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "with a file", Files: []*posts.Received{f}}, posts.Once{Key: "key", Hash: "hash"})
 			if err != nil || len(done.Missing) != missing {
 				t.Errorf("%+v, %v; want %d missing", done, err, missing)
 			}

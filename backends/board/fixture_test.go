@@ -19,7 +19,10 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
@@ -65,7 +68,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 type site struct {
 	t       *testing.T
 	service *Service
-	api     *API
+	api     *api.API
 	clock   *clock
 	// validator holds every answer to the served document; nil on PostgreSQL.
 	validator validator.Validator
@@ -112,7 +115,7 @@ var validators struct {
 }
 
 func documented(service *Service) (validator.Validator, error) {
-	text, err := service.OpenAPI()
+	text, err := service.API().OpenAPI()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(e.Details) > 0 {
 		object["details"] = e.Details
 	}
-	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Type", api.JsonType)
 	w.WriteHeader(e.Status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": object})
 }
@@ -187,7 +190,7 @@ func (s *site) request(as, method, path, body string) *http.Request {
 	if body != "" {
 		from = strings.NewReader(body)
 	}
-	r := httptest.NewRequest(method, Mount+path, from)
+	r := httptest.NewRequest(method, kernel.Mount+path, from)
 	if as != "" {
 		token := s.tokens[as]
 		if token == "" {
@@ -208,7 +211,7 @@ func (s *site) send(r *http.Request) *answer {
 // documented fails where an answer is not what the document says.
 func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	s.t.Helper()
-	_, ours := s.api.router.Find(r)
+	_, ours := s.api.Router.Find(r)
 	if s.validator == nil || !ours || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
 		return // not in the document
 	}
@@ -314,11 +317,11 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`,
 		"last post of threads": `SELECT count(*) FROM board_threads t WHERE t.visibility = 0 AND t.last_post_id <>
 			(SELECT max(p.id) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0)`,
-		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + forumThreads + ` <>
+		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + posts.ForumThreads + ` <>
 			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
-		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + forumPosts + ` <>
+		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + posts.ForumPosts + ` <>
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
-		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + lastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + posts.LastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"posts of members": `SELECT count(*) FROM board_users u CROSS JOIN board_forums f WHERE
 			COALESCE((SELECT m.posts FROM board_member_posts m WHERE m.user_id = u.id AND m.forum_id = f.id), 0) <>
@@ -335,8 +338,8 @@ func (s *site) exact() {
 }
 
 // joinForm is a form to join that was shown a minute ago.
-func (s *site) joinForm() JoinForm {
-	return JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.signer("formguard"), joinForm, "browser", s.clock.now().Add(-time.Minute))}
+func (s *site) joinForm() accounts.JoinForm {
+	return accounts.JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.Signer("formguard"), accounts.FormToJoin, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }

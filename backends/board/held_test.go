@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -17,7 +20,7 @@ func TestTitleHeld(t *testing.T) {
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold'), ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace')")
 		start := func(as, title string) (thread string) {
 			t.Helper()
-			made := data[created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+`"}`).want(201))
+			made := data[api.Created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+`"}`).want(201))
 			return path("/threads/%d", made.ID)
 		}
 		title := func(as, thread, title string) *answer {
@@ -60,7 +63,7 @@ func TestTitleHeld(t *testing.T) {
 
 		// Others' changes tell what it was.
 		title("mod", thread, "Better title").want(200)
-		log, _, err := s.service.Log(t.Context(), s.actor("mod"), LogQuery{Action: "thread.edit", Limit: 1})
+		log, _, err := s.service.Log(t.Context(), s.actor("mod"), admin.LogQuery{Action: "thread.edit", Limit: 1})
 		if err != nil || len(log) != 1 || log[0].Detail != "was: Plain" {
 			t.Errorf("%+v %v", log, err)
 		}
@@ -103,13 +106,13 @@ func TestFilteredText(t *testing.T) {
 		} {
 			s.do("alice", "POST", path("/forums/%d/threads", s.forum(test.forum)), path(`{"title":%q,"message":%q}`, test.title, test.message)).want(422, "validation_failed", test.reason)
 		}
-		posts := path("/threads/%d/posts", s.threadOf("Public thread"))
-		s.do("alice", "POST", posts, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
-		first := path("%s/%d", posts, s.postOf("public first"))
+		list := path("/threads/%d/posts", s.threadOf("Public thread"))
+		s.do("alice", "POST", list, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
+		first := path("%s/%d", list, s.postOf("public first"))
 		s.do("alice", "PATCH", first, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
 		s.do("alice", "PATCH", first, path(`{"message":%q}`, long)).want(422, "validation_failed", "too_long")
 		s.do("alice", "PATCH", first, `{"message":"darn *fine* darn"}`).want(200)
-		if p := data[PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
+		if p := data[posts.PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -125,7 +128,7 @@ func TestEditedLinks(t *testing.T) {
 			as     string
 			status int
 		}{{"newbie", 404}, {"alice", 200}} {
-			post := data[replied](s.do(test.as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
+			post := data[api.Replied](s.do(test.as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
 			at := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
 			s.do(test.as, "PATCH", at, `{"message":"http://a.b http://c.d"}`).want(200)
 			s.do("", "GET", at, "").want(200)
@@ -159,7 +162,7 @@ func TestNotifiedOnce(t *testing.T) {
 		}
 		reply := func(as string, thread int64, message string) int64 {
 			t.Helper()
-			return data[replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
 		// A post that an edit held.
 		thread := s.threadOf("Public thread")
@@ -176,7 +179,7 @@ func TestNotifiedOnce(t *testing.T) {
 
 		// A thread that an edit held: who sees it is told of a reply at once, the
 		// others when it is seen again.
-		s.clock.advance(instantDelay)
+		s.clock.advance(posts.InstantDelay)
 		follow("mod", thread)
 		follow("alice", thread)
 		s.mails()
@@ -188,7 +191,7 @@ func TestNotifiedOnce(t *testing.T) {
 		told("bob", inside, 0)
 		told("mod", inside, 0)
 		told("mod", second, 1)
-		s.clock.advance(instantDelay)
+		s.clock.advance(posts.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, as she answered
 			t.Errorf("%+v", list)
 		}
@@ -200,14 +203,14 @@ func TestNotifiedOnce(t *testing.T) {
 		}
 		told("bob", post, 1)
 		told("mod", post, 0) // of before
-		s.clock.advance(instantDelay)
+		s.clock.advance(posts.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["bob instant"] == nil || list["bob instant"].Threads[0].Count != 2 {
 			t.Errorf("%+v", list)
 		}
 
 		// A thread that nobody has seen.
 		must(t, s.service.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
-		made := data[created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
+		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
 		told("bob", made.PostID, 0)
 		approve(made.PostID)
 		told("bob", made.PostID, 1)

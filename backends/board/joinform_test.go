@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -19,7 +20,7 @@ func TestNetworkMembers(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('network_members', '3')")
 		join := func(name, address string) error {
-			_, err := s.service.Register(t.Context(), NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
+			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
 		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
@@ -63,10 +64,10 @@ func TestTakenNameSpendsNoMail(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		join := func(name, address string) error {
-			_, err := s.service.Register(t.Context(), NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
+			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
-		for i := range newAccounts.Most {
+		for i := range accounts.NewAccounts.Most {
 			refused(t, "taken", join([]string{"bob", "B0B"}[i%2], clientAddress), 422, []string{"taken", "alike"}[i%2])
 		}
 		refused(t, "too many", join("bob", clientAddress), 429, "")

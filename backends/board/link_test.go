@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -27,9 +29,9 @@ func newLinkSite(t *testing.T, db *store.DB) *site {
 }
 
 // mailed takes what is due as if it were sent, by kind and address.
-func (s *site) mailed() map[string]*Mailing {
+func (s *site) mailed() map[string]*mails.Mailing {
 	s.t.Helper()
-	ctx, all := s.t.Context(), make(map[string]*Mailing)
+	ctx, all := s.t.Context(), make(map[string]*mails.Mailing)
 	due, err := s.service.DueMail(ctx, 100)
 	must(s.t, err)
 	for _, to := range due {
@@ -98,7 +100,7 @@ func TestReset(t *testing.T) {
 		}
 		_, err := b.ConfirmEmail(ctx, first)
 		refused(t, "another kind", err, 410, "")
-		if l, err := b.ReadLink(ctx, first, LinkReset); err != nil || l != (Linked{"bob", "bob@Example.com"}) {
+		if l, err := b.ReadLink(ctx, first, accounts.LinkReset); err != nil || l != (accounts.Linked{Name: "bob", Email: "bob@Example.com"}) {
 			t.Errorf("%+v %v", l, err)
 		}
 		if !s.signedIn(former) {
@@ -112,7 +114,7 @@ func TestReset(t *testing.T) {
 		s.signIn("bob@example.com", "battery staple") // though guesses were too many
 		refused(t, "again", b.Reset(ctx, first, "another horse", clientAddress), 410, "")
 		refused(t, "the other one", b.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
-		_, err = b.ReadLink(ctx, first, LinkReset)
+		_, err = b.ReadLink(ctx, first, accounts.LinkReset)
 		refused(t, "to read", err, 410, "")
 	})
 }
@@ -210,7 +212,7 @@ func TestLinkMailedAgain(t *testing.T) {
 		ctx, b := t.Context(), s.service
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // who knows no password cannot end that
 		must(t, b.AskReset(ctx, "bob@example.com", clientAddress))
-		to := Recipient{s.user("bob"), LinkReset}
+		to := mails.Recipient{User: s.user("bob"), Mode: accounts.LinkReset}
 		s.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES (?, 'daily', 'thread', 1, 1, 1, 1, 1)", s.user("alice"))
 		if due, err := b.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // though others wait longer
 			t.Errorf("%v %v", due, err)
@@ -305,7 +307,7 @@ func TestChangeEmail(t *testing.T) {
 			t.Fatalf("%v", sent)
 		}
 		secret := sent["email newer@example.com"].Link.Secret
-		if m, err := b.MailAddress(ctx, bob); err != nil || m != (MailAddress{"bob@Example.com", true, "newer@example.com"}) {
+		if m, err := b.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "bob@Example.com", Confirmed: true, Asked: "newer@example.com"}) {
 			t.Errorf("it changed before the link was opened: %+v %v", m, err)
 		}
 		refused(t, "another kind", b.Reset(ctx, secret, "battery staple", clientAddress), 410, "")
@@ -317,7 +319,7 @@ func TestChangeEmail(t *testing.T) {
 		if done, err := b.ConfirmEmail(ctx, secret); err != nil || done.Email != "newer@example.com" || done.Joined {
 			t.Fatal(done, err)
 		}
-		if m, err := b.MailAddress(ctx, bob); err != nil || m != (MailAddress{"newer@example.com", true, ""}) {
+		if m, err := b.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "newer@example.com", Confirmed: true, Asked: ""}) {
 			t.Errorf("%+v %v", m, err)
 		}
 		_, err = b.ConfirmEmail(ctx, secret)
@@ -364,7 +366,7 @@ func TestMailsOfMember(t *testing.T) {
 		ctx := t.Context()
 		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
-		for i := range linksOf.Most - 1 {
+		for i := range accounts.LinksOf.Most - 1 {
 			must(t, s.service.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
 		}
 		again := func() error { return s.service.AskEmailAgain(ctx, bob, "198.51.100.1") }
@@ -408,7 +410,7 @@ func TestZones(t *testing.T) {
 		"Local": false, "localtime": false, "right/Europe/Vienna": false, "posix/Europe/Vienna": false, "Europe//Vienna": false, "Europe/./Vienna": false, "./UTC": false, ".": false, "europe/nowhere": false, "../etc/passwd": false, "/etc/localtime": false, `..\x`: false, "Europe": false, "UTC\x00": false,
 		strings.Repeat("a/", 4000): false,
 	} {
-		err := s.service.SetProfile(t.Context(), bob, Profile{TimeZone: name})
+		err := s.service.SetProfile(t.Context(), bob, accounts.Profile{TimeZone: name})
 		if !good {
 			refused(t, name, err, 422, "unknown")
 			continue

@@ -52,7 +52,7 @@ func threadLister(tb testing.TB) (list func() error) {
 			return err
 		}
 		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, Mount+"/forums/2/threads", http.NoBody)
+		r := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, kernel.Mount+"/forums/2/threads", http.NoBody)
 		if err := api.Serve(w, r, guest); err != nil || w.Code != http.StatusOK {
 			return fmt.Errorf("%d: %w", w.Code, err)
 		}

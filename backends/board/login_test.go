@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -67,7 +68,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 			},
 			"confirm": func() error { return b.Confirm(ctx, actor, session, password, address) },
 			"token": func() error {
-				_, err := b.IssueOwnToken(ctx, actor, TokenRequest{Name: "mine", Scopes: []string{"posts:read"}}, password, address)
+				_, err := b.IssueOwnToken(ctx, actor, accounts.TokenRequest{Name: "mine", Scopes: []string{"posts:read"}}, password, address)
 				return err
 			},
 			"password": func() error {
@@ -109,7 +110,7 @@ func TestRegisterOffline(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		register := func() error {
-			_, err := s.service.Register(t.Context(), NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
+			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
 			return err
 		}
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
@@ -141,7 +142,7 @@ func TestOneMailAddress(t *testing.T) {
 			}
 		}
 		for _, email := range []string{composed, other, "GÍNA@example.com"} {
-			_, err := s.service.Register(ctx, NewMember{Name: "nele", Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			_, err := s.service.Register(ctx, accounts.NewMember{Name: "nele", Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			refused(t, email, err, 422, "taken")
 		}
 		_, err = s.service.Init(ctx, "ida", "no address")

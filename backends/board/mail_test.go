@@ -6,20 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // mails claims and ends all that is due, by the name of the member.
-func (s *site) mails() map[string]*Mailing {
+func (s *site) mails() map[string]*mails.Mailing {
 	s.t.Helper()
 	due, err := s.service.DueMail(s.t.Context(), 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	list := make(map[string]*Mailing)
+	list := make(map[string]*mails.Mailing)
 	for _, to := range due {
 		m, err := s.service.ClaimMail(s.t.Context(), to)
 		if err != nil || m == nil {
@@ -54,7 +57,7 @@ func TestMail(t *testing.T) {
 		}
 		reply := func(as, message string) int64 {
 			t.Helper()
-			return data[replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
 		follow("alice", "instant")
 		follow("newbie", "daily")
@@ -66,7 +69,7 @@ func TestMail(t *testing.T) {
 		if len(s.mails()) != 0 {
 			t.Error("nothing is due yet")
 		}
-		s.clock.advance(instantDelay)
+		s.clock.advance(posts.InstantDelay)
 		list := s.mails()
 		m := list["alice instant"]
 		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != one || m.Threads[0].Posts[0].Author != "bob" {
@@ -99,7 +102,7 @@ func TestMail(t *testing.T) {
 		} {
 			post := reply("bob", "News to be "+what)
 			hide(post)
-			s.clock.advance(instantDelay)
+			s.clock.advance(posts.InstantDelay)
 			if list := s.mails(); len(list) != 0 {
 				t.Errorf("%s: %+v", what, list["alice instant"])
 			}
@@ -109,7 +112,7 @@ func TestMail(t *testing.T) {
 			follow("alice", "instant")
 		}
 		reply("bob", "Now all is well")
-		s.clock.advance(instantDelay)
+		s.clock.advance(posts.InstantDelay)
 		if list = s.mails(); len(list) != 1 {
 			t.Errorf("%+v", list)
 		}
@@ -138,7 +141,7 @@ func TestMailOfForum(t *testing.T) {
 		if mode, may, err := s.service.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
 			t.Error(mode, may, err)
 		}
-		made := data[created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
+		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
 		s.clock.advance(time.Minute)
 		if len(s.mails()) != 0 {
 			t.Error("a held thread is told of")
@@ -186,8 +189,8 @@ func TestMailQueue(t *testing.T) {
 		posts := path("/threads/%d/posts", thread)
 		s.do("bob", "POST", posts, `{"message":"The first news"}`).want(201)
 		s.clock.advance(time.Minute)
-		to := Recipient{s.actor("alice").ID(), "instant"}
-		claim := func() *Mailing {
+		to := mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"}
+		claim := func() *mails.Mailing {
 			t.Helper()
 			m, err := s.service.ClaimMail(t.Context(), to)
 			if err != nil {
@@ -200,7 +203,7 @@ func TestMailQueue(t *testing.T) {
 			t.Fatal("it is claimed never or twice")
 		}
 		key := m.Key
-		s.clock.advance(mailLease)
+		s.clock.advance(mails.MailLease)
 		if m = claim(); m == nil || m.Key != key {
 			t.Fatalf("after the lease: %+v", m)
 		}
@@ -215,7 +218,7 @@ func TestMailQueue(t *testing.T) {
 		}
 		for n := int64(1); ; n++ {
 			again, err := s.service.MailFailed(t.Context(), m)
-			if err != nil || again != (n < mailAttempts) {
+			if err != nil || again != (n < mails.MailAttempts) {
 				t.Fatal(n, again, err)
 			}
 			if !again {
@@ -265,7 +268,7 @@ func TestUnsubscribeToken(t *testing.T) {
 	thread, alice := s.threadOf("Public thread"), s.actor("alice")
 	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
 	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {
-		token := s.service.unsubscribeToken(alice.ID(), kind, thread)
+		token := s.service.UnsubscribeToken(alice.ID(), kind, thread)
 		u, err := s.service.ReadUnsubscription(token)
 		if err != nil || u.Target() != target {
 			t.Errorf("%c: %+v %v", kind, u, err)
@@ -287,7 +290,7 @@ func TestUnsubscribeToken(t *testing.T) {
 		return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND mode = 'none'", alice.ID())
 	}
 	for kind, ended := range map[byte]int64{'w': 0, 'd': 1} {
-		u, err := s.service.ReadUnsubscription(s.service.unsubscribeToken(alice.ID(), kind, 0))
+		u, err := s.service.ReadUnsubscription(s.service.UnsubscribeToken(alice.ID(), kind, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +316,7 @@ func TestMailDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := mailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
+		if got := posts.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
 			t.Errorf("%s at %s: %s, want %s", test.mode, test.now, got, test.want)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -21,17 +24,17 @@ func TestCorpusThroughTheAPI(t *testing.T) {
 			if a.status == 422 {
 				continue
 			}
-			made := data[created](a.want(201))
+			made := data[api.Created](a.want(201))
 			if strings.Trim(made.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 				t.Errorf("%d: slug %q", i, made.Slug)
 			}
-			p := data[PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+			p := data[posts.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
 			if testenv.Executable(p.MessageHTML) {
 				t.Errorf("%q renders %q", line, p.MessageHTML)
 			}
 		}
 		for _, name := range testenv.Scripts() {
-			if strings.ContainsAny(name, "<>\"'&") && checkName(name) == nil {
+			if strings.ContainsAny(name, "<>\"'&") && accounts.CheckName(name) == nil {
 				t.Errorf("%q is a name", name)
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -43,7 +45,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 			hiddenPost := kind.title == "Public thread" && kind.message != "public first"
 			for _, as := range []string{"", "alice", "bob", "mod", "admin"} {
 				sees := slices.Contains(kind.sees, as)
-				for _, r := range s.service.Routes() {
+				for _, r := range api.Routes() {
 					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
 					write := r.Method != "GET"
 					if sees && write || as == "" && !r.Guest {
@@ -83,7 +85,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 					}
 				}
 				// Counts and the last post of forums.
-				for _, f := range data[[]ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
+				for _, f := range data[[]posts.ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
 					if f.Slug != kind.forum {
 						continue
 					}

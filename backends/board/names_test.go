@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -20,7 +21,7 @@ import (
 func (s *site) join(name string) error {
 	s.t.Helper()
 	s.exec("DELETE FROM board_attempts")
-	_, err := s.service.Register(s.t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+	_, err := s.service.Register(s.t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 	return err
 }
 
@@ -56,7 +57,7 @@ func TestNewNamesAtOnce(t *testing.T) {
 		errs := make([]error, 4)
 		for i, name := range []string{"Lili", "LiIi", "LiIl", "L1l1"} { // each pair looks alike
 			wg.Go(func() {
-				_, errs[i] = s.service.Register(t.Context(), NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+				_, errs[i] = s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			})
 		}
 		wg.Wait()
@@ -85,7 +86,7 @@ func TestNameFreed(t *testing.T) {
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		must(t, s.join("Lola"))
 		must(t, s.service.Write(t.Context(), func(c store.Conn) error {
-			return addUser(c, newUser{name: "L0la", groups: []string{"registered"}, mayClash: true, now: 1})
+			return accounts.AddUser(c, accounts.NewUser{Name: "L0la", Groups: []string{"registered"}, MayClash: true, Now: 1})
 		}))
 		list, err := s.service.NameClashes(t.Context(), admin)
 		if err != nil || len(list) != 1 || list[0].Member.Name != "L0la" || list[0].Like.Name != "Lola" {
@@ -110,9 +111,9 @@ func TestFillNames(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		ctx := t.Context()
 		s.exec("DELETE FROM board_names")
-		s.exec("DELETE FROM board_settings WHERE name = ?", settingNames)
+		s.exec("DELETE FROM board_settings WHERE name = ?", accounts.SettingNames)
 		must(t, s.service.Write(ctx, func(c store.Conn) error {
-			for i := range 2*namesBatch + 7 {
+			for i := range 2*accounts.NamesBatch + 7 {
 				name := fmt.Sprintf("early %c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
 				switch i {
 				case 900:

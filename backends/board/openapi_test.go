@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -23,7 +24,7 @@ func TestDocument(t *testing.T) {
 			}
 		}
 		broken := httptest.NewRecorder()
-		broken.Header().Set("Content-Type", jsonType)
+		broken.Header().Set("Content-Type", api.JsonType)
 		_, _ = broken.WriteString(`{"data":[{"id":1}]}`)
 		if ok, _ := s.validator.ValidateHttpResponse(s.request("", "GET", "/forums", ""), broken.Result()); ok {
 			t.Error("the check of answers finds nothing")
@@ -56,8 +57,8 @@ func TestDocument(t *testing.T) {
 		for _, methods := range d.Paths {
 			operations += len(methods)
 		}
-		if operations != len(s.service.Routes()) {
-			t.Errorf("%d operations, %d routes", operations, len(s.service.Routes()))
+		if operations != len(api.Routes()) {
+			t.Errorf("%d operations, %d routes", operations, len(api.Routes()))
 		}
 		list := d.Paths["/forums/{forumId}/threads"]["get"]
 		if security, err := json.Marshal(list.Security); err != nil || string(security) != `[{"bearerToken":["threads:read"]},{}]` || list.Scope != "threads:read" || list.Cost != 1 {

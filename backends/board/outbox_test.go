@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -65,49 +68,49 @@ func TestOutbox(t *testing.T) {
 		s.wantTopics()
 
 		admin := s.actor("admin")
-		id, secret, err := s.service.AddWebhook(t.Context(), admin, "https://hooks.example.com/a", Topics)
+		id, secret, err := s.service.AddWebhook(t.Context(), admin, "https://hooks.example.com/a", posts.Topics)
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
 			t.Fatal(id, err)
 		}
-		made := data[created](s.do("alice", "POST", public, `{"title":"A new thread","message":"First of all"}`).want(201))
-		events := s.wantTopics(TopicThreadCreated, TopicPostCreated)
+		made := data[api.Created](s.do("alice", "POST", public, `{"title":"A new thread","message":"First of all"}`).want(201))
+		events := s.wantTopics(posts.TopicThreadCreated, posts.TopicPostCreated)
 		body, ok := events[1].Data.(map[string]any)
 		if !ok || body["threadId"] != float64(made.ID) || body["postId"] != float64(made.PostID) || body["visibility"] != "visible" || body["authorUsername"] != "alice" || body["message"] != nil {
 			t.Errorf("%v", events[1])
 		}
-		posts := path("/threads/%d/posts", made.ID)
-		reply := data[replied](s.do("bob", "POST", posts, `{"message":"An answer to it"}`).want(201))
-		s.wantTopics(TopicPostCreated)
-		s.do("bob", "PATCH", path("%s/%d", posts, reply.ID), `{"message":"Another answer"}`).want(200)
-		s.wantTopics(TopicPostEdited)
-		s.do("bob", "PATCH", path("%s/%d", posts, reply.ID), `{"message":"Another answer"}`).want(200)
+		list := path("/threads/%d/posts", made.ID)
+		reply := data[api.Replied](s.do("bob", "POST", list, `{"message":"An answer to it"}`).want(201))
+		s.wantTopics(posts.TopicPostCreated)
+		s.do("bob", "PATCH", path("%s/%d", list, reply.ID), `{"message":"Another answer"}`).want(200)
+		s.wantTopics(posts.TopicPostEdited)
+		s.do("bob", "PATCH", path("%s/%d", list, reply.ID), `{"message":"Another answer"}`).want(200)
 		s.wantTopics()
 		s.do("alice", "POST", path("/posts/%d/report", reply.ID), `{"reason":"this is spam"}`).want(201)
-		s.wantTopics(TopicReportCreated)
-		s.do("mod", "DELETE", path("%s/%d", posts, reply.ID), "").want(200)
-		s.wantTopics(TopicPostDeleted)
+		s.wantTopics(posts.TopicReportCreated)
+		s.do("mod", "DELETE", path("%s/%d", list, reply.ID), "").want(200)
+		s.wantTopics(posts.TopicPostDeleted)
 		s.do("mod", "POST", path("/posts/%d/restore", reply.ID), "").want(200)
-		if events = s.wantTopics(TopicPostApproved); events[0].Data.(map[string]any)["previousVisibility"] != "deleted" {
+		if events = s.wantTopics(posts.TopicPostApproved); events[0].Data.(map[string]any)["previousVisibility"] != "deleted" {
 			t.Errorf("%v", events[0])
 		}
 
 		s.exec("UPDATE board_forums SET moderate_posts = 1, moderate_threads = 1 WHERE slug = 'public'")
-		held := data[replied](s.do("bob", "POST", posts, `{"message":"To be held now"}`).want(201))
-		if events = s.wantTopics(TopicPostHeld); events[0].Data.(map[string]any)["reason"] != "forum_moderated" {
+		held := data[api.Replied](s.do("bob", "POST", list, `{"message":"To be held now"}`).want(201))
+		if events = s.wantTopics(posts.TopicPostHeld); events[0].Data.(map[string]any)["reason"] != "forum_moderated" {
 			t.Errorf("%v", events[0])
 		}
 		s.do("mod", "POST", path("/moderation/queue/%d/approve", held.ID), "").want(200)
-		s.wantTopics(TopicPostApproved)
-		held = data[replied](s.do("bob", "POST", posts, `{"message":"To be held again"}`).want(201))
-		s.wantTopics(TopicPostHeld)
+		s.wantTopics(posts.TopicPostApproved)
+		held = data[api.Replied](s.do("bob", "POST", list, `{"message":"To be held again"}`).want(201))
+		s.wantTopics(posts.TopicPostHeld)
 		s.do("mod", "POST", path("/moderation/queue/%d/reject", held.ID), "").want(200)
-		s.wantTopics(TopicPostRejected)
+		s.wantTopics(posts.TopicPostRejected)
 
-		if _, err := s.service.Register(t.Context(), NewMember{Name: "newcomer", Email: "new@example.com", Password: "correct horse battery", Form: s.joinForm()}); err != nil {
+		if _, err := s.service.Register(t.Context(), accounts.NewMember{Name: "newcomer", Email: "new@example.com", Password: "correct horse battery", Form: s.joinForm()}); err != nil {
 			t.Fatal(err)
 		}
-		s.wantTopics(TopicUserRegistered)
-		s.do("bob", "POST", posts, `{"message":"x"}`).want(422)
+		s.wantTopics(posts.TopicUserRegistered)
+		s.do("bob", "POST", list, `{"message":"x"}`).want(422)
 		s.wantTopics() // what was refused is not told of
 	})
 }
@@ -119,11 +122,11 @@ func TestWebhooks(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := webhookSite(t, db)
 		ctx, admin := t.Context(), s.actor("admin")
-		if _, _, err := s.service.AddWebhook(ctx, s.actor("mod"), "https://example.com/", Topics); err == nil {
+		if _, _, err := s.service.AddWebhook(ctx, s.actor("mod"), "https://example.com/", posts.Topics); err == nil {
 			t.Error("a moderator made a webhook")
 		}
 		for _, address := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/", "https://example.com/#x", "https://example.com/" + strings.Repeat("x", 2000), "javascript:alert(1)", "https://example.com/\x00"} {
-			if _, _, err := s.service.AddWebhook(ctx, admin, address, Topics); err == nil {
+			if _, _, err := s.service.AddWebhook(ctx, admin, address, posts.Topics); err == nil {
 				t.Errorf("%q is an address", address)
 			}
 		}
@@ -132,7 +135,7 @@ func TestWebhooks(t *testing.T) {
 				t.Errorf("%q are topics", topics)
 			}
 		}
-		id, secret, err := s.service.AddWebhook(ctx, admin, "https://example.com/hook?key=k", []string{TopicPostHeld, TopicPostHeld})
+		id, secret, err := s.service.AddWebhook(ctx, admin, "https://example.com/hook?key=k", []string{posts.TopicPostHeld, posts.TopicPostHeld})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +146,7 @@ func TestWebhooks(t *testing.T) {
 			t.Error("the log shows the whole address")
 		}
 		list, err := s.service.Webhooks(ctx, admin)
-		if err != nil || len(list) != 1 || !list[0].Enabled || !slices.Equal(list[0].Topics, []string{TopicPostHeld}) || list[0].CreatedBy != "admin" {
+		if err != nil || len(list) != 1 || !list[0].Enabled || !slices.Equal(list[0].Topics, []string{posts.TopicPostHeld}) || list[0].CreatedBy != "admin" {
 			t.Errorf("%+v %v", list, err)
 		}
 		if err := s.service.TestWebhook(ctx, admin, id); err != nil {
@@ -168,12 +171,12 @@ func TestWebhooks(t *testing.T) {
 		if err := s.service.DeleteWebhook(ctx, admin, id); !kernel.NotFoundErr(err) {
 			t.Error(err)
 		}
-		for range maxWebhooks {
-			if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); err != nil {
+		for range posts.MaxWebhooks {
+			if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", posts.Topics); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", Topics); err == nil {
+		if _, _, err = s.service.AddWebhook(ctx, admin, "https://example.com/", posts.Topics); err == nil {
 			t.Error("there is no bound")
 		}
 	})

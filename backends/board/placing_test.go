@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
@@ -34,12 +35,12 @@ func TestPlacing(t *testing.T) {
 		"![x](http://example.com/x.png)":               `<img alt="x">`,
 		`text ="attachment:x.png" src="attachment:/1"`: `text =&#34;attachment:x.png&#34; src=&#34;attachment:/1&#34;`,
 	} {
-		p := &post{id: 7, message: text, html: Render(text), renderVersion: renderVersion}
-		if got := strings.TrimSpace(viewPost(p).MessageHTML); got != "<p>"+want+"</p>" {
+		p := &posts.Post{ID: 7, Message: text, Html: posts.Render(text), RenderVersion: posts.RenderVersion}
+		if got := strings.TrimSpace(posts.ViewPost(p).MessageHTML); got != "<p>"+want+"</p>" {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		p.html, p.renderVersion = "<p>old</p>", 1
-		if got := viewPost(p).MessageHTML; (got == p.html) == (strings.Contains(text, "attachment:") || strings.Contains(text, "/attachments/")) {
+		p.Html, p.RenderVersion = "<p>old</p>", 1
+		if got := posts.ViewPost(p).MessageHTML; (got == p.Html) == (strings.Contains(text, "attachment:") || strings.Contains(text, "/attachments/")) {
 			t.Errorf("%s: of an older version: %s", text, got)
 		}
 	}
@@ -48,20 +49,20 @@ func TestPlacing(t *testing.T) {
 		`<p><img alt="x"> </p>`: false, // the setting left it out
 		`<p><img alt="x"> <img src="https://example.com/y.png" alt="y"></p>`: true,
 	} {
-		p := &post{id: 7, message: both, html: html, renderVersion: 1}
-		if got := viewPost(p).MessageHTML; strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
+		p := &posts.Post{ID: 7, Message: both, Html: html, RenderVersion: 1}
+		if got := posts.ViewPost(p).MessageHTML; strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
 			t.Errorf("of an older version %s: %s", html, got)
 		}
 	}
-	if p := (&post{message: "an attachment", html: "<p>old</p>", renderVersion: 1}); p.outdated() {
+	if p := (&posts.Post{Message: "an attachment", Html: "<p>old</p>", RenderVersion: 1}); p.Outdated() {
 		t.Error("the word alone makes a text anew")
 	}
-	older, newer := Attachment{ID: 1, Post: 7, File: blob.File{Name: "a.png", Width: 1}}, Attachment{ID: 2, Post: 7, File: blob.File{Name: "a.png", Width: 1}}
-	if rest := notPlaced([]Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
+	older, newer := posts.Attachment{ID: 1, Post: 7, File: blob.File{Name: "a.png", Width: 1}}, posts.Attachment{ID: 2, Post: 7, File: blob.File{Name: "a.png", Width: 1}}
+	if rest := posts.NotPlaced([]posts.Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
 		t.Errorf("not placed: %+v", rest)
 	}
 	plain := &kernel.Settings{}
-	if got := render(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
+	if got := posts.RenderBy(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
 		t.Errorf("without images: %s", got)
 	}
 }

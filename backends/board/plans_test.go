@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -18,22 +19,22 @@ func TestPlans(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		d := db.Dialect()
 		statements := make(map[string]string)
-		for name, l := range everyListing() {
-			statements[name] = l.sql(d)
+		for name, l := range posts.EveryListing() {
+			statements[name] = l.SQL(d)
 		}
 		if d == store.SQLite { // on PostgreSQL see TestSearchReadsWhatItFinds
-			statements["posts with words"] = wordsOfIndex().sql(d)
+			statements["posts with words"] = posts.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{
-			"a thread":                 "SELECT " + threadColumns + " FROM board_threads t WHERE t.id = ?",
-			"a post":                   "SELECT " + postColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
+			"a thread":                 "SELECT " + posts.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
+			"a post":                   "SELECT " + posts.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
 			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
 			"threads read":             "SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN (?, ?, ?)",
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
 			"followers":                "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?",
 			"the last post of threads": "SELECT p.id FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1",
-			"the last of a forum":      "SELECT " + lastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
-			"the counts of a forum":    "SELECT " + forumThreads + ", " + forumPosts + " FROM board_forums f WHERE f.id = ?",
+			"the last of a forum":      "SELECT " + posts.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
+			"the counts of a forum":    "SELECT " + posts.ForumThreads + ", " + posts.ForumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",
@@ -53,7 +54,7 @@ func TestPlans(t *testing.T) {
 				}
 			}
 		}
-		if plan, err := s.plan(archiveCandidates(d)); err != nil || !strings.Contains(plan, "board_post_ids_deleted") {
+		if plan, err := s.plan(posts.ArchiveCandidates(d)); err != nil || !strings.Contains(plan, "board_post_ids_deleted") {
 			t.Errorf("threads to archive: %v\n%s", err, plan)
 		}
 		// The check itself finds what it is for.

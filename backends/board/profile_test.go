@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -23,7 +25,7 @@ func TestProfileIsNoRight(t *testing.T) {
 		for _, title := range []string{"Old hand", "Older hand"} {
 			a, err := s.service.Authenticate(ctx, s.tokens["bob"]) // now it is kept
 			must(t, err)
-			must(t, s.service.SetProfile(ctx, a, Profile{Title: title, Bio: "Hello"}))
+			must(t, s.service.SetProfile(ctx, a, accounts.Profile{Title: title, Bio: "Hello"}))
 			a, err = s.service.Authenticate(ctx, s.tokens["bob"])
 			must(t, err)
 			if a.User.Title != title {
@@ -68,7 +70,7 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 			t.Helper()
 			by := make(map[string]int64)
 			for _, as := range actors {
-				by[as] = data[MemberInfo](s.do(as, "GET", profile, "").want(200)).PostCount
+				by[as] = data[api.MemberInfo](s.do(as, "GET", profile, "").want(200)).PostCount
 			}
 			return by
 		}
@@ -99,9 +101,9 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 			{"below-staff", []string{"mod", "admin"}},
 			{"tickets", []string{"mod", "admin"}},
 		} {
-			made := data[created](s.do("mod", "POST", path("/forums/%d/threads", s.forum(forum.slug)), `{"title":"A thread","message":"Its beginning"}`).want(201))
+			made := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum(forum.slug)), `{"title":"A thread","message":"Its beginning"}`).want(201))
 			changes("a thread in "+forum.slug, 1, forum.sees...)
-			answer := data[replied](s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"An answer"}`).want(201))
+			answer := data[api.Replied](s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"An answer"}`).want(201))
 			changes("an answer in "+forum.slug, 1, forum.sees...)
 			s.do("admin", "DELETE", path("/threads/%d/posts/%d", made.ID, answer.ID), "").want(200)
 			changes("a deleted answer in "+forum.slug, -1, forum.sees...)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 )
 
 // How long the board keeps what nobody asks for any more.
 const (
-	keepReads         = 90 * 24 * time.Hour
-	keepNotifications = 90 * 24 * time.Hour
-	keepMails         = 7 * 24 * time.Hour // that could not be sent
+	keepReads = 90 * 24 * time.Hour
+	keepMails = 7 * 24 * time.Hour // that could not be sent
 
-	purgeBatch = 500 // rows in one transaction: others wait for it
 )
 
 // purges are statements that end what is old, a batch at a time.
@@ -23,9 +23,9 @@ var purges = []struct {
 }{
 	{keepReads, "DELETE FROM board_thread_reads WHERE (user_id, thread_id) IN (SELECT user_id, thread_id FROM board_thread_reads WHERE read_at <= ? LIMIT ?)"},
 	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
-	{SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
+	{accounts.SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
-	{keepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
+	{posts.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
@@ -33,21 +33,21 @@ var purges = []struct {
 // Purge ends what is old: keys of repeated requests, marks of what was read,
 // notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
-	if n, err = requests.Purge(ctx, s.DB, s.Now(), purgeBatch); err != nil {
+	if n, err = posts.Requests.Purge(ctx, s.DB, s.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)
 	}
 	for _, p := range purges {
-		ended, err := s.DB.Purge(ctx, purgeBatch, p.sql, s.Now().Add(-p.keep).UnixMicro())
+		ended, err := s.DB.Purge(ctx, kernel.PurgeBatch, p.sql, s.Now().Add(-p.keep).UnixMicro())
 		n += ended
 		if err != nil {
 			return n, kernel.Unavailable(err)
 		}
 	}
-	told, err := s.hooks.Purge(ctx)
+	told, err := s.Hooks.Purge(ctx)
 	n += told
 	if err != nil {
 		return n, kernel.Unavailable(err)
 	}
-	gone, err := s.purgeUnconfirmed(ctx)
+	gone, err := s.PurgeUnconfirmed(ctx)
 	return n + gone, err
 }

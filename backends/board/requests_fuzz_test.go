@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -39,9 +40,9 @@ func TestRequests(t *testing.T) {
 		for i := range n {
 			op := m.operations[i%len(m.operations)]
 			made := m.request(op)
-			r := httptest.NewRequest(made.method, Mount+made.path, strings.NewReader(made.body))
+			r := httptest.NewRequest(made.method, kernel.Mount+made.path, strings.NewReader(made.body))
 			if made.body == "" {
-				r = httptest.NewRequest(made.method, Mount+made.path, nil)
+				r = httptest.NewRequest(made.method, kernel.Mount+made.path, nil)
 			}
 			if made.token != "" {
 				r.Header.Set("Authorization", "Bearer "+made.token)
@@ -123,7 +124,7 @@ type requestMaker struct {
 
 func newRequestMaker(s *site, seed uint64) *requestMaker {
 	s.t.Helper()
-	text, err := s.service.OpenAPI()
+	text, err := s.api.OpenAPI()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func (m *requestMaker) parameter(p requestParameter, thread, post int64) string 
 	case p.Name == "forum":
 		return kernel.Itoa(pick(m, m.ids["forumId"]...))
 	case p.Name == "after" && !slices.Contains(p.Schema.kinds(), "integer"):
-		return m.s.service.cursor(m.s.forum("public"), position{m.s.clock.micros.Load(), post}) // good for one forum
+		return m.s.service.Cursor(m.s.forum("public"), posts.Position{At: m.s.clock.micros.Load(), ID: post}) // good for one forum
 	}
 	return kernel.Itoa(1 + m.random.Int64N(120))
 }

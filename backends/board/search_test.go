@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,15 +35,15 @@ func (s *site) found(words string) (n int) {
 		s.t.Fatal(err)
 	}
 	for after := int64(0); ; {
-		page, next, err := s.service.Search(s.t.Context(), guest, SearchQuery{Text: words, After: after, Limit: 90})
+		page, next, err := s.service.Search(s.t.Context(), guest, posts.SearchQuery{Text: words, After: after, Limit: 90})
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, f := range page {
-			if before != 0 && f.post.id >= before {
-				s.t.Fatalf("%s: post %d behind %d", words, f.post.id, before)
+			if before != 0 && f.Post.ID >= before {
+				s.t.Fatalf("%s: post %d behind %d", words, f.Post.ID, before)
 			}
-			before = f.post.id
+			before = f.Post.ID
 		}
 		if n += len(page); next == 0 {
 			return n

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -39,7 +42,7 @@ func TestSeedForum(t *testing.T) {
 		}
 		s.exact()
 		list := path("/forums/%d/threads", s.forum("old"))
-		threads := data[[]ThreadInfo](s.do("", "GET", list, "").want(200))
+		threads := data[[]posts.ThreadInfo](s.do("", "GET", list, "").want(200))
 		if len(threads) != 2 || threads[0].Title != "Newest" {
 			t.Fatalf("threads %+v", threads)
 		}
@@ -48,18 +51,18 @@ func TestSeedForum(t *testing.T) {
 			got.LastPostAt != "2011-01-02T00:00:00.000Z" || got.CreatedAt != "2011-01-01T00:00:00.000Z" {
 			t.Errorf("thread %+v", got)
 		}
-		posts := data[[]PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))
+		posts := data[[]posts.PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))
 		if len(posts) != 2 || posts[1].AuthorUserID != nil || posts[1].EditCount != 1 || posts[1].EditReason == nil || *posts[1].EditReason != "typo" || *posts[1].EditedByUsername != "Gone Member" {
 			t.Errorf("posts %+v", posts)
 		}
-		if found := data[[]FoundInfo](s.do("", "GET", "/search?q=hello", "").want(200)); len(found) != 1 {
+		if found := data[[]api.FoundInfo](s.do("", "GET", "/search?q=hello", "").want(200)); len(found) != 1 {
 			t.Errorf("found %+v", found)
 		}
 		if n := s.number("SELECT post_count FROM board_users WHERE username = 'pete'"); n != 1 {
 			t.Errorf("pete has %d posts", n)
 		}
 		// New posts go on behind those of the fixture.
-		reply := data[replied](s.do("alice", "POST", path("/threads/%d/posts", got.ID), `{"message":"a reply"}`).want(201))
+		reply := data[api.Replied](s.do("alice", "POST", path("/threads/%d/posts", got.ID), `{"message":"a reply"}`).want(201))
 		if reply.ID <= posts[1].ID {
 			t.Errorf("id %d behind %d", reply.ID, posts[1].ID)
 		}
@@ -79,8 +82,8 @@ func TestSeedResumes(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		var b strings.Builder
 		b.WriteString(`{"threads":[`)
-		b.WriteString(strings.Repeat(" ", seedHead)) // the digest is of this
-		const threads = 3*seedThreads + 10
+		b.WriteString(strings.Repeat(" ", seed.SeedHead)) // the digest is of this
+		const threads = 3*seed.SeedThreads + 10
 		for i := range threads {
 			if i > 0 {
 				b.WriteByte(',')
@@ -92,11 +95,11 @@ func TestSeedResumes(t *testing.T) {
 		if _, err := s.seed(half); err == nil {
 			t.Fatal("half a fixture is no error")
 		}
-		if n := s.number("SELECT count(*) FROM board_threads WHERE title LIKE 'Resumed %'"); n != 2*seedThreads {
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title LIKE 'Resumed %'"); n != 2*seed.SeedThreads {
 			t.Fatalf("%d threads before the cut", n)
 		}
 		done, err := s.seed(whole)
-		if err != nil || done["threads"] != threads || done["posts"] != threads-2*seedThreads {
+		if err != nil || done["threads"] != threads || done["posts"] != threads-2*seed.SeedThreads {
 			t.Errorf("%v: %v", done, err)
 		}
 		if n := s.number("SELECT count(*) FROM (SELECT DISTINCT title FROM board_threads WHERE title LIKE 'Resumed %') t"); n != threads {

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -53,7 +55,7 @@ func TestWalkThreads(t *testing.T) {
 		seen := make(map[int64]bool)
 		after := ""
 		for page := 0; ; page++ {
-			var p threadPage
+			var p api.ThreadPage
 			s.do("bob", "GET", path("/forums/%d/threads?limit=20%s", s.forum("members"), after), "").want(200).into(&p)
 			for _, thread := range p.Data {
 				if seen[thread.ID] {
@@ -102,7 +104,7 @@ func TestWalkPosts(t *testing.T) {
 			}
 			wait.Go(func() {
 				for i := range each {
-					if _, err := s.service.Reply(t.Context(), a, thread, NewReply{Message: path("walk %d %d", w, i)}, Once{}); err != nil {
+					if _, err := s.service.Reply(t.Context(), a, thread, posts.NewReply{Message: path("walk %d %d", w, i)}, posts.Once{}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -114,7 +116,7 @@ func TestWalkPosts(t *testing.T) {
 		go func() { wait.Wait(); close(done) }()
 		var after, next int64 = 0, 1
 		for last := false; ; {
-			var p postPage
+			var p api.PostPage
 			s.do("bob", "GET", path("/threads/%d/posts?limit=7&after=%d", thread, after), "").want(200).into(&p)
 			for _, post := range p.Data {
 				if post.Number != next || post.ID <= after {

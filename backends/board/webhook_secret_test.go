@@ -4,7 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -21,12 +23,12 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		}
 		var away error
 		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
-		ctx, admin := t.Context(), s.actor("admin")
-		id, secret, err := s.service.AddWebhook(ctx, admin, "https://example.com/hook", []string{TopicPostHeld})
+		ctx, ada := t.Context(), s.actor("admin")
+		id, secret, err := s.service.AddWebhook(ctx, ada, "https://example.com/hook", []string{posts.TopicPostHeld})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sample, err := SealedSample(ctx, db)
+		sample, err := admin.SealedSample(ctx, db)
 		if err != nil || len(sample) != 1 {
 			t.Fatalf("%+v %v", sample, err)
 		}
@@ -39,10 +41,10 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		away = errors.New("another keyring")
 		for what, err := range map[string]error{
 			"add": func() error {
-				_, _, err := s.service.AddWebhook(ctx, admin, "https://example.com/", Topics)
+				_, _, err := s.service.AddWebhook(ctx, ada, "https://example.com/", posts.Topics)
 				return err
 			}(),
-			"rotate":    func() error { _, err := s.service.RotateWebhook(ctx, admin, id); return err }(),
+			"rotate":    func() error { _, err := s.service.RotateWebhook(ctx, ada, id); return err }(),
 			"reencrypt": func() error { _, _, err := s.service.Reencrypt(ctx); return err }(),
 		} {
 			if e, ok := apierror.From(err); !ok || e.Status != 503 {

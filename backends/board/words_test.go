@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -25,8 +26,8 @@ func TestWordsAreFolded(t *testing.T) {
 		if listed() == 0 {
 			t.Fatal("no words are listed")
 		}
-		for range wordsToFold {
-			s.service.words.add()
+		for range posts.WordsToFold {
+			s.service.CountWords()
 		}
 		for deadline := time.Now().Add(2 * time.Minute); listed() != 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {

@@ -17,6 +17,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
@@ -31,7 +34,7 @@ const (
 type boardClient struct {
 	forum   *forum
 	service *board.Service
-	api     *board.API
+	api     *api.API
 	tokens  []string // of the writers
 	random  *rand.Rand
 }
@@ -39,7 +42,7 @@ type boardClient struct {
 func newBoardClient(ctx context.Context, f *forum, service *board.Service) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
-		token, err := service.IssueToken(ctx, board.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
+		token, err := service.IssueToken(ctx, accounts.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
 		if err != nil {
 			return nil, fmt.Errorf("making a token: %w", err)
 		}
@@ -63,7 +66,7 @@ func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, pa
 	if body != "" {
 		text = strings.NewReader(body)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, board.Mount+path, text)
+	r, err := http.NewRequestWithContext(ctx, method, kernel.Mount+path, text)
 	if err != nil {
 		return err
 	}

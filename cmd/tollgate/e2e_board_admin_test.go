@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
 // boardPeople can sign in, and left posts to decide on.
@@ -42,7 +42,7 @@ func TestBoardAdministration(t *testing.T) {
 	runNode(t, program, "board_admin.mjs", "CHROMIUM="+browser, "BOARD_URL="+site)
 
 	// What the pages did counts for the API too.
-	if a := get(t, client, site+board.Mount+"/forums", ""); a.status != 200 || strings.Contains(a.body, "Inner circle") {
+	if a := get(t, client, site+kernel.Mount+"/forums", ""); a.status != 200 || strings.Contains(a.body, "Inner circle") {
 		t.Errorf("guests see the private forum: %d %s", a.status, a.body)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
 // boardNode is a node with the shipped board Caddyfile, without TLS, seeded.
@@ -25,7 +26,7 @@ func newBoard(t *testing.T, replace ...string) *boardNode {
 	t.Helper()
 	port := freePort(t)
 	config := shipped(t, "board", append([]string{"{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:" + port}, replace...)...)
-	b := &boardNode{node: newNode(t, config), config: config, api: "http://127.0.0.1:" + port + board.Mount}
+	b := &boardNode{node: newNode(t, config), config: config, api: "http://127.0.0.1:" + port + kernel.Mount}
 	fixture, err := filepath.Abs("../../backends/board/testdata/fixture.json")
 	if err != nil {
 		t.Fatal(err)
@@ -144,8 +145,8 @@ func TestBoardCosts(t *testing.T) {
 	token, guest, _ := strings.Cut(longForm(t, "board"), "\tbudget @guest")
 	guest, _, _ = strings.Cut(guest, "\tbudget @pages")
 	var want, wantGuest []string
-	for _, r := range new(board.Service).Routes() {
-		if line := fmt.Sprintf("cost %d %s %s%s", *r.Cost, r.Method, board.Mount, r.Path); *r.Cost != 1 {
+	for _, r := range api.Routes() {
+		if line := fmt.Sprintf("cost %d %s %s%s", *r.Cost, r.Method, kernel.Mount, r.Path); *r.Cost != 1 {
 			want = append(want, line)
 			if r.Guest {
 				wantGuest = append(wantGuest, line)

@@ -14,6 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
@@ -73,7 +75,7 @@ type Handler struct {
 
 	app     *tollgate.App
 	service *board.Service
-	api     *board.API
+	api     *api.API
 	site    http.Handler // nil: no pages
 }
 
@@ -138,7 +140,7 @@ func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := app.SealedDatabase(serviceName, board.Schema(), board.SealedSample)
+	db, err := app.SealedDatabase(serviceName, board.Schema(), admin.SealedSample)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -118,7 +119,7 @@ func issueCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		token, err := s.IssueToken(s.Ctx, board.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
+		token, err := s.IssueToken(s.Ctx, accounts.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -27,7 +28,7 @@ older master key can be taken out of the keyring.
 			if err := s.App.Exists(serviceName); err != nil {
 				return err
 			}
-			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, board.Schema(), board.SealedSample)
+			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, board.Schema(), admin.SealedSample)
 			if err != nil {
 				return err
 			}

@@ -3,7 +3,8 @@ package board
 import (
 	_ "embed"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -31,11 +32,11 @@ func init() {
 // costs are those of the API, for tokens, and for guests of what they can ask for.
 func costs() map[string][]tollgate.Cost {
 	all := make(map[string][]tollgate.Cost)
-	for _, r := range new(board.Service).Routes() {
+	for _, r := range api.Routes() {
 		if *r.Cost == 1 {
 			continue
 		}
-		cost := tollgate.Cost{Units: *r.Cost, Method: r.Method, Path: board.Mount + r.Path}
+		cost := tollgate.Cost{Units: *r.Cost, Method: r.Method, Path: kernel.Mount + r.Path}
 		all["token"] = append(all["token"], cost)
 		if r.Guest {
 			all["guest"] = append(all["guest"], cost)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -81,9 +82,9 @@ func (s *site) as(name string) *rights.Actor {
 }
 
 // reply has bob answer in the first thread, which all may read.
-func (s *site) reply(message string) board.Posted {
+func (s *site) reply(message string) posts.Posted {
 	s.t.Helper()
-	done, err := s.service.Reply(s.t.Context(), s.as("bob"), 1, board.NewReply{Message: message}, board.Once{})
+	done, err := s.service.Reply(s.t.Context(), s.as("bob"), 1, posts.NewReply{Message: message}, posts.Once{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

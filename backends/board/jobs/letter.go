@@ -10,7 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
@@ -40,7 +41,7 @@ type template interface {
 
 // letterData is what the templates show.
 type letterData struct {
-	*board.Mailing
+	*mails.Mailing
 	Subject string
 	BaseURL string
 	End     string // link that unsubscribes
@@ -55,7 +56,7 @@ func (l letterData) Link(post int64) string {
 }
 
 // Rest is how many posts of a thread are not shown.
-func (l letterData) Rest(t board.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
+func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
 // Open is the address of the link; empty: there is none.
 func (l letterData) Open() string {
@@ -69,9 +70,9 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
 // linkPages are where links lead, by their kinds.
-var linkPages = map[string]string{board.LinkReset: "/reset?token=", board.LinkEmail: "/email?token=", board.LinkJoin: "/email?token="}
+var linkPages = map[string]string{accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=", accounts.LinkJoin: "/email?token="}
 
-func (m *Mailer) letter(mailing *board.Mailing) (*mail.Message, error) {
+func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing)}
 	inText, inHTML := template(textLetter), template(htmlLetter)
 	switch {
@@ -95,9 +96,9 @@ func (m *Mailer) letter(mailing *board.Mailing) (*mail.Message, error) {
 }
 
 // linkSubjects are those of mails with links, by their kinds.
-var linkSubjects = map[string]string{board.LinkReset: "A new password", board.LinkEmail: "Confirm this mail address", board.LinkNotice: "Your mail address", board.LinkJoin: "Confirm your mail address", board.LinkKnown: "You are a member already"}
+var linkSubjects = map[string]string{accounts.LinkReset: "A new password", accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address", accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already"}
 
-func subject(m *board.Mailing) string {
+func subject(m *mails.Mailing) string {
 	if m.Link != nil {
 		return "[" + m.Board + "] " + linkSubjects[m.Mode]
 	}

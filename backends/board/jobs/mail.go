@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
@@ -43,7 +44,7 @@ func (o outbox) Due(ctx context.Context, most int) ([]mail.Due, error) {
 // recipient is a member who is to be mailed.
 type recipient struct {
 	outbox
-	to board.Recipient
+	to mails.Recipient
 }
 
 // Claim implements mail.Due. What of it the member may see now may not be known.
@@ -58,7 +59,7 @@ func (r recipient) Claim(ctx context.Context) (mail.Claimed, error) {
 // claimed implements mail.Claimed.
 type claimed struct {
 	outbox
-	mailing *board.Mailing
+	mailing *mails.Mailing
 	err     error // of finding out what the member may see
 }
 

@@ -16,7 +16,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -250,7 +251,7 @@ func TestLinkMails(t *testing.T) {
 			t.Errorf("%d mails at the second try", n)
 		}
 		second := secret()
-		if _, err := s.service.ReadLink(ctx, second, board.LinkReset); err != nil {
+		if _, err := s.service.ReadLink(ctx, second, accounts.LinkReset); err != nil {
 			t.Error(err)
 		}
 
@@ -270,31 +271,31 @@ func TestLinkMails(t *testing.T) {
 }
 
 // linkMailing is one of a link.
-func linkMailing(kind, secret string) *board.Mailing {
+func linkMailing(kind, secret string) *mails.Mailing {
 	ends := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
-	return &board.Mailing{
-		Recipient: board.Recipient{User: 3, Mode: kind}, Name: "alice", Email: "a@example.com", Board: "Cats & <dogs>", Key: "3.k",
-		Link: &board.MailLink{Secret: secret, Ends: ends},
+	return &mails.Mailing{
+		Recipient: mails.Recipient{User: 3, Mode: kind}, Name: "alice", Email: "a@example.com", Board: "Cats & <dogs>", Key: "3.k",
+		Link: &accounts.MailLink{Secret: secret, Ends: ends},
 	}
 }
 
 // TestLetters holds the mails to those in testdata; -update writes them.
 func TestLetters(t *testing.T) {
 	t.Parallel()
-	thread := board.MailThread{ID: 7, Title: "Cats & <dogs>", Posts: []board.MailPost{{ID: 70, Number: 3, Author: "bob", Excerpt: "They <b>are</b> fine."}}, Count: 1}
-	busy := board.MailThread{ID: 8, Title: "Busy", Posts: []board.MailPost{{ID: 80, Number: 4, Author: "bob", Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", Excerpt: "Two"}}, Count: 9}
+	thread := mails.MailThread{ID: 7, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", Excerpt: "They <b>are</b> fine."}}, Count: 1}
+	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", Excerpt: "Two"}}, Count: 9}
 	for name, test := range map[string]struct {
 		baseURL string
-		mailing *board.Mailing
+		mailing *mails.Mailing
 	}{
-		"instant": {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"weekly":  {"https://forum.example.com", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"no-url":  {"", &board.Mailing{Recipient: board.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []board.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"reset":   {"https://forum.example.com", linkMailing(board.LinkReset, "SECRET")},
-		"email":   {"https://forum.example.com", linkMailing(board.LinkEmail, "SECRET")},
-		"join":    {"https://forum.example.com", linkMailing(board.LinkJoin, "SECRET")},
-		"known":   {"https://forum.example.com", linkMailing(board.LinkKnown, "")},
-		"notice":  {"https://forum.example.com", linkMailing(board.LinkNotice, "")},
+		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
+		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET")},
+		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET")},
+		"join":    {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET")},
+		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, "")},
+		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, "")},
 	} {
 		m := &Mailer{BaseURL: test.baseURL}
 		l, err := m.letter(test.mailing)

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -38,7 +38,7 @@ func TestDeliver(t *testing.T) {
 			got <- r.Header
 		}))
 		defer to.Close()
-		_, secret, err := s.service.AddWebhook(t.Context(), s.as("admin"), to.URL, board.Topics)
+		_, secret, err := s.service.AddWebhook(t.Context(), s.as("admin"), to.URL, posts.Topics)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestDeliver(t *testing.T) {
 			}
 		}
 		h := <-got
-		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != board.TopicPostCreated ||
+		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != posts.TopicPostCreated ||
 			h.Get("X-Board-Delivery") == "" || h.Get("User-Agent") != "Tollgate-Board" || !strings.Contains(string(body), `"threadTitle":"Public thread"`) {
 			t.Errorf("%v %s", h, body)
 		}

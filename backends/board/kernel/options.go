@@ -12,7 +12,9 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // Options are the settings of a board.
@@ -46,6 +48,15 @@ type Board struct {
 	Logger  *zap.Logger
 	Now     func() time.Time
 	Options Options
+	// Hooks tell webhooks of what happens.
+	Hooks *webhook.Hooks
+	// Key signs cursors, forms and links. There is one once the board is ready.
+	Key func() []byte
+}
+
+// Signer signs what the board hands out under a label.
+func (b *Board) Signer(label string) signed.Signer {
+	return signed.Signer{Key: b.Key(), Label: label}
 }
 
 // Read runs fn on the readers of the database.

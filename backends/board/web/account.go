@@ -3,16 +3,19 @@ package web
 import (
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
 func (c *call) account() error {
-	return c.Show("account", "Profile", board.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
+	return c.Show("account", "Profile", accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
 }
 
 func (c *call) saveProfile() error {
-	form := board.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
+	form := accounts.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
 	if err := c.service.SetProfile(c.Context(), c.actor, form); err != nil {
 		return c.ShowForm(err, "account", "Profile", form)
 	}
@@ -26,13 +29,13 @@ func (c *call) savePassword() error {
 	if err != nil {
 		return c.ShowForm(err, "password", "Password", nil)
 	}
-	c.SignIn(cookie, board.SessionIdle)
+	c.SignIn(cookie, accounts.SessionIdle)
 	return c.Redirect("/account/password", "The password is changed. All other browsers are signed out.")
 }
 
 // tokensPage are the tokens of a member, and one to be made.
 type tokensPage struct {
-	Tokens []board.TokenInfo
+	Tokens []accounts.TokenInfo
 	May    bool // make one
 	All    []string
 	Name   string
@@ -62,7 +65,7 @@ func (c *call) issueToken() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := board.TokenRequest{Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
+	request := accounts.TokenRequest{Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
 	made, refusal := c.service.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
 	page, err := c.tokensPage()
 	if err != nil {
@@ -82,10 +85,10 @@ func (c *call) revokeToken() error {
 
 // subscriptionsPage are the threads that a member follows.
 type subscriptionsPage struct {
-	List   []board.SubscriptionInfo
-	Forums []board.FollowedForum
+	List   []api.SubscriptionInfo
+	Forums []mails.FollowedForum
 	Modes  []string
-	Mail   board.MailAddress
+	Mail   accounts.MailAddress
 }
 
 func (c *call) subscriptions() error {
@@ -93,7 +96,7 @@ func (c *call) subscriptions() error {
 	if err != nil {
 		return err
 	}
-	page := subscriptionsPage{Modes: board.Modes}
+	page := subscriptionsPage{Modes: posts.Modes}
 	if page.Mail, err = c.service.MailAddress(c.Context(), c.actor); err != nil {
 		return err
 	}
@@ -101,14 +104,14 @@ func (c *call) subscriptions() error {
 		return err
 	}
 	for _, s := range list {
-		page.List = append(page.List, s.Info())
+		page.List = append(page.List, api.ViewSubscription(s))
 	}
 	return c.Show("subscriptions", "Followed threads", page)
 }
 
 // notificationsPage is what a member was told.
 type notificationsPage struct {
-	List   []board.NotificationInfo
+	List   []api.NotificationInfo
 	Newest int64
 	Older  int64
 }
@@ -124,7 +127,7 @@ func (c *call) notifications() error {
 	}
 	page := notificationsPage{Older: next}
 	for _, n := range list {
-		page.List = append(page.List, n.Info())
+		page.List = append(page.List, api.ViewNotification(n))
 	}
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -71,12 +72,12 @@ func administrative(list []page) []page {
 
 // adminPage is the overview.
 type adminPage struct {
-	Awaiting []board.MemberRow
+	Awaiting []admin.MemberRow
 	More     bool // await approval
 }
 
 func (c *call) admin() error {
-	list, next, err := c.service.FindMembers(c.Context(), c.actor, board.MemberQuery{State: "awaiting", Limit: 5})
+	list, next, err := c.service.FindMembers(c.Context(), c.actor, admin.MemberQuery{State: "awaiting", Limit: 5})
 	if err != nil {
 		return err
 	}
@@ -128,10 +129,10 @@ func (c *call) showSettings(refusal error, set *kernel.Settings, value func(*ker
 }
 
 // settingDifferences lists what values say that is not so.
-func settingDifferences(set *kernel.Settings, value func(*kernel.Setting) string) (list []board.Difference) {
+func settingDifferences(set *kernel.Settings, value func(*kernel.Setting) string) (list []posts.Difference) {
 	for _, setting := range kernel.AllSettings() {
 		if there, text := setting.Value(set), value(&setting); strings.ReplaceAll(text, "\r\n", "\n") != there {
-			list = append(list, board.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, text)})
+			list = append(list, posts.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, text)})
 		}
 	}
 	return list
@@ -173,13 +174,13 @@ type rightSection struct {
 }
 
 type rightBox struct {
-	board.Right
+	admin.Right
 	On bool
 }
 
 // sections are the rights of a mask; inForums leaves out those of the board.
 func sections(mask rights.Mask, inForums bool) (list []rightSection) {
-	for _, right := range board.Rights() {
+	for _, right := range admin.Rights() {
 		if inForums && !right.InForums {
 			continue
 		}
@@ -194,7 +195,7 @@ func sections(mask rights.Mask, inForums bool) (list []rightSection) {
 }
 
 // mask is what boxes with the names of rights come to.
-func (c *call) mask(field string, rights []board.Right) (mask rights.Mask) {
+func (c *call) mask(field string, rights []admin.Right) (mask rights.Mask) {
 	ticked := c.Form.Values(field)
 	for _, right := range rights {
 		if slices.Contains(ticked, right.Name) {

@@ -3,7 +3,8 @@ package web
 import (
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -21,7 +22,7 @@ func (c *call) showForums(refusal error) error {
 type forumForm struct {
 	ID int64 // 0: a new one
 	pages.Edit
-	board.ForumSpec
+	admin.ForumSpec
 	Flood           string // empty: the board's
 	Parents         pages.Select
 	Types           pages.Select
@@ -31,7 +32,7 @@ type forumForm struct {
 }
 
 // forumForm adds to what is set what can be chosen.
-func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
+func (c *call) forumForm(id int64, spec admin.ForumSpec) (*forumForm, error) {
 	tree, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (c *call) forumForm(id int64, spec board.ForumSpec) (*forumForm, error) {
 }
 
 func (c *call) newForum() error {
-	spec := board.NewForumSpec()
+	spec := admin.NewForumSpec()
 	spec.Parent = c.Query.Number("parent")
 	if err := c.Query.Err(); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (c *call) newForum() error {
 	return c.showForum(nil, 0, spec)
 }
 
-func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
+func (c *call) showForum(refusal error, id int64, spec admin.ForumSpec) error {
 	form, err := c.forumForm(id, spec)
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func (c *call) showForum(refusal error, id int64, spec board.ForumSpec) error {
 }
 
 // forumSpec reads the form.
-func (c *call) forumSpec() (board.ForumSpec, error) {
-	spec := board.ForumSpec{
+func (c *call) forumSpec() (admin.ForumSpec, error) {
+	spec := admin.ForumSpec{
 		Type: c.Form.Text("type"), Title: c.Form.Text("title"), Description: c.Form.Text("description"), LinkURL: c.Form.Text("link_url"), Open: c.Form.Flag("open"),
 		AllowThreads: c.Form.Flag("allow_threads"), AllowReplies: c.Form.Flag("allow_replies"), ModerateThreads: c.Form.Flag("moderate_threads"),
 		ModeratePosts: c.Form.Flag("moderate_posts"), RequiresPrefix: c.Form.Flag("requires_prefix"),
@@ -158,10 +159,10 @@ func (c *call) deleteForum() error {
 // matrixPage are the rights of all groups in a forum.
 type matrixPage struct {
 	pages.Edit
-	Forum    board.ForumRow
+	Forum    admin.ForumRow
 	Groups   pages.Select // to show only one
 	Only     int64        // 0: all
-	Columns  []board.MatrixColumn
+	Columns  []admin.MatrixColumn
 	Sections []matrixSection
 }
 
@@ -171,7 +172,7 @@ type matrixSection struct {
 }
 
 type matrixRow struct {
-	board.Right
+	admin.Right
 	Cells []matrixCell
 }
 
@@ -195,7 +196,7 @@ func (c *call) matrix() error {
 
 // showMatrix shows the rights of one group, or (0) of all; of groups in sent as a
 // form said.
-func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Override) error {
+func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
 	f, err := c.service.ForumByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
@@ -206,8 +207,8 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Ov
 	}
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
-	there := make(map[int64]board.Override)
-	var differing []board.Difference
+	there := make(map[int64]admin.Override)
+	var differing []posts.Difference
 	for _, column := range columns {
 		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
@@ -220,8 +221,8 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Ov
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return board.OverridesTag(there), differing, nil })
-	for _, right := range board.Rights() {
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(there), differing, nil })
+	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
 		}
@@ -247,10 +248,10 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]board.Ov
 }
 
 // overrideDifferences lists what a form says of a group that is not so.
-func overrideDifferences(column board.MatrixColumn, sent board.Override) (list []board.Difference) {
-	for _, right := range board.Rights() {
+func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []posts.Difference) {
+	for _, right := range admin.Rights() {
 		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
-			list = append(list, board.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
+			list = append(list, posts.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
 		}
 	}
 	return list
@@ -262,11 +263,11 @@ func (c *call) saveMatrix() error {
 	if err != nil {
 		return err
 	}
-	by := make(map[int64]board.Override)
+	by := make(map[int64]admin.Override)
 	for _, g := range groups {
-		var o board.Override
+		var o admin.Override
 		shown := false // a group that came meanwhile is not on the page
-		for _, right := range board.Rights() {
+		for _, right := range admin.Rights() {
 			field := matrixField(g.ID, right.Bit)
 			shown = shown || c.Form.Has(field)
 			switch c.Form.Text(field) {

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -20,19 +20,19 @@ type groupForm struct {
 	ID   int64 // 0: a new one
 	Kind string
 	pages.Edit
-	board.GroupSpec
+	admin.GroupSpec
 	Sections     []rightSection
 	Restrictions []rightBox
-	Members      []board.MemberRow
+	Members      []admin.MemberRow
 	More         bool
 }
 
 // membersShown is how many members the page of a group lists.
 const membersShown = 30
 
-func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupSpec) error {
+func (c *call) showGroup(refusal error, id int64, kind string, spec admin.GroupSpec) error {
 	form := groupForm{ID: id, Kind: kind, GroupSpec: spec, Sections: sections(spec.Allow, false)}
-	for _, right := range board.Restrictions() {
+	for _, right := range admin.Restrictions() {
 		form.Restrictions = append(form.Restrictions, rightBox{right, spec.Restrict.Has(right.Mask())})
 	}
 	if id != 0 && kind != "guest" && kind != "registered" {
@@ -55,12 +55,12 @@ func (c *call) showGroup(refusal error, id int64, kind string, spec board.GroupS
 }
 
 func (c *call) newGroup() error {
-	return c.showGroup(nil, 0, "custom", board.GroupSpec{EditWindow: 1440})
+	return c.showGroup(nil, 0, "custom", admin.GroupSpec{EditWindow: 1440})
 }
 
-func (c *call) groupSpec() (board.GroupSpec, error) {
-	return board.GroupSpec{
-		Name: c.Form.Text("name"), Allow: c.mask("allow", board.Rights()), Restrict: c.mask("restrict", board.Restrictions()),
+func (c *call) groupSpec() (admin.GroupSpec, error) {
+	return admin.GroupSpec{
+		Name: c.Form.Text("name"), Allow: c.mask("allow", admin.Rights()), Restrict: c.mask("restrict", admin.Restrictions()),
 		EditWindow: c.Form.Number("edit_window"), PostsPerDay: c.Form.Number("posts_per_day"),
 	}, c.Form.Err()
 }
@@ -77,7 +77,7 @@ func (c *call) createGroup() error {
 }
 
 // group reads the group of the path.
-func (c *call) group() (g board.GroupRow, err error) {
+func (c *call) group() (g admin.GroupRow, err error) {
 	id := c.ID("groupId")
 	list, err := c.service.Groups(c.Context(), c.actor)
 	if err != nil {
@@ -126,15 +126,15 @@ func (c *call) deleteGroup() error {
 
 // moderatorsPage are the moderators, and one to be made or changed.
 type moderatorsPage struct {
-	List     []board.Moderator
+	List     []admin.Moderator
 	Forums   pages.Select
 	Groups   pages.Select
 	Sections []rightSection
-	board.Moderator
+	admin.Moderator
 }
 
 func (c *call) moderators() error {
-	m := board.Moderator{Forum: c.Query.Number("forum"), Rights: board.ModeratorMask, Cascades: true}
+	m := admin.Moderator{Forum: c.Query.Number("forum"), Rights: admin.ModeratorMask, Cascades: true}
 	edit := c.Query.Number("edit")
 	if err := c.Query.Err(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c *call) moderators() error {
 	return c.showModerators(nil, m, edit)
 }
 
-func (c *call) showModerators(refusal error, m board.Moderator, edit int64) error {
+func (c *call) showModerators(refusal error, m admin.Moderator, edit int64) error {
 	list, err := c.service.Moderators(c.Context(), c.actor)
 	if err != nil {
 		return err
@@ -176,9 +176,9 @@ func (c *call) showModerators(refusal error, m board.Moderator, edit int64) erro
 }
 
 func (c *call) setModerator() error {
-	m := board.Moderator{
+	m := admin.Moderator{
 		UserName: c.Form.Text("user"), Forum: c.Form.Number("forum"), Group: c.Form.Number("group"),
-		Rights: c.mask("rights", board.Rights()), Cascades: c.Form.Flag("cascades"),
+		Rights: c.mask("rights", admin.Rights()), Cascades: c.Form.Flag("cascades"),
 	}
 	if err := c.Form.Err(); err != nil {
 		return err

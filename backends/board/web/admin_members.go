@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -16,21 +17,21 @@ const membersPerPage = 50
 
 // membersPage are members that were looked for.
 type membersPage struct {
-	List   []board.MemberRow
+	List   []admin.MemberRow
 	Name   string
 	States pages.Select
 	Next   string // address; empty: the last page
 }
 
 func (c *call) findMembers() error {
-	q := board.MemberQuery{Name: c.Query.Text("name"), State: c.Query.Text("state"), After: c.Query.Text("after"), Limit: membersPerPage}
+	q := admin.MemberQuery{Name: c.Query.Text("name"), State: c.Query.Text("state"), After: c.Query.Text("after"), Limit: membersPerPage}
 	list, next, err := c.service.FindMembers(c.Context(), c.actor, q)
 	if err != nil {
 		return err
 	}
 	page := membersPage{List: list, Name: q.Name}
 	page.States.Add("", "All", q.State == "")
-	for _, state := range board.States {
+	for _, state := range admin.States {
 		page.States.Add(state, pages.Capital(state), state == q.State)
 	}
 	if next != "" {
@@ -50,9 +51,9 @@ func (c *call) names() error {
 
 // memberPage is a member with all that may be changed.
 type memberPage struct {
-	board.MemberRow
+	admin.MemberRow
 	Groups    []groupBox
-	Tokens    []board.TokenRow
+	Tokens    []admin.TokenRow
 	Suspended bool
 	Self      bool
 	Password  string // shown once
@@ -60,7 +61,7 @@ type memberPage struct {
 }
 
 type groupBox struct {
-	board.GroupRow
+	admin.GroupRow
 	In bool
 }
 
@@ -169,7 +170,7 @@ func (c *call) changeMember() error {
 
 // adminTokensPage are tokens of members, and one to be made.
 type adminTokensPage struct {
-	List   []board.TokenRow
+	List   []admin.TokenRow
 	Next   string
 	All    []string
 	User   string
@@ -208,7 +209,7 @@ func (c *call) issueTokenFor() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := board.TokenRequest{User: c.Form.Text("user"), Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
+	request := accounts.TokenRequest{User: c.Form.Text("user"), Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
 	made, refusal := c.service.IssueTokenFor(c.Context(), c.actor, request)
 	if refusal != nil {
 		return c.showTokens(refusal, adminTokensPage{User: request.User, Name: request.Name, Scopes: request.Scopes, Days: days})

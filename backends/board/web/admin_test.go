@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -251,7 +251,7 @@ func TestAdministration(t *testing.T) {
 
 		// All of it is in the log.
 		p = b.get("/moderation/log").want(200, "<code>webhook.delete</code>")
-		for _, action := range board.LogActions {
+		for _, action := range admin.LogActions {
 			if kind, _, _ := strings.Cut(action, "."); slices.Contains([]string{"settings", "group", "moderator", "prefix", "filter", "token"}, kind) {
 				p.get("/moderation/log?action="+action).want(200, "<code>"+action+"</code>")
 			}

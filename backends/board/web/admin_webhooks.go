@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -23,14 +23,14 @@ type webhooksPage struct {
 // Has reports whether a topic is ticked.
 func (p webhooksPage) Has(topic string) bool { return slices.Contains(p.Topics, topic) }
 
-func (c *call) webhooks() error { return c.showWebhooks(nil, "", board.Topics) }
+func (c *call) webhooks() error { return c.showWebhooks(nil, "", posts.Topics) }
 
 func (c *call) showWebhooks(refusal error, address string, topics []string) error {
 	list, err := c.service.Webhooks(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, board.Topics, address, topics})
+	return c.ShowForm(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, posts.Topics, address, topics})
 }
 
 func (c *call) addWebhook() error {

@@ -3,15 +3,15 @@ package web
 import (
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // prefixesPage are the prefixes, and one to be made or changed.
 type prefixesPage struct {
-	List   []board.PrefixRow
+	List   []admin.PrefixRow
 	Forums pages.Select
-	board.PrefixRow
+	admin.PrefixRow
 }
 
 func (c *call) prefixes() error {
@@ -19,10 +19,10 @@ func (c *call) prefixes() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	return c.showPrefixes(nil, board.PrefixRow{}, edit)
+	return c.showPrefixes(nil, admin.PrefixRow{}, edit)
 }
 
-func (c *call) showPrefixes(refusal error, p board.PrefixRow, edit int64) error {
+func (c *call) showPrefixes(refusal error, p admin.PrefixRow, edit int64) error {
 	list, err := c.service.Prefixes(c.Context(), c.actor)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *call) showPrefixes(refusal error, p board.PrefixRow, edit int64) error 
 }
 
 func (c *call) setPrefix() error {
-	p := board.PrefixRow{ID: c.Form.Number("id"), Label: c.Form.Text("label"), Position: c.Form.Number("position"), Forums: c.Form.Numbers("forum")}
+	p := admin.PrefixRow{ID: c.Form.Number("id"), Label: c.Form.Text("label"), Position: c.Form.Number("position"), Forums: c.Form.Numbers("forum")}
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
@@ -62,13 +62,13 @@ func (c *call) deletePrefix() error {
 
 // wordsPage is the word filter, and a word to be added.
 type wordsPage struct {
-	List []board.WordFilter
-	board.WordFilter
+	List []admin.WordFilter
+	admin.WordFilter
 }
 
-func (c *call) words() error { return c.showWords(nil, board.WordFilter{}) }
+func (c *call) words() error { return c.showWords(nil, admin.WordFilter{}) }
 
-func (c *call) showWords(refusal error, f board.WordFilter) error {
+func (c *call) showWords(refusal error, f admin.WordFilter) error {
 	list, err := c.service.WordFilters(c.Context(), c.actor)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *call) showWords(refusal error, f board.WordFilter) error {
 }
 
 func (c *call) addWord() error {
-	f := board.WordFilter{Pattern: c.Form.Text("pattern"), Replacement: c.Form.Text("replacement"), Hold: c.Form.Text("action") == "hold"}
+	f := admin.WordFilter{Pattern: c.Form.Text("pattern"), Replacement: c.Form.Text("replacement"), Hold: c.Form.Text("action") == "hold"}
 	if err := c.service.AddWordFilter(c.Context(), c.actor, f); err != nil {
 		return c.showWords(err, f)
 	}

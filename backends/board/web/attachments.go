@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
@@ -25,9 +25,9 @@ var attachmentRoutes = []page{
 
 // attachmentsPage are the files at a post, and one to be added.
 type attachmentsPage struct {
-	Post    board.PostView
-	Thread  board.ThreadInfo
-	List    []board.Attachment
+	Post    posts.PostView
+	Thread  posts.ThreadInfo
+	List    []posts.Attachment
 	Accept  string
 	Largest int64 // bytes
 	Most    int64
@@ -102,7 +102,7 @@ func (c *call) download() error {
 	return c.serveFile(f)
 }
 
-func (c *call) serveFile(f *board.Attachment) error {
+func (c *call) serveFile(f *posts.Attachment) error {
 	content, err := c.service.Download(c.Context(), f)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -36,12 +36,12 @@ func TestJoinByMail(t *testing.T) {
 		other := s.guest()
 		p = other.get("/login").send("/login", "name", "carol", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
 		p = p.send("/account/email", "email", "carola@example.com", "password", "a long password").want(200, "on its way to carola@example.com")
-		m := s.mailed("carol", board.LinkJoin)
+		m := s.mailed("carol", accounts.LinkJoin)
 		if m.Email != "carola@example.com" || !m.Link.Ends.Equal(s.clock.now().Add(24*time.Hour)) {
 			t.Errorf("%+v %v", m, m.Link)
 		}
 		p.send("/account/email/again").want(200, "Another mail is on its way", "on its way to carola@example.com")
-		m = s.mailed("carol", board.LinkJoin)
+		m = s.mailed("carol", accounts.LinkJoin)
 		p = s.guest().get("/email?token="+m.Link.Secret).want(200, "carol go to carola@example.com")
 		p.send("/email", "secret", m.Link.Secret).want(200, "carola@example.com is confirmed. Welcome!", "<h1>Sign in</h1>")
 		b.get("/account/email").want(200, "Mails go to carola@example.com.", "Profile")
@@ -83,7 +83,7 @@ func TestJoinWithPasswordGiven(t *testing.T) {
 	carol := s.guest()
 	carol.get("/login").send("/login", "name", "carol", "password", password).want(200, "<h1>Confirm your mail address</h1>").
 		send("/account/email/again").want(200, "Another mail is on its way")
-	secret := s.mailed("carol", board.LinkJoin).Link.Secret
+	secret := s.mailed("carol", accounts.LinkJoin).Link.Secret
 	carol.get("/email?token="+secret).send("/email", "secret", secret).want(200, "Choose one of your own first.")
 }
 
@@ -104,7 +104,7 @@ func TestJoinAwaits(t *testing.T) {
 				joined = b
 			}
 			joined.get("/register").join("username", test.name, "email", test.name+"@example.com", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
-			secret := s.mailed(test.name, board.LinkJoin).Link.Secret
+			secret := s.mailed(test.name, accounts.LinkJoin).Link.Secret
 			p := test.in.get("/email?token="+secret).want(200).send("/email", "secret", secret).want(200, "is confirmed. You can sign in when an administrator has let you in.")
 			if p.path != map[bool]string{true: "/login", false: "/"}[test.in == b] {
 				t.Errorf("%s: at %s", test.name, p.path)
@@ -143,14 +143,14 @@ func TestJoinTellsNothing(t *testing.T) {
 			if a, b := plain(again(unknown), one, "dan@example.com"), plain(again(known), two, "bob@example.com"); a != b {
 				t.Errorf("the answers differ, once more:\n%s\n%s", a, b)
 			}
-			m := s.mailed("bob", board.LinkKnown)
+			m := s.mailed("bob", accounts.LinkKnown)
 			if m == nil || m.Email != "bob@example.com" || m.Name != "bob" || m.Link.Secret != "" {
 				t.Errorf("the member is not told: %+v", m)
 			}
-			if m := s.mailed(one, board.LinkJoin); m == nil || m.Email != "dan@example.com" {
+			if m := s.mailed(one, accounts.LinkJoin); m == nil || m.Email != "dan@example.com" {
 				t.Errorf("%+v", m)
 			}
-			if m := s.mailed(two, board.LinkJoin); m != nil {
+			if m := s.mailed(two, accounts.LinkJoin); m != nil {
 				t.Errorf("bob is asked to confirm the account of somebody else: %+v", m)
 			}
 			s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'dan1'")
@@ -180,7 +180,7 @@ func TestUnconfirmedAddress(t *testing.T) {
 		}
 		p := bob.get("/account/email").want(200, "bob@example.com is not confirmed", "Mail me a link that confirms it")
 		p.send("/account/email/again").want(200, "Another mail is on its way")
-		m := s.mailed("bob", board.LinkEmail)
+		m := s.mailed("bob", accounts.LinkEmail)
 		bob.get("/email?token="+m.Link.Secret).send("/email", "secret", m.Link.Secret).want(200)
 		bob.get("/account/email").want(200, "Mails go to bob@example.com.")
 		bob.get("/account/subscriptions").want(200).lacks("No mails come")
@@ -191,7 +191,7 @@ func TestUnconfirmedAddress(t *testing.T) {
 
 		eve := s.guest()
 		eve.get("/forgot").send("/forgot", "email", "eve@example.com").want(200)
-		m = s.mailed("eve", board.LinkReset)
+		m = s.mailed("eve", accounts.LinkReset)
 		eve.get("/reset?token="+m.Link.Secret).send("/reset", "secret", m.Link.Secret, "password", "battery staple").want(200)
 		eve.get("/login").send("/login", "name", "eve", "password", "battery staple").want(200)
 		eve.get("/account/email").want(200, "Mails go to eve@example.com.")

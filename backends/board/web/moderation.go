@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -51,7 +51,7 @@ func listLink(path string, forum, after, focus int64) string {
 }
 
 // listOf reads what part of a list is asked for.
-func (c *call) listOf(forums func() ([]board.ForumCount, error)) (l listing, focus int64, err error) {
+func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	if err := c.Query.Err(); err != nil {
 		return l, 0, err
@@ -63,8 +63,8 @@ func (c *call) listOf(forums func() ([]board.ForumCount, error)) (l listing, foc
 	l.Forums.Add("", "All forums", l.Forum == 0)
 	for _, f := range list {
 		label := f.Title
-		if f.Count == board.CountMost {
-			label += " (" + itoa(board.CountMost) + " or more)"
+		if f.Count == admin.CountMost {
+			label += " (" + itoa(admin.CountMost) + " or more)"
 		} else if f.Count > 0 {
 			label += " (" + itoa(f.Count) + ")"
 		}
@@ -80,7 +80,7 @@ type queuePage struct {
 }
 
 type queueItem struct {
-	board.QueueItem
+	admin.QueueItem
 	Focus bool
 	Then  int64 // the post to go on with
 }
@@ -105,7 +105,7 @@ var heldBecause = map[string]string{
 }
 
 func (c *call) queue() error {
-	list, focus, err := c.listOf(func() ([]board.ForumCount, error) { return c.service.QueueForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.QueueForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
@@ -166,13 +166,13 @@ type reportsPage struct {
 }
 
 type reportItem struct {
-	board.ReportedPost
+	admin.ReportedPost
 	Focus bool
 	Then  int64
 }
 
 func (c *call) reports() error {
-	list, focus, err := c.listOf(func() ([]board.ForumCount, error) { return c.service.ReportForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.ReportForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (c *call) closeReport() error {
 
 // logPage are entries of the moderation log.
 type logPage struct {
-	Entries []board.LogEntry
+	Entries []admin.LogEntry
 	Forums  pages.Select
 	Actions pages.Select
 	Actor   string
@@ -219,7 +219,7 @@ type logPage struct {
 }
 
 func (c *call) log() error {
-	q := board.LogQuery{
+	q := admin.LogQuery{
 		Actor: c.Query.Text("actor"), Action: c.Query.Text("action"), Forum: c.Query.Number("forum"), Before: c.Query.Number("before"), Limit: logPerPage,
 	}
 	if err := c.Query.Err(); err != nil {
@@ -232,7 +232,7 @@ func (c *call) log() error {
 	page := logPage{Entries: entries, Actor: q.Actor}
 	page.Actions.Add("", "All", q.Action == "")
 	page.Forums.Add("", "All", q.Forum == 0)
-	for _, action := range board.LogActions {
+	for _, action := range admin.LogActions {
 		page.Actions.Add(action, action, action == q.Action)
 	}
 	forums, err := c.service.Forums(c.Context(), c.actor)

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -29,7 +30,7 @@ func TestJourney(t *testing.T) {
 		p := b.get("/register").want(200)
 		p = p.join("username", "carol", "email", "not an address", "password", "short").want(422, "at least 10", "not a mail address", `value="carol"`, `aria-invalid="true"`)
 		p = p.join("username", "carol", "email", "carol@example.com", "password", "a long password").want(200, "on its way to carol@example.com", "carol")
-		p = p.get("/email?token="+s.mailed("carol", board.LinkJoin).Link.Secret).want(200, "carol@example.com")
+		p = p.get("/email?token="+s.mailed("carol", accounts.LinkJoin).Link.Secret).want(200, "carol@example.com")
 		p = p.send("/email", "secret", p.secret()).want(200, "carol@example.com is confirmed", "Welcome!", "<h1>Board</h1>")
 		p = p.get(at("/forums/%d/new", s.forum("public"))).want(200, "Question")
 		p = p.send(p.path, "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1", "preview", "1").want(200, "Preview", "<strong>all</strong>", `value="My *first* thread"`, "Hello **all**</textarea>")
@@ -333,11 +334,11 @@ func TestPaging(t *testing.T) {
 }
 
 // start makes a thread with its posts.
-func (s *site) start(a *rights.Actor, title string, posts int) int64 {
+func (s *site) start(a *rights.Actor, title string, list int) int64 {
 	s.t.Helper()
-	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), board.NewThread{Title: title, Message: "line 1 of " + title}, board.Once{})
-	for i := 2; i <= posts && err == nil; i++ {
-		_, err = s.service.Reply(s.t.Context(), a, done.Thread, board.NewReply{Message: at("line %d", i)}, board.Once{})
+	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), posts.NewThread{Title: title, Message: "line 1 of " + title}, posts.Once{})
+	for i := 2; i <= list && err == nil; i++ {
+		_, err = s.service.Reply(s.t.Context(), a, done.Thread, posts.NewReply{Message: at("line %d", i)}, posts.Once{})
 	}
 	if err != nil {
 		s.t.Fatal(err)

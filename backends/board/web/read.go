@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // indexPage is the tree of forums.
-type indexPage struct{ Forums []board.ForumEntry }
+type indexPage struct{ Forums []posts.ForumEntry }
 
 func (c *call) index() error {
 	tree, err := c.service.Tree(c.Context(), c.actor)
@@ -29,11 +30,11 @@ func (c *call) index() error {
 
 // forumPage is a forum with its threads.
 type forumPage struct {
-	board.ForumEntry
-	Above   []board.ForumInfo
-	Below   []board.ForumEntry
-	Sticky  []board.ThreadInfo
-	Threads []board.ThreadInfo
+	posts.ForumEntry
+	Above   []posts.ForumInfo
+	Below   []posts.ForumEntry
+	Sticky  []posts.ThreadInfo
+	Threads []posts.ThreadInfo
 	First   bool
 	Older   string // cursor
 
@@ -64,7 +65,7 @@ func (c *call) forum() error {
 				return err
 			}
 		}
-		page.Threads = slices.DeleteFunc(page.Threads, func(t board.ThreadInfo) bool { return t.IsSticky })
+		page.Threads = slices.DeleteFunc(page.Threads, func(t posts.ThreadInfo) bool { return t.IsSticky })
 		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (c *call) thread() error {
 	return c.Show("thread", reading.Thread.Title, reading)
 }
 
-func lastOf(posts []board.PostView) int64 {
+func lastOf(posts []posts.PostView) int64 {
 	if len(posts) == 0 {
 		return 0
 	}
@@ -118,7 +119,7 @@ func lastOf(posts []board.PostView) int64 {
 }
 
 // toPlace leads to a post.
-func (c *call) toPlace(p board.Place, err error) error {
+func (c *call) toPlace(p posts.Place, err error) error {
 	if err != nil {
 		return err
 	}
@@ -148,16 +149,16 @@ func (c *call) member() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("member", user.Name, board.Member(user))
+	return c.Show("member", user.Name, api.Member(user))
 }
 
 // searchPage is what was looked for, and what was found.
 type searchPage struct {
 	Query, Author string
 	Forum         int64
-	Forums        []board.ForumInfo
+	Forums        []posts.ForumInfo
 	Asked         bool
-	Found         []board.FoundInfo
+	Found         []api.FoundInfo
 	Older         string // address of the next page
 }
 
@@ -175,9 +176,9 @@ func (c *call) search() error {
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.service.Search(c.Context(), c.actor, board.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.service.Search(c.Context(), c.actor, posts.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
-		page.Found = append(page.Found, f.Info())
+		page.Found = append(page.Found, api.ViewFound(f))
 	}
 	if next != 0 {
 		page.Older = "/search?" + url.Values{"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "after": {itoa(next)}}.Encode()

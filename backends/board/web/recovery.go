@@ -1,6 +1,8 @@
 package web
 
-import "github.com/tollgate-gateway/tollgate/backends/board"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+)
 
 // resetPage asks where to mail a link, or tells that it was.
 type resetPage struct {
@@ -20,7 +22,7 @@ func (c *call) mailReset() error {
 // linkPage is what a link opens. It is used by its form: programs that look at
 // mails open links, too.
 type linkPage struct {
-	board.Linked
+	accounts.Linked
 	Secret string
 }
 
@@ -31,7 +33,7 @@ func (c *call) link(secret string, kinds ...string) (linkPage, error) {
 }
 
 func (c *call) openReset() error {
-	page, err := c.link(c.Query.Text("token"), board.LinkReset)
+	page, err := c.link(c.Query.Text("token"), accounts.LinkReset)
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (c *call) openReset() error {
 }
 
 func (c *call) reset() error {
-	page, err := c.link(c.Form.Text("secret"), board.LinkReset)
+	page, err := c.link(c.Form.Text("secret"), accounts.LinkReset)
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func (c *call) reset() error {
 
 // emailPage tells the mail address, and asks for another.
 type emailPage struct {
-	board.MailAddress
+	accounts.MailAddress
 	Email string
 }
 
@@ -89,7 +91,7 @@ func (c *call) mailEmailAgain() error {
 }
 
 func (c *call) openEmail() error {
-	page, err := c.link(c.Query.Text("token"), board.LinkEmail, board.LinkJoin)
+	page, err := c.link(c.Query.Text("token"), accounts.LinkEmail, accounts.LinkJoin)
 	if err != nil {
 		return err
 	}

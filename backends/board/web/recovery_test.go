@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // mailed is the mail of a kind that a member gets now; nil: none.
-func (s *site) mailed(name, kind string) *board.Mailing {
+func (s *site) mailed(name, kind string) *mails.Mailing {
 	s.t.Helper()
 	ctx := s.t.Context()
-	m, err := s.service.ClaimMail(ctx, board.Recipient{User: s.number("SELECT id FROM board_users WHERE username_key = '" + name + "'"), Mode: kind})
+	m, err := s.service.ClaimMail(ctx, mails.Recipient{User: s.number("SELECT id FROM board_users WHERE username_key = '" + name + "'"), Mode: kind})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestForgottenPassword(t *testing.T) {
 		if strings.ReplaceAll(unknown.body, "nobody@", "bob@") != known.body {
 			t.Errorf("the answers differ:\n%s\n%s", known.body, unknown.body)
 		}
-		m := s.mailed("bob", board.LinkReset)
+		m := s.mailed("bob", accounts.LinkReset)
 		link := "/reset?token=" + m.Link.Secret
 		p := b.get(link).want(200, "New password of bob").lacks("next=/reset", "next=%2Freset") // a secret does not go on to addresses that are logged
 		if p.header.Get("Cache-Control") != "private, no-store" || p.header.Get("Referrer-Policy") != "strict-origin" {
@@ -88,7 +89,7 @@ func TestMailAddress(t *testing.T) {
 		form := bob.get("/account/email").want(200, "Mails go to bob@example.com.")
 		form.send("/account/email", "email", "new@example.com", "password", "wrong horse").want(422, "The password is wrong", `value="new@example.com"`)
 		form.send("/account/email", "email", "new@example.com", "password", "correct horse").want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
-		notice, m := s.mailed("bob", board.LinkNotice), s.mailed("bob", board.LinkEmail)
+		notice, m := s.mailed("bob", accounts.LinkNotice), s.mailed("bob", accounts.LinkEmail)
 		if notice == nil || notice.Email != "bob@example.com" || m == nil || m.Email != "new@example.com" {
 			t.Fatalf("%+v %+v", notice, m)
 		}

@@ -3,7 +3,7 @@ package web
 import (
 	"net/http"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -26,7 +26,7 @@ func (c *call) login() error {
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)
 	}
-	c.SignIn(cookie, board.SessionIdle)
+	c.SignIn(cookie, accounts.SessionIdle)
 	return c.Redirect(form.Next, "")
 }
 
@@ -79,7 +79,7 @@ func (c *call) register() error {
 	if err != nil {
 		return err
 	}
-	done, err := c.service.Register(c.Context(), board.NewMember{Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(), Form: board.JoinForm{
+	done, err := c.service.Register(c.Context(), accounts.NewMember{Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(), Form: accounts.JoinForm{
 		Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
 	}})
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *call) register() error {
 	if done.Cookie == "" {
 		return c.Redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
 	}
-	c.SignIn(done.Cookie, board.SessionIdle)
+	c.SignIn(done.Cookie, accounts.SessionIdle)
 	switch {
 	case done.Closed:
 		return c.Redirect("/account/email", "")

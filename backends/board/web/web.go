@@ -14,7 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -31,8 +33,8 @@ var look = sync.OnceValue(func() *pages.Look {
 		"zones":      text.Zones,
 		"initial":    func(name string) string { return pages.Capital(string([]rune(name)[:min(1, len([]rune(name)))])) },
 		"tint":       tint,
-		"forumPath":  func(f board.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
-		"threadPath": func(t board.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
+		"forumPath":  func(f posts.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
+		"threadPath": func(t posts.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 	})
 })
 
@@ -67,7 +69,7 @@ func New(service *board.Service, options Options, logger *zap.Logger) http.Handl
 
 // Owns reports whether a path is a page; all are but those of the API.
 func Owns(path string) bool {
-	return path != board.Mount && !strings.HasPrefix(path, board.Mount+"/")
+	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
 }
 
 // ErrorPage is the page of what is refused before the board.
@@ -79,7 +81,7 @@ type call struct {
 	service *board.Service
 	options *Options
 	actor   *rights.Actor
-	session *board.Session // nil: a guest
+	session *accounts.Session // nil: a guest
 	frame   *frame
 }
 
@@ -97,7 +99,7 @@ func begin(p *pages.Call, service *board.Service, options *Options) (*call, erro
 	if c.session != nil {
 		c.SignedIn()
 		if c.session.Prolonged {
-			c.SignIn(c.Session(), board.SessionIdle)
+			c.SignIn(c.Session(), accounts.SessionIdle)
 		}
 	}
 	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
@@ -156,9 +158,9 @@ func (c *call) admit(signedIn, administers bool) error {
 func (c *call) address() string { return c.service.Address(c.R) }
 
 // once makes a form that is sent twice one.
-func (c *call) once(texts ...string) board.Once {
+func (c *call) once(texts ...string) posts.Once {
 	key := c.Once(texts...)
-	return board.Once{Key: key, Hash: key}
+	return posts.Once{Key: key, Hash: key}
 }
 
 // frame is what is around a page: .Site of templates.

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // threadForm is a thread that is being written.
 type threadForm struct {
 	enclosed
-	Forum     board.ForumInfo
-	Above     []board.ForumInfo
+	Forum     posts.ForumInfo
+	Above     []posts.ForumInfo
 	Title     string
 	Text      string
 	Prefix    int64
@@ -62,7 +62,7 @@ func (c *call) startThread() error {
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
-	done, err := c.service.StartThread(c.Context(), c.actor, form.Forum.ID, board.NewThread{
+	done, err := c.service.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 	}, c.once(form.Title, form.Text))
 	if err != nil {
@@ -80,7 +80,7 @@ func heldNotice(held bool) string {
 }
 
 // postedNotice adds what became of the files.
-func postedNotice(done board.Posted) string {
+func postedNotice(done posts.Posted) string {
 	notice := heldNotice(done.Held())
 	if len(done.Missing) > 0 {
 		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " + strings.Join(done.Missing, ", "))
@@ -91,7 +91,7 @@ func postedNotice(done board.Posted) string {
 // replyForm is an answer that is being written.
 type replyForm struct {
 	enclosed
-	Thread    board.ThreadInfo
+	Thread    posts.ThreadInfo
 	Text      string
 	Subscribe bool
 	Preview   string // HTML
@@ -120,7 +120,7 @@ func (c *call) newReply() error {
 		if err != nil {
 			return err
 		}
-		form.Text = board.Quote(post.PostInfo)
+		form.Text = posts.Quote(post.PostInfo)
 	}
 	return c.Show("reply", "Reply", form)
 }
@@ -142,7 +142,7 @@ func (c *call) reply() error {
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	done, err := c.service.Reply(c.Context(), c.actor, form.Thread.ID, board.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
+	done, err := c.service.Reply(c.Context(), c.actor, form.Thread.ID, posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
@@ -151,8 +151,8 @@ func (c *call) reply() error {
 
 // editForm is a post that is being edited.
 type editForm struct {
-	Post    board.PostView
-	Thread  board.ThreadInfo
+	Post    posts.PostView
+	Thread  posts.ThreadInfo
 	Text    string
 	Reason  string
 	Preview string // HTML
@@ -161,7 +161,7 @@ type editForm struct {
 }
 
 // post finds the post of the path.
-func (c *call) post() (board.PostView, board.ThreadInfo, error) {
+func (c *call) post() (posts.PostView, posts.ThreadInfo, error) {
 	return c.service.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
@@ -186,7 +186,7 @@ func (c *call) savePost() error {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	done, err := c.service.Edit(c.Context(), c.actor, thread.ID, post.ID, board.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
+	done, err := c.service.Edit(c.Context(), c.actor, thread.ID, post.ID, posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
 	if refusal, is := pages.Changed(err); is {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
@@ -202,14 +202,14 @@ func (c *call) savePost() error {
 
 // historyPage is a post with its former texts, the newest first.
 type historyPage struct {
-	Post   board.PostView
-	Thread board.ThreadInfo
+	Post   posts.PostView
+	Thread posts.ThreadInfo
 	Steps  []step
 }
 
 // step is an edit: what was taken away and what came.
 type step struct {
-	board.Revision
+	posts.Revision
 	Changes []pages.Change
 }
 
@@ -233,8 +233,8 @@ func (c *call) history() error {
 
 // postPage is a question about a post.
 type postPage struct {
-	Post   board.PostView
-	Thread board.ThreadInfo
+	Post   posts.PostView
+	Thread posts.ThreadInfo
 	Reason string
 }
 
@@ -290,8 +290,8 @@ func (c *call) report() error {
 
 // manageForm is what may be changed of a thread.
 type manageForm struct {
-	*board.Reading
-	Forums []board.ForumInfo
+	*posts.Reading
+	Forums []posts.ForumInfo
 	Title  string
 	Prefix int64
 	Target int64
@@ -324,7 +324,7 @@ func (c *call) change() error {
 	if err != nil {
 		return err
 	}
-	var change board.ThreadChange
+	var change posts.ThreadChange
 	notice := "The thread is changed."
 	yes, no := true, false
 	switch c.Form.Text("do") {

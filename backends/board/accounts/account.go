@@ -1,0 +1,166 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Bounds of a profile, in characters.
+const (
+	memberTitleMost = 80
+	bioMost         = 2000
+)
+
+// Profile is what members say of themselves.
+type Profile struct {
+	Title, Bio string // which others see
+	TimeZone   string // IANA name; empty: UTC
+}
+
+// SetProfile changes the actor's profile.
+func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) error {
+	if a.User == nil {
+		return kernel.NotFound()
+	}
+	title, bio, zone := text.Normal(p.Title), text.Lines(p.Bio), cmp.Or(text.Normal(p.TimeZone), "UTC")
+	var titleErr, bioErr error
+	_, zoneErr := text.Zone(zone)
+	if zoneErr != nil {
+		zoneErr = kernel.Invalid("timeZone", "unknown", zoneErr.Error())
+	}
+	switch {
+	case utf8.RuneCountInString(title) > memberTitleMost:
+		titleErr = kernel.Invalid("title", "too_long", "the title has at most 80 characters")
+	case !text.IsLine(title):
+		titleErr = kernel.Invalid("title", "control_character", "the title must be one line without control characters")
+	}
+	switch {
+	case utf8.RuneCountInString(bio) > bioMost:
+		bioErr = kernel.Invalid("bio", "too_long", "the text has at most 2000 characters")
+	case !text.IsPlain(bio):
+		bioErr = kernel.Invalid("bio", "control_character", "the text must not have control characters")
+	}
+	if err := apierror.Join(titleErr, bioErr, zoneErr); err != nil {
+		return err
+	}
+	if err := a.CheckSuspended(s.Micros()); err != nil {
+		return err
+	}
+	var lookups []string
+	err := s.Write(ctx, func(c store.Conn) error {
+		filters, err := posts.WordFilters(c)
+		if err != nil {
+			return err
+		}
+		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) { return lookup, r.Scan(&lookup) },
+			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.ID()); err != nil {
+			return err
+		}
+		w := posts.Writing{Filters: filters}
+		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.Filter(title), w.Filter(bio), zone, a.ID())
+		return err
+	})
+	s.tokens.forget(lookups...) // other nodes show it when they read the token anew
+	return err
+}
+
+// SetPassword changes the actor's password, signs it out everywhere and returns
+// the cookie of a new session.
+func (s *Service) SetPassword(ctx context.Context, a *rights.Actor, current, password, address string) (cookie string, err error) {
+	p, err := s.confirm(ctx, a, current, address)
+	if err != nil {
+		return "", kernel.FieldOf(err, "current")
+	}
+	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
+		return "", err
+	}
+	hash, err := s.Options.Passwords.Hash(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		if err := p.holds(c); err != nil {
+			return kernel.FieldOf(err, "current")
+		}
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.ID()); err != nil {
+			return err
+		}
+		if err := EndSessions(c, a.ID()); err != nil {
+			return err
+		}
+		cookie, err = sessions.Begin(c, a.ID(), s.Now())
+		return err
+	})
+	return cookie, err
+}
+
+// TokenInfo is a token of a member, without its secret.
+type TokenInfo struct {
+	ID                               int64
+	Name, Lookup                     string
+	Scopes                           []string
+	CreatedAt, ExpiresAt, LastUsedAt int64 // 0: never
+}
+
+// OwnTokens lists the actor's tokens that are good, newest first.
+func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenInfo, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
+			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.ID(), s.Micros()}, func(r store.Row) error {
+			var t TokenInfo
+			var scopes string
+			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
+			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+			list = append(list, t)
+			return err
+		})
+	})
+	return list, err
+}
+
+// IssueOwnToken makes a token of the actor, who gives the password once more.
+func (s *Service) IssueOwnToken(ctx context.Context, a *rights.Actor, r TokenRequest, password, address string) (token string, err error) {
+	if !a.May(rights.TokenIssue) || a.Token != nil {
+		return "", kernel.Forbidden("userId", "no_permission", "you may not make tokens")
+	}
+	r.User = a.User.Name
+	if err := CheckToken(r); err != nil {
+		return "", err
+	}
+	p, err := s.confirm(ctx, a, password, address)
+	if err != nil {
+		return "", err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
+		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
+			return err
+		}
+		return s.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+	})
+	return token, err
+}
+
+// RevokeOwnToken ends a token of the actor.
+func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64) error {
+	var lookup string
+	err := s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ? AND revoked_at IS NULL", id, a.ID()).Scan(&lookup))
+	})
+	if err != nil {
+		return err
+	}
+	return s.RevokeToken(ctx, lookup)
+}

@@ -1,0 +1,187 @@
+package accounts
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// KeepUnconfirmed is how long a member is kept who never opened the link of the
+// registration; while a link is good that was asked for later, the member stays.
+const KeepUnconfirmed = 7 * 24 * time.Hour
+
+// MailAddress is where a member gets mails.
+type MailAddress struct {
+	Now       string // empty: none
+	Confirmed bool   // its owner has opened a link; else no mails go there
+	Asked     string // is to be the address when the link that goes there is opened; empty: none
+}
+
+// MailAddress is that of the actor.
+func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddress, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.ID()).Scan(&m.Now, &m.Confirmed, &m.Asked))
+	})
+	return m, err
+}
+
+// queueConfirm has a link mailed to what is to be the address of a member. Where
+// somebody else has it nothing is sent, after the same work.
+func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
+	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
+		return err
+	}
+	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailaddress.Key(email))
+}
+
+// AskEmail mails a link to the address that is to be the actor's, and a notice to
+// the one until now. Where somebody else has it nothing is sent there, and the
+// answer is the same. address is the client's.
+func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password, address string) error {
+	if !s.Mails() {
+		return errNoMail("so an address cannot be confirmed")
+	}
+	email, emailErr := CheckEmail(email)
+	p, err := s.confirm(ctx, a, password, address)
+	if _, told := apierror.From(err); err != nil && !told {
+		return err
+	}
+	if err := apierror.Join(emailErr, err); err != nil {
+		return err
+	}
+	former, err := s.MailAddress(ctx, a)
+	if err != nil {
+		return err
+	}
+	if former.Confirmed && mailaddress.Key(email) == mailaddress.Key(former.Now) {
+		return kernel.Invalid("email", "same", "this is your mail address already")
+	}
+	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.ID(), mailaddress.Key(email)); err != nil {
+			return err
+		}
+		return s.queueConfirm(c, confirmKind(a), a.ID(), email)
+	})
+}
+
+// AskEmailAgain mails the link once more that confirms the actor's address.
+// address is the client's.
+func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address string) error {
+	if !s.Mails() {
+		return errNoMail("so an address cannot be confirmed")
+	}
+	m, err := s.MailAddress(ctx, a)
+	if err != nil {
+		return err
+	}
+	email := m.Asked
+	if email == "" && !m.Confirmed {
+		email = m.Now
+	}
+	if email == "" {
+		return kernel.Conflict("you have no mail address that is to be confirmed")
+	}
+	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
+}
+
+// confirmKind is the kind of link that confirms an address of the actor.
+func confirmKind(a *rights.Actor) string {
+	if a.Unconfirmed() {
+		return LinkJoin
+	}
+	return LinkEmail
+}
+
+// Confirmed is what a link that confirms an address came to.
+type Confirmed struct {
+	User   int64
+	Email  string
+	Joined bool // the member has registered with it
+	Awaits bool // and awaits approval now
+}
+
+// ConfirmEmail makes the address of a link that of its member, and lets in a
+// member who has registered with it.
+func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return done, err
+	}
+	state := "active"
+	if access.Settings.Registration != kernel.RegistrationOpen { // or closed since: an administrator decides
+		state = "awaiting"
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		done = Confirmed{}
+		user, linked, err := s.takeLink(c, secret, LinkEmail, LinkJoin)
+		if err != nil {
+			return err
+		}
+		done.User, done.Email = user, linked
+		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailaddress.Key(linked), user); err != nil {
+			return err
+		}
+		n, err := c.Exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)
+		if err != nil || n == 0 {
+			return err
+		}
+		done.Joined, done.Awaits = true, state == "awaiting"
+		if done.Awaits { // there is nothing to be signed in for
+			if err := EndSessions(c, user); err != nil {
+				return err
+			}
+		}
+		return s.EmitRegistered(c, user)
+	})
+	if store.IsUniqueViolation(err) { // another was faster
+		err = kernel.Conflict("another member has this mail address now")
+	}
+	return done, err
+}
+
+// ofMember are the tables with what a member who was never in can have.
+var ofMember = []string{
+	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads",
+	"board_api_tokens", "board_idempotency", "board_sessions", "board_mails", "board_links", "board_member_posts",
+}
+
+// PurgeUnconfirmed removes members who never opened the link of the registration:
+// their names are free again. It tells how many.
+func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
+	n, err = s.DB.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
+		now := s.Now()
+		ids, err := store.List(c, func(r store.Row) (any, error) {
+			var id int64
+			err := r.Scan(&id)
+			return id, err
+		}, "SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
+			" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.Lock(),
+			now.Add(-KeepUnconfirmed).UnixMicro(), now.UnixMicro(), UnconfirmedBatch)
+		if err != nil || len(ids) == 0 {
+			return 0, false, err
+		}
+		for _, id := range ids {
+			if err := FreeNames(c, id.(int64)); err != nil {
+				return 0, false, err
+			}
+		}
+		for _, table := range ofMember {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id IN ("+kernel.Marks(len(ids))+")", ids...); err != nil {
+				return 0, false, err
+			}
+		}
+		n, err = c.Exec("DELETE FROM board_users WHERE id IN ("+kernel.Marks(len(ids))+")", ids...)
+		return n, len(ids) == UnconfirmedBatch, err
+	})
+	return n, kernel.Unavailable(err)
+}
+
+const UnconfirmedBatch = 100

@@ -1,0 +1,129 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/maillink"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// A link is mailed to an address and does one thing, once: who opens it reads the
+// mails of that address. The secret in it is made when the mail is sent and is
+// in that mail alone; the database has its hash.
+
+// The kinds of links are modes of mails, too.
+const (
+	// LinkReset sets a new password.
+	LinkReset = "reset"
+	// LinkEmail makes the address that of the member.
+	LinkEmail = "email"
+	// LinkNotice only tells the former address of it: there is nothing to open.
+	LinkNotice = "notice"
+	// LinkJoin makes the address that of a member who has registered with it.
+	LinkJoin = "join"
+	// LinkKnown only tells a member that somebody registered with the address.
+	LinkKnown = "known"
+)
+
+// LinkSource marks the mails of links.
+const LinkSource = "link"
+
+// linkLasts is how long a link of a kind works after it was asked for. Who joins
+// may read mails the next day.
+func linkLasts(kind string) time.Duration {
+	if kind == LinkJoin {
+		return 24 * time.Hour
+	}
+	return time.Hour
+}
+
+// Links are where they are kept.
+var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
+
+// How many links may be asked for, to an address, by a network of clients, and by
+// a member, who chooses the address.
+var (
+	linksTo   = attemptLimit("link to", 3, time.Hour)
+	linksFrom = attemptLimit("link from", 10, time.Hour)
+	LinksOf   = attemptLimit("link of", 10, 24*time.Hour)
+)
+
+// MailLink is a link as it is mailed.
+type MailLink struct {
+	Secret string // empty: there is nothing to open
+	Ends   time.Time
+}
+
+// Mails reports whether somebody sends mails.
+func (s *Service) Mails() bool { return s.Options.Mails != nil && s.Options.Mails() }
+
+// errNoMail refuses to ask for a link that nobody would mail.
+func errNoMail(instead string) error {
+	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
+}
+
+// errLink is the one answer to a secret that opens nothing.
+func errLink() error {
+	return apierror.New(http.StatusGone, "not_found", "this link was used already, is too old, a newer mail has another one, or the account has changed since")
+}
+
+// tryLink counts that somebody asks for a link. Where that is too often it says
+// how long to wait.
+func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
+	if wait, err = linksFrom.Of(formguard.Network(address)).Try(c, now); err != nil || wait > 0 {
+		return wait, err
+	}
+	return linksTo.Of(mailaddress.Key(email)).Try(c, now)
+}
+
+// queueLink has a link mailed to the member u that the condition finds, at
+// another address than the member's where one is given. It does the same work
+// when there is nobody.
+func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
+	now := s.Now()
+	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),
+		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+condition, append([]any{email}, args...)...)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
+		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links WHERE id = ?", LinkSource, now.UnixMicro(), now.UnixMicro(), id)
+	return err
+}
+
+// Linked is what a link that works is for.
+type Linked struct{ Name, Email string }
+
+// ReadLink looks at a link without using it: programs open links, too.
+func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		found, err := Links.Look(c, secret, s.Now(), kinds...)
+		if err != nil {
+			return err
+		}
+		l.Email = found.Email
+		return c.Row("SELECT username FROM board_users WHERE id = ?", found.User).Scan(&l.Name)
+	})
+	return l, gone(err)
+}
+
+// takeLink uses a link, and ends all others of its member.
+func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user int64, email string, err error) {
+	l, err := Links.Take(c, secret, s.Now(), kinds...)
+	return l.User, l.Email, gone(err)
+}
+
+// gone has the answer for a link that opens nothing.
+func gone(err error) error {
+	if errors.Is(err, maillink.ErrGone) {
+		return errLink()
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/attempts"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// attemptLimit is how often something may be tried within a time.
+func attemptLimit(what string, most int64, within time.Duration) attempts.Limit {
+	return attempts.Limit{Table: "board_attempts", What: what, Most: most, Within: within}
+}
+
+var (
+	loginsOfAccount = attemptLimit("account", 5, 15*time.Minute)
+	loginsOfAddress = attemptLimit("address", 50, 15*time.Minute)
+	NewAccounts     = attemptLimit("register", 10, time.Hour)
+)
+
+// passwords are the rules of new ones.
+var passwords = password.Rules{Least: 10, Most: 256}
+
+const nameBytesMost = 400
+
+// errWait tells how long nothing is tried any more.
+func errWait(wait time.Duration, what string) error {
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
+		Message: what + " from your address; wait a little and try again",
+	}
+}
+
+// errLogin is the one answer to a wrong name and to a wrong password.
+func errLogin() error {
+	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
+}
+
+// Login signs a member in by name or mail address, and returns the cookie of the
+// new session. The session of the former cookie ends. address is the client's.
+func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
+	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwords.Most {
+		return "", errLogin()
+	}
+	p, err := s.verify(ctx, name, password, address)
+	if err != nil {
+		return "", err
+	}
+	user := p.user
+	a := &rights.Actor{User: user}
+	if err := a.CheckBlocked(s.Micros()); err != nil && !a.Unconfirmed() {
+		if user.State == "awaiting" {
+			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
+		}
+		return "", err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
+		if err := sessions.End(c, former); err != nil {
+			return err
+		}
+		now := s.Now()
+		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), user.ID); err != nil {
+			return err
+		}
+		cookie, err = sessions.Begin(c, user.ID, now)
+		return err
+	})
+	return cookie, err
+}
+
+// Confirm checks the password of the member of a session once more.
+func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, password, address string) error {
+	p, err := s.confirm(ctx, a, password, address)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	err = s.Write(ctx, func(c store.Conn) error {
+		if err := p.holds(c); err != nil {
+			return err
+		}
+		return sessions.Confirm(c, n.ID, now)
+	})
+	if err == nil {
+		n.ConfirmedAt = now
+	}
+	return err
+}
+
+// proof is a member whose password was right, with what was looked at.
+type proof struct {
+	user *rights.User
+	hash string
+}
+
+// holds refuses what a proof was given for when the password or the state has
+// changed since: hashing takes time. It keeps both as they are until the
+// transaction ends.
+func (p proof) holds(c store.Conn) error {
+	var hash, state string
+	var until int64
+	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.Lock(), p.user.ID).Scan(&hash, &state, &until)
+	if err != nil {
+		return err
+	}
+	if hash != p.hash || state != p.user.State || until != p.user.BannedUntil {
+		return errLogin()
+	}
+	return nil
+}
+
+// confirm checks the actor's own password.
+func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
+	if a.User == nil {
+		return proof{}, kernel.NotFound()
+	}
+	p, err := s.verify(ctx, a.User.Name, password, address)
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnprocessableEntity {
+		err = kernel.Invalid("password", "wrong", "the password is wrong")
+	}
+	return p, err
+}
+
+// verify finds the member whose name or mail address and password these are.
+func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
+	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
+	var user *rights.User
+	var stored string
+	var wait time.Duration
+	err := s.Write(ctx, func(c store.Conn) (err error) {
+		user, stored = nil, ""
+		now := s.Now()
+		for _, count := range []attempts.Count{from, account} {
+			if wait, err = count.Try(c, now); err != nil || wait > 0 {
+				return err
+			}
+		}
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name), text.Fold(name)), &stored)
+		if errors.Is(err, sql.ErrNoRows) {
+			user, err = nil, nil
+		}
+		return err
+	})
+	if err != nil {
+		return proof{}, err
+	}
+	if wait > 0 {
+		return proof{}, errWait(wait, "too many wrong passwords")
+	}
+	good, err := s.Options.Passwords.Verify(ctx, stored, password)
+	if err != nil {
+		return proof{}, err
+	}
+	if !good || user == nil || user.State == "deleted" {
+		return proof{}, errLogin()
+	}
+	now := stored // what is stored from now on
+	if s.Options.Passwords.Stale(stored) {
+		if now, err = s.Options.Passwords.Hash(ctx, password); err != nil {
+			return proof{}, err
+		}
+	}
+	return proof{user, now}, s.Write(ctx, func(c store.Conn) error {
+		if now != stored { // a password that has changed meanwhile stays: the proof does not hold then
+			if _, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored); err != nil {
+				return err
+			}
+		}
+		if err := rights.LoadGroups(c, user); err != nil {
+			return err
+		}
+		// The address gave a password that is right: one attempt less counts.
+		if err := from.GiveBack(c); err != nil {
+			return err
+		}
+		return account.Forget(c)
+	})
+}

@@ -1,0 +1,200 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+	"github.com/tollgate-gateway/tollgate/internal/username"
+)
+
+const (
+	// SettingNames is up to which member, by id, board_names is filled.
+	SettingNames = "names_filled"
+	// NamesAll is its value when nothing is left to be filled.
+	NamesAll = "all"
+
+	NamesBatch  = 500
+	namesLogged = 100 // clashes that are logged in one run
+)
+
+// CheckName refuses names that disturb pages.
+func CheckName(name string) error {
+	switch n := utf8.RuneCountInString(text.Normal(name)); {
+	case n < 2 || n > 40:
+		return kernel.Invalid("username", "length", "a name has 2 to 40 characters")
+	case !text.IsLine(name) || strings.ContainsAny(name, "<>\"'&@/\\"):
+		return kernel.Invalid("username", "characters", "the name has a character that names must not have")
+	}
+	return nil
+}
+
+// checkNewName refuses also names that readers could not tell apart, or that are
+// reserved.
+func checkNewName(s *kernel.Settings, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	name = text.Normal(name)
+	err := username.Check(name)
+	if err == nil {
+		err = username.NewReserved(append(strings.Split(s.ReservedNames, "\n"), username.Common...)...).Check(name)
+	}
+	if refusal, ok := errors.AsType[*username.Error](err); ok {
+		return kernel.Invalid("username", refusal.Reason, refusal.Message)
+	}
+	return err
+}
+
+// nameTaken refuses a name that somebody has, or that looks like one.
+func nameTaken(c store.Conn, name string) error {
+	var same, alike int
+	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
+		return err
+	}
+	keys := username.Keys(name)
+	args := make([]any, 0, len(keys))
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+kernel.Marks(len(keys))+")", args...).Scan(&alike)
+	switch {
+	case err != nil:
+		return err
+	case same > 0:
+		return kernel.Invalid("username", "taken", "this name is taken")
+	case alike > 0:
+		return kernel.Invalid("username", "alike", "this name looks like that of another member")
+	}
+	return nil
+}
+
+// addNames notes how the name of a member looks. What looks like another's is a
+// unique violation or, where a member may have it nevertheless, a clash.
+func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes bool, err error) {
+	for _, key := range username.Keys(name) {
+		clash := "0"
+		args := []any{user, key}
+		if mayClash {
+			clash = "CASE WHEN EXISTS (SELECT 1 FROM board_names WHERE skeleton = ? AND clashes = 0 AND user_id <> ?) THEN 1 ELSE 0 END"
+			args = append(args, key, user)
+		}
+		var clashed int
+		err := c.Row("INSERT INTO board_names (user_id, skeleton, clashes) SELECT CAST(? AS BIGINT), CAST(? AS TEXT), "+clash+
+			" WHERE 1 = 1 ON CONFLICT (user_id, skeleton) DO UPDATE SET clashes = board_names.clashes RETURNING clashes", args...).Scan(&clashed)
+		if err != nil {
+			return false, err
+		}
+		clashes = clashes || clashed != 0
+	}
+	return clashes, nil
+}
+
+// FreeNames frees the name of a member, for the next one who clashes with it.
+func FreeNames(c store.Conn, user int64) error {
+	var keys []any
+	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes", []any{user}, func(r store.Row) error {
+		var key string
+		var clashed bool
+		err := r.Scan(&key, &clashed)
+		if !clashed {
+			keys = append(keys, key)
+		}
+		return err
+	})
+	for _, key := range keys {
+		if err == nil {
+			_, err = c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id) FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
+		}
+	}
+	return err
+}
+
+// namesFilled refuses new members until it is known how the names of all look
+// that there are.
+func namesFilled(c store.Conn) error {
+	done, err := kernel.StoredSetting(c, SettingNames)
+	if err == nil && done != NamesAll {
+		err = &apierror.Error{
+			Status: http.StatusServiceUnavailable, Code: "overloaded", RetryAfter: time.Minute,
+			Message: "the board is looking through its members and takes no new ones in the meantime; try again in a minute",
+		}
+	}
+	return err
+}
+
+// FillNames notes how the names of members look who joined before that was noted,
+// and logs those that look alike. It goes on where it ended, here or on another
+// node, and tells how many it did.
+func (s *Service) FillNames(ctx context.Context) (done int, err error) {
+	var state string
+	if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, SettingNames); return err }); err != nil || state == NamesAll {
+		return 0, err
+	}
+	for clashes := 0; ; {
+		var batch []namedMember
+		err := s.Write(ctx, func(c store.Conn) (err error) { batch, err = fillNames(c); return err })
+		if err != nil || len(batch) == 0 {
+			return done, err
+		}
+		done += len(batch)
+		for _, m := range batch {
+			if !m.clashes {
+				continue
+			}
+			if clashes++; clashes <= namesLogged {
+				s.Logger.Warn("the name of a member looks like another's; the page /admin/names has all", zap.Int64("member", m.id), zap.String("name", m.name))
+			}
+		}
+	}
+}
+
+type namedMember struct {
+	id      int64
+	name    string
+	clashes bool
+}
+
+// fillNames does the next batch; none: nothing is left. Its row of the settings
+// keeps other nodes from doing the same.
+func fillNames(c store.Conn) (batch []namedMember, err error) {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", SettingNames); err != nil {
+		return nil, err
+	}
+	var state string
+	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingNames).Scan(&state); err != nil || state == NamesAll {
+		return nil, err
+	}
+	last, err := strconv.ParseInt(state, 10, 64)
+	if err != nil {
+		return nil, kernel.Wrap("the setting "+SettingNames, err)
+	}
+	// Who was never let in and is deleted has no name any more: the key begins with @.
+	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", []any{last, NamesBatch}, func(r store.Row) error {
+		var m namedMember
+		err := r.Scan(&m.id, &m.name)
+		batch = append(batch, m)
+		return err
+	})
+	next := NamesAll
+	for i := range batch {
+		if err == nil {
+			batch[i].clashes, err = addNames(c, batch[i].id, batch[i].name, true)
+			next = kernel.Itoa(batch[i].id)
+		}
+	}
+	if err == nil {
+		_, err = c.Exec("UPDATE board_settings SET value = ? WHERE name = ?", next, SettingNames)
+	}
+	return batch, err
+}

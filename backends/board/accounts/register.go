@@ -1,0 +1,216 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// NewMember is who registers.
+type NewMember struct {
+	Name, Email, Password string
+	Address               string // of the client
+	Form                  JoinForm
+}
+
+// Registered is what a registration came to.
+type Registered struct {
+	Cookie string // of a session; empty: the member awaits approval
+	Asked  bool   // a link is mailed
+	Closed bool   // nothing is open to the member before it is opened
+}
+
+// Register makes a member. Where mails are sent the address is that of the member
+// once the link that goes there was opened, and the answer is the same where
+// somebody has it: that member is told by mail.
+func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return done, err
+	}
+	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
+	if err := guest.CheckOffline(); err != nil {
+		return done, err
+	}
+	mode := access.Settings.Registration
+	if mode == kernel.RegistrationClosed {
+		return done, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
+	}
+	name, nameErr := text.Normal(m.Name), checkNewName(&access.Settings, m.Name)
+	email, emailErr := CheckEmail(m.Email)
+	passwordErr := checkNewPassword(m.Password, name, email)
+	if err := apierror.Join(s.checkJoinForm(&access.Settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
+		return done, err
+	}
+	mails := s.Mails()
+	if err := s.tryRegister(ctx, &access.Settings, m, name, email, mails); err != nil {
+		return done, err
+	}
+	hash, err := s.Options.Passwords.Hash(ctx, m.Password)
+	if err != nil {
+		return done, err
+	}
+	u := NewUser{Name: name, Password: hash, State: "active", Groups: []string{access.Groups[access.Registered].Name}}
+	switch {
+	case mails && access.Settings.ConfirmMail:
+		u.State = "unconfirmed"
+	case mode == kernel.RegistrationApproval:
+		u.State = "awaiting"
+	}
+	if !mails {
+		u.Email = email
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		done = Registered{Asked: mails, Closed: u.State == "unconfirmed"}
+		now := s.Now()
+		u.Now = now.UnixMicro()
+		if err := nameFree(c, name); err != nil { // another may have been faster
+			return err
+		}
+		if err := emailTaken(c, u.Email); err != nil {
+			return err
+		}
+		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
+			return err
+		}
+		id, err := addMember(c, u)
+		if err != nil {
+			return err
+		}
+		if mails {
+			if err := s.queueJoin(c, id, email); err != nil {
+				return err
+			}
+		}
+		if u.State != "unconfirmed" {
+			if err := s.EmitRegistered(c, id); err != nil {
+				return err
+			}
+		}
+		if u.State != "awaiting" {
+			done.Cookie, err = sessions.Begin(c, id, now)
+		}
+		return err
+	})
+	if store.IsUniqueViolation(err) { // another was faster
+		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
+	}
+	return done, err
+}
+
+// tryRegister counts that a client registers, a wrong answer, and that a mail is
+// asked for, which nobody does whose name is taken.
+func (s *Service) tryRegister(ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool) error {
+	var wait time.Duration
+	var wrong bool
+	var refusal error // what was counted stays
+	var what string
+	err := s.Write(ctx, func(c store.Conn) (err error) {
+		now := s.Now()
+		what = "too many wrong answers"
+		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
+			return err
+		}
+		what = "too many registrations"
+		if wait, err = NewAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
+			return err
+		}
+		refusal = nameFree(c, name)
+		if _, told := apierror.From(refusal); refusal != nil && !told {
+			return refusal
+		}
+		if refusal != nil || !mails {
+			return nil
+		}
+		what = "too many mails were asked for, to this mail address or"
+		wait, err = tryLink(c, email, m.Address, now)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case wait > 0:
+		return errWait(wait, what)
+	case wrong:
+		return kernel.Invalid("answer", "wrong", "the answer is wrong")
+	}
+	return refusal
+}
+
+// nameFree refuses a name that a new member cannot have.
+func nameFree(c store.Conn, name string) error {
+	if err := namesFilled(c); err != nil {
+		return err
+	}
+	return nameTaken(c, name)
+}
+
+// queueJoin has the link mailed that lets a new member in, or tells the member who
+// has the address.
+func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
+	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
+		return err
+	}
+	return s.queueConfirm(c, LinkJoin, user, email)
+}
+
+// emailTaken refuses a mail address that somebody has; empty: none is stored.
+func emailTaken(c store.Conn, email string) error {
+	if email == "" {
+		return nil
+	}
+	var mails int
+	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(email)).Scan(&mails)
+	if err == nil && mails > 0 {
+		err = kernel.Invalid("email", "taken", "there is an account with this mail address already")
+	}
+	return err
+}
+
+// CheckEmail checks the form of a mail address.
+func CheckEmail(typed string) (string, error) {
+	address, err := mailaddress.Parse(typed)
+	if err != nil {
+		return "", kernel.Invalid("email", "form", "this is not a mail address such as name@example.com")
+	}
+	return address, nil
+}
+
+// checkNewPassword holds a new password to the rules.
+func checkNewPassword(typed, name, email string) error {
+	switch err := passwords.Check(typed, name, email); {
+	case errors.Is(err, password.ErrShort):
+		return kernel.Invalid("password", "too_short", "a password has at least 10 characters")
+	case errors.Is(err, password.ErrLong):
+		return kernel.Invalid("password", "too_long", "a password has at most 256 characters")
+	case err != nil:
+		return kernel.Invalid("password", "guessable", "the password must not be the name or the mail address")
+	}
+	return nil
+}
+
+// EmitRegistered tells of a new member.
+func (s *Service) EmitRegistered(c store.Conn, user int64) error {
+	var e userEvent
+	err := c.Row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
+	if err != nil {
+		return err
+	}
+	return s.Hooks.Emit(c, posts.TopicUserRegistered, e)
+}
+
+type userEvent struct {
+	UserID   int64  `json:"userId"`
+	Username string `json:"username"`
+	State    string `json:"state"`
+}

@@ -1,0 +1,302 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dgraph-io/ristretto/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	TokenPrefix = "brd_pat_"
+	LookupSize  = 10
+	secretSize  = 43 // 32 bytes in base64url
+
+	// TokenTTL is how long a token is believed without a look at the database.
+	TokenTTL = 4 * time.Second
+	// maxCachedTokens bounds the cache.
+	maxCachedTokens = 20_000
+)
+
+// known is a token as it was read.
+type known struct {
+	token   *rights.Token
+	user    *rights.User
+	hash    [sha256.Size]byte
+	at      time.Time
+	version int64
+}
+
+// Tokens holds tokens for a few seconds.
+type Tokens struct {
+	known *ristretto.Cache[string, known]
+
+	mu   sync.Mutex
+	used map[int64]int64 // when tokens were used last, not yet written
+}
+
+// NewTokens returns an empty one.
+func NewTokens() *Tokens {
+	cache, err := ristretto.NewCache(&ristretto.Config[string, known]{
+		NumCounters: 10 * maxCachedTokens, MaxCost: maxCachedTokens, BufferItems: 64, IgnoreInternalCost: true,
+	})
+	if err != nil {
+		panic(err) // of what the lines above say
+	}
+	return &Tokens{known: cache}
+}
+
+// forget drops tokens that another one is to be read for.
+func (t *Tokens) forget(lookups ...string) {
+	t.known.Wait() // what is about to be kept was read before
+	for _, lookup := range lookups {
+		t.known.Del(lookup)
+	}
+}
+
+// touch notes that a token was used.
+func (t *Tokens) touch(id, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.used == nil {
+		t.used = make(map[int64]int64)
+	}
+	if _, noted := t.used[id]; noted || len(t.used) < maxCachedTokens {
+		t.used[id] = now
+	}
+}
+
+// taken are the uses to be written.
+func (t *Tokens) taken() map[int64]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	used := t.used
+	t.used = nil
+	return used
+}
+
+// errToken is the one answer to every bad token; cause is for the log.
+func errToken(cause string) error {
+	return &apierror.Error{
+		Status: http.StatusUnauthorized, Code: "unauthenticated", Cause: errors.New(cause),
+		Message: "the token is not valid: send a current one as Authorization: Bearer brd_pat_…",
+	}
+}
+
+// ParseToken splits a token into what finds it and what proves it.
+func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
+	rest, ok := strings.CutPrefix(text, TokenPrefix)
+	if !ok || len(rest) != LookupSize+1+secretSize || rest[LookupSize] != '_' {
+		return "", hash, false
+	}
+	lookup = rest[:LookupSize]
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(rest[LookupSize+1:])
+	if err != nil {
+		return "", hash, false
+	}
+	return lookup, sha256.Sum256(secret), true
+}
+
+// Authenticate finds whose token it is. It is checked on every request; the
+// state of the owner is for the caller to ask.
+func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor, error) {
+	lookup, hash, ok := ParseToken(text)
+	if !ok {
+		return nil, errToken("not the form of a token")
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	k, ok := s.tokens.known.Get(lookup)
+	if !ok || k.version != access.Version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
+		if k, err = s.loadToken(ctx, lookup); err != nil {
+			return nil, err
+		}
+		k.at, k.version = now, access.Version
+	}
+	// An unknown token is compared too, so that it takes as long as a wrong one.
+	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
+	switch {
+	case k.token == nil:
+		return nil, errToken("unknown, or revoked")
+	case !match:
+		return nil, errToken("wrong secret")
+	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= now.UnixMicro():
+		return nil, errToken("expired")
+	}
+	if !k.at.Before(now) { // just read
+		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
+	}
+	s.tokens.touch(k.token.ID, now.UnixMicro())
+	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
+}
+
+// loadToken reads a token that is not revoked; without one its token is nil.
+func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		k = known{}
+		token := new(rights.Token)
+		var hash, scopes string
+		user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL", lookup),
+			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		raw, err := hex.DecodeString(hash)
+		if err != nil || len(raw) != sha256.Size {
+			return errors.New("a token's hash in the database is broken")
+		}
+		if err := rights.LoadGroups(c, user); err != nil {
+			return err
+		}
+		token.Scopes = rights.ScopesOf(strings.Fields(scopes))
+		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
+		return nil
+	})
+	return k, err
+}
+
+// TokenRequest describes a token to be made.
+type TokenRequest struct {
+	User   string // name of the owner
+	Name   string
+	Scopes []string
+	Days   int // until it expires; 0: never
+}
+
+// IssueToken makes a token and returns its text, which is not kept.
+func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string, err error) {
+	if err := CheckToken(r); err != nil {
+		return "", err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
+		return err
+	})
+	return token, err
+}
+
+// CheckToken checks what a token is asked to be.
+func CheckToken(r TokenRequest) error {
+	scopes := rights.ScopesOf(r.Scopes)
+	name := text.Normal(r.Name)
+	switch n := utf8.RuneCountInString(name); {
+	case len(scopes) == 0 || len(scopes) != len(r.Scopes):
+		return kernel.Invalid("scopes", "unknown", "scopes must be some of "+strings.Join(rights.Scopes, " "))
+	case n == 0 || n > 80 || !text.IsLine(name):
+		return kernel.Invalid("name", "length", "a token needs a name of 1 to 80 characters")
+	case r.Days < 0 || r.Days > 3650:
+		return kernel.Invalid("expires", "range", "a token lasts 1 to 3650 days, or for ever")
+	}
+	return nil
+}
+
+func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
+	var user, active int64
+	now := s.Micros()
+	err := c.Row("SELECT id FROM board_users WHERE username_key = ?"+c.Lock(), text.Fold(r.User)).Scan(&user)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", kernel.Invalid("user", "unknown", "there is no member of that name")
+	}
+	if err != nil {
+		return "", err
+	}
+	err = c.Row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", user, now).Scan(&active)
+	if err != nil {
+		return "", err
+	}
+	set, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
+	if err != nil {
+		return "", err
+	}
+	if active >= set.TokensMost {
+		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+" valid tokens already; revoke one first")
+	}
+	text, lookup, hash := NewToken()
+	expires := int64(0)
+	if r.Days > 0 {
+		expires = now + int64(r.Days)*24*time.Hour.Microseconds()
+	}
+	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
+}
+
+func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
+	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, kernel.Null(expires))
+	return err
+}
+
+// NewToken makes the text of a token.
+func NewToken() (text, lookup string, hash [sha256.Size]byte) {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	find := make([]byte, 8)
+	_, _ = rand.Read(find)
+	lookup = strings.ToLower(base32.StdEncoding.EncodeToString(find))[:LookupSize]
+	return TokenPrefix + lookup + "_" + base64.RawURLEncoding.EncodeToString(secret), lookup, sha256.Sum256(secret)
+}
+
+// RevokeToken ends a token, known by its text or by what stands before the
+// secret, from the next request on.
+func (s *Service) RevokeToken(ctx context.Context, text string) error {
+	lookup := strings.TrimPrefix(text, TokenPrefix)
+	lookup, _, _ = strings.Cut(lookup, "_")
+	err := s.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.Micros(), lookup)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return kernel.NotFound()
+		}
+		return rights.BumpPermissions(c) // caches notice
+	})
+	s.tokens.forget(lookup)
+	return err
+}
+
+// TakeUses returns when tokens were used, by token, which is to be written, and
+// forgets it.
+func (s *Service) TakeUses() map[int64]int64 { return s.tokens.taken() }
+
+// WriteUses writes when tokens were used.
+func WriteUses(c store.Conn, by map[int64]int64) error {
+	for _, token := range slices.Sorted(maps.Keys(by)) {
+		if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", by[token], token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForgetTokens has tokens read anew.
+func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
+
+// CloseTokens ends the cache of tokens.
+func (s *Service) CloseTokens() { s.tokens.known.Close() }

@@ -1,0 +1,427 @@
+package admin
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	maxForums = 2000
+	maxLevels = 10
+)
+
+// ForumSpec is what administrators set of a forum.
+type ForumSpec struct {
+	Parent          int64  // 0: a root
+	Type            string // category, forum or link
+	Title           string
+	Description     string
+	LinkURL         string // of a link
+	Open            bool
+	AllowThreads    bool
+	AllowReplies    bool
+	ModerateThreads bool
+	ModeratePosts   bool
+	RequiresPrefix  bool
+	FloodSeconds    *int64 // nil: the board's; 0: no limit
+	MinWords        int64  // 0: one
+	MaxWords        int64  // 0: the board's
+}
+
+// Tag is the version of what is set.
+func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
+
+// NewForumSpec is what a new forum begins with.
+func NewForumSpec() ForumSpec {
+	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
+}
+
+// ForumRow is a forum as administrators see it.
+type ForumRow struct {
+	ID    int64
+	Slug  string
+	Depth int64
+	ForumSpec
+	Threads, Posts int64
+	First, Last    bool // among its siblings
+}
+
+// ForumTree lists all forums, depth first.
+func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		rows := make(map[int64]ForumRow)
+		err := c.All(posts.CountedForums(c.Dialect()), nil, func(r store.Row) error {
+			f, err := posts.ScanCounted(r)
+			rows[f.ID] = rowOf(f)
+			return err
+		})
+		list = nil
+		last := make(map[int64]int) // by parent: the place of its last child so far
+		for _, id := range access.Order {
+			f, ok := rows[id]
+			if !ok {
+				continue
+			}
+			before, hasBefore := last[f.Parent]
+			f.First, f.Last = !hasBefore, true
+			if hasBefore {
+				list[before].Last = false
+			}
+			last[f.Parent] = len(list)
+			list = append(list, f)
+		}
+		return err
+	})
+	return list, err
+}
+
+// ForumByID reads a forum as administrators see it.
+func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		found, err := posts.ReadForum(c, id)
+		if err == nil {
+			f = rowOf(found)
+		}
+		return err
+	})
+	return f, err
+}
+
+func rowOf(f *posts.Forum) ForumRow {
+	r := ForumRow{
+		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
+		ForumSpec: ForumSpec{
+			Parent: f.Parent, Type: f.Kind, Title: f.Title, Description: f.Description, LinkURL: f.Link.String, Open: f.Open,
+			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+			RequiresPrefix: f.RequiresPrefix,
+		},
+	}
+	if f.FloodSeconds.Valid {
+		r.FloodSeconds = &f.FloodSeconds.Int64
+	}
+	if f.MinWords > 1 {
+		r.MinWords = f.MinWords
+	}
+	if f.MaxWords < kernel.WordsMost {
+		r.MaxWords = f.MaxWords
+	}
+	return r
+}
+
+// check refuses what a forum cannot be, wherever it is.
+func (f *ForumSpec) check() error {
+	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
+	switch n := utf8.RuneCountInString(f.Title); {
+	case n < 1 || n > 100 || !text.IsLine(f.Title):
+		return kernel.Invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
+	case utf8.RuneCountInString(f.Description) > 500 || !text.IsPlain(f.Description):
+		return kernel.Invalid("description", "length", "a description has at most 500 characters")
+	case f.Type != "category" && f.Type != "forum" && f.Type != "link":
+		return kernel.Invalid("type", "unknown", "a forum is a category, a forum or a link")
+	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
+		return kernel.Invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
+	case f.MinWords < 0 || f.MinWords > kernel.WordsMost:
+		return kernel.Invalid("min_words", "range", "a forum asks for 0 to 10000 words")
+	case f.MaxWords < 0 || f.MaxWords > kernel.WordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
+		return kernel.Invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
+	}
+	if f.Type != "link" {
+		f.LinkURL = ""
+		return nil
+	}
+	u, err := url.Parse(f.LinkURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(f.LinkURL) > 2000 {
+		return kernel.Invalid("link_url", "unknown", "a link needs an address with http or https")
+	}
+	return nil
+}
+
+// checkParent refuses a parent that cannot hold children, and self (0: a new
+// forum) below itself.
+func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
+	if f.Parent == 0 {
+		return nil
+	}
+	var kind, path, own string
+	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return kernel.Invalid("parent", "unknown", "there is no such forum to be below")
+	}
+	if err != nil {
+		return err
+	}
+	levels := int64(strings.Count(path, "/")) + 1
+	if self != 0 {
+		var below int64
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		if strings.HasPrefix(path+"/", own+"/") {
+			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
+		}
+		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
+			return err
+		}
+		levels += below
+	}
+	switch {
+	case kind == "link":
+		return kernel.Invalid("parent", "link", "nothing can be below a link")
+	case levels > maxLevels:
+		return kernel.Invalid("parent", "depth", "forums nest at most "+kernel.Itoa(maxLevels)+" levels deep")
+	}
+	return nil
+}
+
+// forumSlug is a slug that no other forum has.
+func forumSlug(c store.Conn, title string) (string, error) {
+	base := kernel.Slug(title)
+	for n := int64(1); ; n++ {
+		try := base
+		if n > 1 {
+			try = base[:min(len(base), kernel.SlugMost-6)] + "-" + kernel.Itoa(n)
+		}
+		var taken int
+		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
+			return try, err
+		}
+	}
+}
+
+// CreateForum adds a forum behind its siblings.
+func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
+	invalidSpec := spec.check()
+	err = s.Administer(ctx, a, func(c store.Conn) error {
+		var count int
+		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
+			return err
+		}
+		switch {
+		case invalidSpec != nil:
+			return invalidSpec
+		case count >= maxForums:
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
+		}
+		if err := spec.checkParent(c, 0); err != nil {
+			return err
+		}
+		name, err := forumSlug(c, spec.Title)
+		if err != nil {
+			return err
+		}
+		f := spec.forum()
+		f.Slug = name
+		if id, err = posts.AddForum(c, f); err != nil {
+			return err
+		}
+		return s.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+	})
+	return id, err
+}
+
+func (f *ForumSpec) forum() posts.Forum {
+	made := posts.Forum{
+		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description, Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
+		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
+	}
+	if f.FloodSeconds != nil {
+		made.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+	}
+	return made
+}
+
+// EditForum changes a forum; with another parent it goes behind the children of
+// that one, and all below it comes along.
+func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
+	invalidSpec := spec.check()
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		old, err := posts.ReadForum(c, id)
+		if err != nil {
+			return err
+		}
+		if invalidSpec != nil {
+			return invalidSpec
+		}
+		before := rowOf(old).ForumSpec
+		if spec.Tag() == before.Tag() {
+			return nil
+		}
+		if err := match.Check(before.Tag()); err != nil {
+			return err
+		}
+		if spec.Type != before.Type {
+			if err := mayBecome(c, id, spec.Type); err != nil {
+				return err
+			}
+		}
+		if spec.Parent != before.Parent {
+			if err := spec.checkParent(c, id); err != nil {
+				return err
+			}
+			if err := reparent(c, id, spec.Parent); err != nil {
+				return err
+			}
+		}
+		f := spec.forum()
+		_, err = c.Exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
+			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
+			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads), kernel.Bool(f.AllowReplies),
+			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds, kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
+		if err != nil {
+			return err
+		}
+		return s.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
+	})
+}
+
+// mayBecome refuses another type for a forum that has what the type cannot have.
+func mayBecome(c store.Conn, id int64, kind string) error {
+	threads, children, err := contents(c, id)
+	switch {
+	case err != nil:
+		return err
+	case kind != "forum" && threads:
+		return kernel.Invalid("type", "has_threads", "a "+kind+" holds no threads, and this forum has some")
+	case kind == "link" && children:
+		return kernel.Invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
+	}
+	return nil
+}
+
+// contents tells what a forum holds.
+func contents(c store.Conn, id int64) (threads, children bool, err error) {
+	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
+		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0", id, id).Scan(&threads, &children)
+	return threads, children, err
+}
+
+// reparent puts a forum, and with it all below, under another parent.
+func reparent(c store.Conn, id, parent int64) error {
+	var path, above string
+	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
+		return err
+	}
+	if parent != 0 {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
+			return err
+		}
+	}
+	to := above + "/" + kernel.Itoa(id)
+	var position int64
+	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", kernel.Null(parent), position, id); err != nil {
+		return err
+	}
+	deeper := strings.Count(to, "/") - strings.Count(path, "/")
+	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
+		to, len(path)+1, deeper, path, path+"/%")
+	return err
+}
+
+// Differences lists what differs.
+func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
+	flood := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return kernel.Itoa(*n)
+	}
+	return posts.Differences([]posts.Difference{
+		{What: "parent", From: kernel.Itoa(f.Parent), To: kernel.Itoa(to.Parent)},
+		{What: "type", From: f.Type, To: to.Type},
+		{What: "title", From: f.Title, To: to.Title},
+		{What: "description", From: f.Description, To: to.Description},
+		{What: "link", From: f.LinkURL, To: to.LinkURL},
+		{What: "open", From: yes(f.Open), To: yes(to.Open)},
+		{What: "takes threads", From: yes(f.AllowThreads), To: yes(to.AllowThreads)},
+		{What: "takes replies", From: yes(f.AllowReplies), To: yes(to.AllowReplies)},
+		{What: "holds threads", From: yes(f.ModerateThreads), To: yes(to.ModerateThreads)},
+		{What: "holds posts", From: yes(f.ModeratePosts), To: yes(to.ModeratePosts)},
+		{What: "needs a prefix", From: yes(f.RequiresPrefix), To: yes(to.RequiresPrefix)},
+		{What: "flood seconds", From: flood(f.FloodSeconds), To: flood(to.FloodSeconds)},
+		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(to.MinWords)},
+		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(to.MaxWords)},
+	})
+}
+
+// ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
+func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		f, err := posts.ReadForum(c, id)
+		if err != nil {
+			return err
+		}
+		var siblings []int64
+		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.Parent}, func(r store.Row) error {
+			var sibling int64
+			err := r.Scan(&sibling)
+			siblings = append(siblings, sibling)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		at := slices.Index(siblings, id)
+		to := max(0, min(at+by, len(siblings)-1))
+		if to == at {
+			return nil
+		}
+		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
+		for i, sibling := range siblings {
+			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
+				return err
+			}
+		}
+		return s.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+	})
+}
+
+// DeleteForum removes a forum that holds nothing.
+func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		f, err := posts.ReadForum(c, id)
+		if err != nil {
+			return err
+		}
+		threads, children, err := contents(c, id)
+		switch {
+		case err != nil:
+			return err
+		case threads:
+			return kernel.Conflict("the forum has threads, deleted ones count too: move them first")
+		case children:
+			return kernel.Conflict("there are forums below this one: move or delete them first")
+		}
+		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
+	})
+}

@@ -1,0 +1,239 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	maxGroups = 200
+	maxWindow = 5_256_000 // minutes: ten years
+	maxPerDay = 100_000
+)
+
+// GroupSpec is what administrators set of a group.
+type GroupSpec struct {
+	Name        string
+	Allow       rights.Mask
+	Restrict    rights.Mask
+	EditWindow  int64 // minutes; 0: no limit
+	PostsPerDay int64 // 0: no limit
+}
+
+// Tag is the version of what is set.
+func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
+
+// Differences lists what differs, rights one by one.
+func (g *GroupSpec) Differences(to *GroupSpec) []posts.Difference {
+	list := make([]posts.Difference, 0, 3+len(Rights())+len(Restrictions()))
+	list = append(list,
+		posts.Difference{What: "name", From: g.Name, To: to.Name},
+		posts.Difference{What: "edit window", From: kernel.Itoa(g.EditWindow), To: kernel.Itoa(to.EditWindow)},
+		posts.Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
+	)
+	for _, right := range Rights() {
+		list = append(list, posts.Difference{What: right.Label, From: yes(g.Allow.Has(right.Mask())), To: yes(to.Allow.Has(right.Mask()))})
+	}
+	for _, right := range Restrictions() {
+		list = append(list, posts.Difference{What: right.Label, From: yes(g.Restrict.Has(right.Mask())), To: yes(to.Restrict.Has(right.Mask()))})
+	}
+	return posts.Differences(list)
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// GroupRow is a group as administrators see it.
+type GroupRow struct {
+	ID   int64
+	Kind string // guest, registered, staff or custom
+	GroupSpec
+}
+
+// Groups lists the groups.
+func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		list = nil
+		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
+			g, err := scanGroup(r)
+			list = append(list, g)
+			return err
+		})
+	})
+	return list, err
+}
+
+const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups"
+
+func scanGroup(r store.Row) (g GroupRow, err error) {
+	return g, r.Scan(&g.ID, &g.Kind, &g.Name, &g.Allow, &g.Restrict, &g.EditWindow, &g.PostsPerDay)
+}
+
+func groupByID(c store.Conn, id int64) (GroupRow, error) {
+	g, err := scanGroup(c.Row(groupRows+" WHERE id = ?", id))
+	return g, kernel.OrNotFound(err)
+}
+
+func (g *GroupSpec) check(kind string) error {
+	g.Name = text.Normal(g.Name)
+	switch n := utf8.RuneCountInString(g.Name); {
+	case n < 1 || n > 40 || !text.IsLine(g.Name):
+		return kernel.Invalid("name", "length", "a group has a name of 1 to 40 characters, in one line")
+	case g.Allow&^rights.Everything != 0 || g.Restrict&^restrictions != 0:
+		return kernel.Invalid("allow", "unknown", "there is no such right")
+	case (kind == "guest" || kind == "registered") && g.Allow.Has(rights.AdminAccess):
+		return kernel.Invalid("allow", "admin.access", "not everybody can be an administrator")
+	case g.EditWindow < 0 || g.EditWindow > maxWindow:
+		return kernel.Invalid("edit_window", "range", "an edit window has 0 to "+kernel.Itoa(maxWindow)+" minutes")
+	case g.PostsPerDay < 0 || g.PostsPerDay > maxPerDay:
+		return kernel.Invalid("posts_per_day", "range", "0 to "+kernel.Itoa(maxPerDay)+" posts a day")
+	}
+	return nil
+}
+
+// CreateGroup adds a group of the board's own.
+func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
+	err = s.Administer(ctx, a, func(c store.Conn) error {
+		var count int
+		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
+			return err
+		}
+		if count >= maxGroups {
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
+		}
+		if err := spec.check("custom"); err != nil {
+			return err
+		}
+		if err := groupNameFree(c, spec.Name, 0); err != nil {
+			return err
+		}
+		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
+			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
+		if err != nil {
+			return err
+		}
+		return s.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+	})
+	return id, err
+}
+
+func groupNameFree(c store.Conn, name string, but int64) error {
+	var taken int
+	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?", name, but).Scan(&taken); err != nil {
+		return err
+	}
+	if taken > 0 {
+		return kernel.Invalid("name", "taken", "there is a group of that name")
+	}
+	return nil
+}
+
+// EditGroup changes a group. Those that a board begins with keep their names.
+func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec GroupSpec, match rest.Match) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		g, err := groupByID(c, id)
+		if err != nil {
+			return err
+		}
+		if err := spec.check(g.Kind); err != nil {
+			return err
+		}
+		if g.Kind != "custom" && spec.Name != g.Name {
+			return kernel.Invalid("name", "built_in", "the group "+g.Name+" keeps its name")
+		}
+		if err := groupNameFree(c, spec.Name, id); err != nil {
+			return err
+		}
+		if g.GroupSpec == spec {
+			return nil
+		}
+		if err := match.Check(g.Tag()); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
+			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay, id)
+		if err != nil {
+			return err
+		}
+		return s.Note(c, a, "group.edit", g.changes(&spec))
+	})
+}
+
+// changes tells what differs, for the log.
+func (g *GroupRow) changes(to *GroupSpec) string {
+	changes := []string{kernel.Brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
+	for _, v := range [][3]string{
+		{"name", g.Name, to.Name},
+		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
+		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
+		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
+	} {
+		if v[1] != v[2] {
+			changes = append(changes, v[0]+": "+kernel.Brief(v[1])+" → "+kernel.Brief(v[2]))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
+}
+
+// maskChange names the rights that came and went.
+func maskChange(from, to rights.Mask) string {
+	var list []string
+	for _, right := range Rights() {
+		switch before, after := from.Has(right.Mask()), to.Has(right.Mask()); {
+		case !before && after:
+			list = append(list, "+"+right.Name)
+		case before && !after:
+			list = append(list, "-"+right.Name)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// DeleteGroup removes a group of the board's own, with all that refers to it.
+func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		g, err := groupByID(c, id)
+		if err != nil {
+			return err
+		}
+		if g.Kind != "custom" {
+			return kernel.Conflict("the group " + g.Name + " belongs to every board")
+		}
+		for _, table := range []string{"board_user_groups", "board_forum_overrides", "board_forum_moderators"} {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.Note(c, a, "group.delete", kernel.Brief(g.Name))
+	})
+}
+
+// GroupMembers lists members of a group by id, at most limit.
+func (s *Service) GroupMembers(ctx context.Context, a *rights.Actor, group int64, limit int) (list []MemberRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		list = nil
+		return c.All("SELECT "+memberColumns+" FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?",
+			[]any{group, limit}, func(r store.Row) error {
+				m, err := scanMember(r)
+				list = append(list, m)
+				return err
+			})
+	})
+	return list, err
+}

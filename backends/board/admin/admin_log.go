@@ -1,0 +1,114 @@
+package admin
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// LogEntry is an entry of the moderation log.
+type LogEntry struct {
+	ID         int64
+	Actor      int64
+	ActorName  string
+	Action     string
+	Forum      int64 // 0: none
+	ForumTitle string
+	Thread     int64
+	Post       int64
+	Detail     string
+	At         int64
+}
+
+// LogQuery is what entries are looked for by.
+type LogQuery struct {
+	Actor  string // name; empty: all
+	Action string // empty: all
+	Forum  int64  // 0: all
+	Before int64  // the next of the page before; 0: from the newest
+	Limit  int
+}
+
+// LogActions are the actions of the log.
+var LogActions = []string{
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore", "reply.post", "report.close", "report.create",
+	"thread.edit", "thread.lock", "thread.move", "thread.post", "thread.stick",
+	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights", "forum.shift",
+	"group.create", "group.delete", "group.edit",
+	"member.approve", "member.ban", "member.delete", "member.groups", "member.moderate", "member.password", "member.suspend", "member.unban",
+	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit", "settings.change", "token.issue", "token.revoke",
+	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",
+}
+
+// Log lists entries, newest first: all for administrators, for others those of
+// the forums in which they may approve.
+func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []LogEntry, next int64, err error) {
+	var forums []any
+	switch {
+	case q.Forum != 0 && a.MayAdminister():
+		forums = []any{q.Forum}
+	case !a.MayAdminister():
+		ids, err := s.Moderated(ctx, a, q.Forum)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, id := range ids {
+			forums = append(forums, id)
+		}
+	default:
+		forums = []any{nil}
+	}
+	if q.Before == 0 {
+		q.Before = math.MaxInt64
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, next = nil, 0
+		where, args := "l.id < ?", []any{q.Before}
+		if q.Actor != "" {
+			var actor int64
+			err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(q.Actor)).Scan(&actor)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			where += " AND l.actor_id = ?"
+			args = append(args, actor)
+		}
+		if q.Action != "" {
+			where += " AND l.action = ?"
+			args = append(args, text.Storable(q.Action))
+		}
+		for _, forum := range forums {
+			where, args := where, slices.Clip(args)
+			if forum != nil {
+				where += " AND l.forum_id = ?"
+				args = append(args, forum)
+			}
+			err := c.All(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
+				var e LogEntry
+				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail, &e.At)
+				list = append(list, e)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		kernel.SortBy(list, func(e LogEntry) int64 { return -e.ID })
+		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })
+		return nil
+	})
+	return list, next, err
+}
+
+const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0)," +
+	" COALESCE((SELECT f.title FROM board_forums f WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at FROM board_moderation_log l WHERE "

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Override is what a forum says of a group's rights: those of neither mask are
+// inherited.
+type Override struct{ Allow, Deny rights.Mask }
+
+// MatrixColumn are the rights of a group in a forum.
+type MatrixColumn struct {
+	Group     GroupRow
+	Inherited rights.Mask // from the group and the forums above
+	Override
+}
+
+// Matrix are the rights of every group in a forum.
+func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (columns []MatrixColumn, err error) {
+	groups, err := s.Groups(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := access.Forums[forum]
+	if n == nil {
+		return nil, kernel.NotFound()
+	}
+	for _, g := range groups {
+		o := access.Overrides[[2]int64{forum, g.ID}]
+		columns = append(columns, MatrixColumn{g, access.Inherited(n.Parent, g.ID, g.Allow), Override{o.Set &^ o.Clear, o.Clear}})
+	}
+	return columns, nil
+}
+
+// OverridesTag is the version of what a forum says of some groups.
+func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
+
+// SetOverrides sets what a forum says of the rights of groups; the groups that
+// are not in by keep what they have. match is asked for the OverridesTag of these
+// groups.
+func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		if _, err := posts.ReadForum(c, forum); err != nil {
+			return err
+		}
+		before := make(map[int64]Override)
+		for group := range by {
+			var err error
+			if before[group], err = overrideOf(c, forum, group); err != nil {
+				return err
+			}
+		}
+		if !maps.Equal(before, by) {
+			if err := match.Check(OverridesTag(before)); err != nil {
+				return err
+			}
+		}
+		for group, o := range by {
+			if err := s.setOverride(c, a, forum, group, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// overrideOf is what a forum says of a group.
+func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
+	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&o.Allow, &o.Deny)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	o.Allow &^= o.Deny
+	return o, err
+}
+
+func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, to Override) error {
+	g, err := groupByID(c, group)
+	if err != nil {
+		return err
+	}
+	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
+		return kernel.Invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
+	}
+	from, err := overrideOf(c, forum, group)
+	switch {
+	case err != nil:
+		return err
+	case from == to:
+		return nil
+	case to == Override{}:
+		_, err = c.Exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
+	default:
+		_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", forum, group, to.Allow, to.Deny)
+	}
+	if err != nil {
+		return err
+	}
+	detail := []string{kernel.Brief(g.Name) + ":"}
+	for _, right := range Rights() {
+		before, after := from.Word(right.Mask()), to.Word(right.Mask())
+		if before != after {
+			detail = append(detail, right.Name+" "+after)
+		}
+	}
+	return s.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+}
+
+// Word is what the override says of a right.
+func (o Override) Word(right rights.Mask) string {
+	switch {
+	case o.Deny.Has(right):
+		return "denied"
+	case o.Allow.Has(right):
+		return "allowed"
+	}
+	return "inherited"
+}

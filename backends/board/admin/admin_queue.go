@@ -1,0 +1,181 @@
+package admin
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// QueueItem is a held post with what one needs to decide on it.
+type QueueItem struct {
+	Post       posts.PostInfo
+	Thread     posts.ThreadInfo
+	ForumTitle string
+	Reason     string
+	Before     *posts.PostInfo // the visible post before it; nil: it would start the thread
+	Author     AuthorRecord
+}
+
+// AuthorRecord is what the board knows of an author.
+type AuthorRecord struct {
+	ID        int64
+	State     string
+	Moderated bool
+	Posts     int64 // visible
+	JoinedAt  int64
+	// Of the last hundred posts:
+	Recent, Held, Deleted int64
+}
+
+// recordPosts is how many posts an author's record looks at.
+const recordPosts = 100
+
+// QueuePage is Queue with what a page shows.
+func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after int64, limit int) (items []QueueItem, next int64, err error) {
+	held, next, err := s.Queue(ctx, a, forum, after, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		items = nil
+		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
+		for _, h := range held {
+			item := QueueItem{Post: posts.ViewPost(h.Post), Thread: posts.ViewThread(access, a, h.Thread, posts.Marks{}, s.Micros()), Reason: h.Reason}
+			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
+				return err
+			}
+			record, known := records[h.Post.Author]
+			if !known {
+				if record, err = recordOf(c, h.Post.Author); err != nil {
+					return err
+				}
+				records[h.Post.Author] = record
+			}
+			item.Author = record
+			if item.Before, err = postBefore(c, h.Thread, h.Post.ID); err != nil {
+				return err
+			}
+			items = append(items, item)
+		}
+		return nil
+	})
+	return items, next, err
+}
+
+func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) {
+	if title, ok := known[forum]; ok {
+		return title, nil
+	}
+	var title string
+	err := c.Row("SELECT title FROM board_forums WHERE id = ?", forum).Scan(&title)
+	known[forum] = title
+	return title, kernel.OrNotFound(err)
+}
+
+func recordOf(c store.Conn, author int64) (r AuthorRecord, err error) {
+	err = c.Row("SELECT id, state, moderated, post_count, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.Posts, &r.JoinedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, c.Row("SELECT count(*), COALESCE(sum(CASE WHEN visibility = 1 THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN visibility = 2 THEN 1 ELSE 0 END), 0)"+
+		" FROM (SELECT visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?) p", author, recordPosts).Scan(&r.Recent, &r.Held, &r.Deleted)
+}
+
+// postBefore is what a post may answer to.
+func postBefore(c store.Conn, t *posts.Thread, id int64) (*posts.PostInfo, error) {
+	p, err := posts.ScanPost(c.Row("SELECT "+posts.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := posts.ViewPost(p)
+	return &view, nil
+}
+
+// ForumCount is a forum with how much of something it holds.
+type ForumCount struct {
+	ID    int64
+	Title string
+	Depth int64
+	Count int64 // at most CountMost
+}
+
+// CountMost is where counts end.
+const CountMost = 100
+
+// QueueForums lists the forums in which the actor may approve, with how many
+// posts wait there.
+func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
+	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_post_ids WHERE forum_id = ? AND visibility = 1 LIMIT ?) q")
+}
+
+// ReportForums lists them with how many reports are open.
+func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
+	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_reports WHERE forum_id = ? AND closed_at IS NULL LIMIT ?) q")
+}
+
+func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
+	forums, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		for _, f := range forums {
+			if f.Type != "forum" || !a.Has(f.ID, rights.ContentApprove) {
+				continue
+			}
+			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
+			if err := c.Row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
+				return err
+			}
+			list = append(list, n)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// MaxSettled bounds how many posts are settled at once.
+const MaxSettled = 100
+
+// SettleAll approves or rejects held posts. Those that somebody else has settled
+// meanwhile are skipped.
+func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string) (done, skipped int, err error) {
+	if len(ids) > MaxSettled {
+		return 0, 0, kernel.Invalid("post", "too_many", "at most 100 posts at once")
+	}
+	settle := s.Reject
+	if approve {
+		settle = s.Approve
+	}
+	for _, id := range ids {
+		_, err := settle(ctx, a, id, reason)
+		e, refused := apierror.From(err)
+		switch {
+		case err == nil:
+			done++
+		case refused && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound):
+			skipped++
+		default:
+			return done, skipped, err
+		}
+	}
+	return done, skipped, nil
+}

@@ -1,0 +1,142 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// ReportedPost is a post with the open reports of it.
+type ReportedPost struct {
+	PostID     int64
+	Forum      int64
+	ForumTitle string
+	Post       *posts.PostInfo // nil: the actor does not see it any more
+	Thread     *posts.ThreadInfo
+	Author     AuthorRecord
+	Reports    []ReportEntry
+}
+
+// ReportEntry is what a member reported.
+type ReportEntry struct {
+	ID     int64
+	User   string
+	Reason string
+	At     int64
+
+	post, forum int64
+}
+
+// Reports lists open reports by post, oldest first, of one forum or (0) of all in
+// which the actor may approve.
+func (s *Service) Reports(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
+	forums, err := s.Moderated(ctx, a, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		var entries []ReportEntry
+		for _, id := range forums {
+			err := c.All(posts.OpenReports().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
+				var e ReportEntry
+				err := r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
+				entries = append(entries, e)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		kernel.SortBy(entries, func(e ReportEntry) int64 { return e.ID })
+		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })
+		list, err = s.byPost(c, access, a, entries)
+		return err
+	})
+	return list, next, err
+}
+
+func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
+	at, titles := make(map[int64]int), make(map[int64]string)
+	for _, e := range entries {
+		i, known := at[e.post]
+		if !known {
+			item := ReportedPost{PostID: e.post, Forum: e.forum}
+			if item.ForumTitle, err = titleOf(c, titles, e.forum); err != nil {
+				return nil, err
+			}
+			t, p, err := posts.PostByID(c, a, e.post, "")
+			switch {
+			case err == nil:
+				post, thread := posts.ViewPost(p), posts.ViewThread(access, a, t, posts.Marks{}, s.Micros())
+				item.Post, item.Thread = &post, &thread
+				if item.Author, err = recordOf(c, p.Author); err != nil {
+					return nil, err
+				}
+			case !kernel.NotFoundErr(err):
+				return nil, err
+			}
+			i = len(list)
+			at[e.post] = i
+			list = append(list, item)
+		}
+		list[i].Reports = append(list[i].Reports, e)
+	}
+	return list, nil
+}
+
+// CloseReports ends the open reports of a post, with a note for the log.
+func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64, note string) error {
+	note, noteErr := kernel.CheckReason(note)
+	return s.Write(ctx, func(c store.Conn) error {
+		var forum, thread int64
+		if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		switch f := a.In(forum); {
+		case !f.Visible:
+			return kernel.NotFound()
+		case !f.Mask.Has(rights.ContentApprove):
+			return kernel.Forbidden("postId", "no_permission", "you may not close reports in this forum")
+		}
+		if err := a.CheckSuspended(s.Micros()); err != nil {
+			return err
+		}
+		if noteErr != nil {
+			return noteErr
+		}
+		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Micros(), kernel.Null(a.ID()), note, post)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return kernel.Conflict("there is no open report of this post")
+		}
+		return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
+	})
+}
+
+// DeleteReported deletes a reported post and closes its reports.
+func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
+	var thread int64
+	err := s.Read(ctx, func(c store.Conn) error {
+		t, _, err := posts.PostByID(c, a, post, "")
+		if err == nil {
+			thread = t.ID
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Delete(ctx, a, thread, post, nil); err != nil {
+		return err
+	}
+	return s.CloseReports(ctx, a, post, note)
+}

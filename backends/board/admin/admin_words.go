@@ -1,0 +1,203 @@
+package admin
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	maxPrefixes    = 500
+	maxWordFilters = 500
+)
+
+// PrefixRow is a prefix of threads as administrators see it.
+type PrefixRow struct {
+	ID       int64
+	Label    string
+	Position int64
+	Forums   []int64 // that offer it
+}
+
+// Prefixes lists the prefixes by position.
+func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		list = nil
+		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
+			var p PrefixRow
+			err := r.Scan(&p.ID, &p.Label, &p.Position)
+			list = append(list, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			err := c.All("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", []any{list[i].ID}, func(r store.Row) error {
+				var forum int64
+				err := r.Scan(&forum)
+				list[i].Forums = append(list[i].Forums, forum)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// SetPrefix adds a prefix (id 0) or changes one.
+func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		p.Label = text.Normal(p.Label)
+		switch n := utf8.RuneCountInString(p.Label); {
+		case n < 1 || n > 30 || !text.IsLine(p.Label):
+			return kernel.Invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
+		case p.Position < 0 || p.Position > 1_000_000:
+			return kernel.Invalid("position", "range", "a position is from 0 to 1000000")
+		case len(p.Forums) > maxForums:
+			return kernel.Invalid("forums", "too_many", "there are not so many forums")
+		}
+		var taken, count int
+		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
+			return err
+		}
+		switch {
+		case taken > 0:
+			return kernel.Invalid("label", "taken", "there is such a prefix already")
+		case p.ID == 0 && count >= maxPrefixes:
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxPrefixes) + " prefixes")
+		}
+		action := "prefix.edit"
+		if p.ID == 0 {
+			action = "prefix.create"
+			if err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id", p.Label, p.Position).Scan(&p.ID); err != nil {
+				return err
+			}
+		} else {
+			n, err := c.Exec("UPDATE board_prefixes SET label = ?, position = ? WHERE id = ?", p.Label, p.Position, p.ID)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return kernel.NotFound()
+			}
+		}
+		if err := offer(c, p); err != nil {
+			return err
+		}
+		return s.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
+	})
+}
+
+// offer makes exactly the forums of a prefix offer it.
+func offer(c store.Conn, p PrefixRow) error {
+	if _, err := c.Exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
+		return err
+	}
+	for _, forum := range p.Forums {
+		n, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ? AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return kernel.Invalid("forums", "unknown", "there is no such forum that holds threads")
+		}
+	}
+	return nil
+}
+
+// DeletePrefix removes a prefix; threads lose it.
+func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		var label string
+		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		for _, statement := range []string{
+			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?", "DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
+		} {
+			if _, err := c.Exec(statement, id); err != nil {
+				return err
+			}
+		}
+		return s.Note(c, a, "prefix.delete", kernel.Brief(label))
+	})
+}
+
+// WordFilter is a word that the board replaces, or that holds a post.
+type WordFilter struct {
+	ID          int64
+	Pattern     string
+	Replacement string
+	Hold        bool
+}
+
+// WordFilters lists the word filter.
+func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
+	err = s.Survey(ctx, a, func(c store.Conn) error {
+		list = nil
+		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
+			var f WordFilter
+			var action string
+			err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
+			f.Hold = action == "hold"
+			list = append(list, f)
+			return err
+		})
+	})
+	return list, err
+}
+
+// AddWordFilter adds a word, which counts for what is written from then on.
+func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
+		switch n := utf8.RuneCountInString(f.Pattern); {
+		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
+			return kernel.Invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
+		case utf8.RuneCountInString(f.Replacement) > 100 || !text.IsLine(f.Replacement):
+			return kernel.Invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
+		case f.Hold:
+			f.Replacement = ""
+		}
+		var count, taken int
+		if err := c.Row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
+			return err
+		}
+		switch {
+		case count >= maxWordFilters:
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxWordFilters) + " filtered words")
+		case taken > 0:
+			return kernel.Invalid("pattern", "taken", "this word is filtered already")
+		}
+		action, detail := "replace", kernel.Brief(f.Pattern)+" → "+kernel.Brief(f.Replacement)
+		if f.Hold {
+			action, detail = "hold", kernel.Brief(f.Pattern)+" holds"
+		}
+		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
+			return err
+		}
+		return s.Note(c, a, "filter.add", detail)
+	})
+}
+
+// DeleteWordFilter removes a word.
+func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.Administer(ctx, a, func(c store.Conn) error {
+		var pattern string
+		if err := c.Row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
+			return kernel.OrNotFound(err)
+		}
+		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.Note(c, a, "filter.delete", kernel.Brief(pattern))
+	})
+}

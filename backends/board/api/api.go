@@ -1,0 +1,135 @@
+// Package api is a board as a JSON API: its routes, what requests carry and what they
+// are answered. It decides nothing.
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+const (
+	JsonType = "application/json; charset=utf-8"
+
+	pageLimit = 25
+)
+
+// service is the board that is served.
+type service struct{ *admin.Service }
+
+// API serves the JSON API of a board.
+type API struct {
+	service *service
+	Router  *rest.Router
+}
+
+// Owns reports whether a path belongs to the API.
+func (*API) Owns(path string) bool {
+	return path == kernel.Mount || strings.HasPrefix(path, kernel.Mount+"/")
+}
+
+// NeedsToken reports whether a request is one that guests cannot make.
+func (api *API) NeedsToken(r *http.Request) bool {
+	found, ok := api.Router.Find(r)
+	return ok && !found.Guest()
+}
+
+// Serve answers a request for a path that it owns. What is refused is an
+// *apierror.Error, and nothing has been written then.
+func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) error {
+	w.Header().Add("Vary", "Authorization")
+	found, ok := api.Router.Find(r)
+	switch {
+	case !ok:
+		return apierror.New(http.StatusNotFound, "no_such_route", "there is no such route; see %s/openapi.json", kernel.Mount)
+	case r.Method == http.MethodOptions:
+		w.Header().Set("Allow", found.Allow())
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if a.Token != nil {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	return found.Serve(w, a)
+}
+
+// admit makes the checks that come before a route's own.
+func (s *service) admit(c *rest.Call, route *rest.Route) error {
+	a := actor(c)
+	if route.Scope == "" { // public
+		return nil
+	}
+	if a.Token != nil && !a.Token.Has(route.Scope) {
+		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
+	}
+	if err := a.CheckBlocked(s.Micros()); err != nil {
+		return err
+	}
+	if err := a.CheckOffline(); err != nil {
+		return err
+	}
+	query := c.R.URL.Query()
+	for _, p := range route.Query {
+		if len(query[p.Name]) > 1 {
+			return kernel.BadRequest(p.Name, p.Name+" is given twice")
+		}
+	}
+	return nil
+}
+
+// envelope holds one thing, or of a list without pages.
+type envelope struct {
+	Data any `json:"data"`
+}
+
+// actor is who sends a request.
+func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
+
+// handler answers a request of an actor.
+type handler func(c *rest.Call, a *rights.Actor) (any, error)
+
+// with makes a route's function of a handler.
+func with(h handler) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		answer, err := h(c, actor(c))
+		if err != nil {
+			return nil, err
+		}
+		switch answer := answer.(type) {
+		case nil, rest.Raw, http.Handler:
+			return answer, nil
+		}
+		var out bytes.Buffer
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(answer); err != nil {
+			return nil, err
+		}
+		return rest.Raw{Type: JsonType, Data: out.Bytes()}, nil
+	}
+}
+
+func (s *service) locate(c *rest.Call, path string) {
+	c.W.Header().Set("Location", s.Options.BaseURL+kernel.Mount+path)
+}
+
+// New returns the API of a board.
+func New(board *admin.Service) *API {
+	s := &service{board}
+	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
+	api.Router.Admit = s.admit
+	return api
+}
+
+// Routes is the table of the API, without its mount.
+func Routes() []rest.Route { return new(service).routes() }
+
+// OpenAPI is the document of the API, OpenAPI 3.1.
+func (api *API) OpenAPI() ([]byte, error) { return api.service.openAPI() }

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+type AttachmentInfo struct {
+	ID        int64  `json:"id"`
+	ThreadID  int64  `json:"threadId"`
+	PostID    int64  `json:"postId"`
+	UserID    int64  `json:"userId"`
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"`
+	SHA256    string `json:"sha256"`
+	Width     *int64 `json:"width"`
+	Height    *int64 `json:"height"`
+	CreatedAt string `json:"createdAt"`
+	Path      string `json:"path"`
+}
+
+func viewAttachment(f *posts.Attachment) AttachmentInfo {
+	return AttachmentInfo{
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), kernel.WireTime(f.CreatedAt),
+		kernel.Mount + "/attachments/" + kernel.Itoa(f.ID),
+	}
+}
+
+func (s *service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, post := in.post()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, err := s.Attachments(c.R.Context(), a, thread, post)
+	views := make([]AttachmentInfo, 0, len(list))
+	for i := range list {
+		views = append(views, viewAttachment(&list[i]))
+	}
+	return envelope{views}, err
+}
+
+func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, post := in.post()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
+		return nil, posts.TooLargeFile(most >> 10)
+	}
+	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.locate(c, "/attachments/"+kernel.Itoa(f.ID))
+	return envelope{viewAttachment(f)}, nil
+}
+
+func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, post := in.post()
+	id := in.id("attachmentId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return nil, s.Detach(c.R.Context(), a, thread, post, id)
+}
+
+func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("attachmentId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	f, err := s.Attachment(c.R.Context(), a, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Download(c.R.Context(), f)
+}

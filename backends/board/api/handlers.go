@@ -1,0 +1,481 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
+	me := posts.Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
+	if a.Token != nil {
+		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.WireTimeOrNull(a.Token.ExpiresAt)
+	}
+	if me.Groups == nil {
+		me.Groups = []string{}
+	}
+	return envelope{me}, nil
+}
+
+func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
+	list, err := s.Forums(c.R.Context(), a)
+	if err == nil {
+		c.Tell(kernel.Tag(list))
+	}
+	return envelope{list}, err
+}
+
+type ThreadPage struct {
+	Data       []posts.ThreadInfo `json:"data"`
+	NextCursor *string            `json:"nextCursor"`
+}
+
+func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	most, forum := in.limit(), in.id("forumId")
+	after, given := c.R.URL.Query()["after"]
+	if given && after[0] == "" {
+		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
+	}
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
+	page := ThreadPage{Data: list}
+	if next != "" {
+		page.NextCursor = &next
+	}
+	return page, err
+}
+
+// Created tells of a new thread.
+type Created struct {
+	ID         int64  `json:"id"`
+	PostID     int64  `json:"postId"`
+	Slug       string `json:"slug"`
+	Visibility string `json:"visibility"`
+}
+
+func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	request := posts.NewThread{
+		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")), Subscribe: orZero(in.Flag("subscribe")),
+	}
+	once, forum := in.once(), in.id("forumId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.StartThread(c.R.Context(), a, forum, request, once)
+	if err != nil {
+		return nil, err
+	}
+	s.locate(c, "/threads/"+kernel.Itoa(done.Thread))
+	return envelope{Created{done.Thread, done.Post, done.Slug, rights.VisibilityNames[done.Visibility]}}, nil
+}
+
+// thread reads the thread of the path.
+func (s *service) thread(c *rest.Call, a *rights.Actor) (posts.ThreadInfo, error) {
+	in := noBody(c)
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
+		return posts.ThreadInfo{}, err
+	}
+	return s.Thread(c.R.Context(), a, id)
+}
+
+func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
+	view, err := s.thread(c, a)
+	if err == nil {
+		s.CountView(view.ID)
+	}
+	return envelope{view}, err
+}
+
+type PostPage struct {
+	Data        []posts.PostInfo `json:"data"`
+	NextAfterID *int64           `json:"nextAfterId"`
+}
+
+func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	thread := in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	page := PostPage{Data: []posts.PostInfo{}}
+	err := s.Read(c.R.Context(), func(q store.Conn) error {
+		t, err := posts.ThreadFor(q, a, thread, "")
+		if err != nil {
+			return err
+		}
+		list, more, err := s.Posts(q, a, t, after, most)
+		if err != nil {
+			return err
+		}
+		if page.Data = each(list, posts.ViewPost); more {
+			page.NextAfterID = &page.Data[len(page.Data)-1].ID
+		}
+		return nil
+	})
+	return page, err
+}
+
+type Replied struct {
+	ID         int64  `json:"id"`
+	ThreadID   int64  `json:"threadId"`
+	Visibility string `json:"visibility"`
+}
+
+func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	request := posts.NewReply{Message: in.Object.Text("message"), Subscribe: orZero(in.Flag("subscribe"))}
+	once, thread := in.once(), in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.Reply(c.R.Context(), a, thread, request, once)
+	if err != nil {
+		return nil, err
+	}
+	s.locate(c, "/threads/"+kernel.Itoa(thread)+"/posts/"+kernel.Itoa(done.Post))
+	return envelope{Replied{done.Post, thread, rights.VisibilityNames[done.Visibility]}}, nil
+}
+
+type Edited struct {
+	ID              int64 `json:"id"`
+	ThreadID        int64 `json:"threadId"`
+	Changed         bool  `json:"changed"`
+	HeldForApproval bool  `json:"heldForApproval"`
+}
+
+func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	edit := posts.PostEdit{Message: in.Object.Text("message"), Reason: orZero(in.OptionalText("reason"))}
+	thread, id := in.post()
+	edit.Match = in.match()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.Edit(c.R.Context(), a, thread, id, edit)
+	if err == nil {
+		c.Tell(done.Tag)
+	}
+	return envelope{Edited{id, thread, done.Changed, done.Held}}, err
+}
+
+// orZero is what may have been left away.
+func orZero[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
+	}
+	return *value
+}
+
+func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, id := in.post()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	var view posts.PostInfo
+	err := s.Read(c.R.Context(), func(q store.Conn) error {
+		t, err := posts.ThreadFor(q, a, thread, "")
+		if err != nil {
+			return err
+		}
+		p, err := posts.PostFor(q, a, t, id)
+		if err == nil {
+			view = posts.ViewPost(p)
+		}
+		return err
+	})
+	if err == nil {
+		c.Tell(view.Tag())
+	}
+	return envelope{view}, err
+}
+
+type RevisionInfo struct {
+	Revision         int64   `json:"revision"`
+	Message          string  `json:"message"`
+	EditedByUsername string  `json:"editedByUsername"`
+	EditedAt         string  `json:"editedAt"`
+	Reason           *string `json:"reason"`
+}
+
+func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, id := in.post()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, err := s.Revisions(c.R.Context(), a, thread, id)
+	return envelope{each(list, viewRevision)}, err
+}
+
+func viewRevision(r posts.Revision) RevisionInfo {
+	view := RevisionInfo{r.Number, r.Message, r.EditedBy, kernel.WireTime(r.EditedAt), nil}
+	if r.Reason != "" {
+		view.Reason = &r.Reason
+	}
+	return view
+}
+
+type Removed struct {
+	ID       int64 `json:"id"`
+	ThreadID int64 `json:"threadId"`
+	Changed  bool  `json:"changed"`
+}
+
+func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	thread, id := in.post()
+	match := in.match()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	changed, err := s.Delete(c.R.Context(), a, thread, id, match)
+	return envelope{Removed{id, thread, changed}}, err
+}
+
+func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	change := posts.ThreadChange{
+		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"), Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
+	}
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	if err := s.Change(c.R.Context(), a, id, change); err != nil {
+		return nil, err
+	}
+	view, err := s.thread(c, a)
+	return envelope{view}, err
+}
+
+// SubscriptionInfo is a thread that a member follows.
+type SubscriptionInfo struct {
+	ThreadID  int64   `json:"threadId"`
+	Mode      string  `json:"mode"`
+	Title     *string `json:"title"`
+	CreatedAt *string `json:"createdAt"`
+}
+
+func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
+	in := bodyIfAny(c)
+	mode, id := "instant", in.id("threadId")
+	if m := in.OptionalText("mode"); m != nil {
+		mode = *m
+	}
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
+}
+
+func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
+}
+
+// ViewSubscription is the subscription as clients see it.
+func ViewSubscription(sub posts.Subscription) SubscriptionInfo {
+	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.WireTimeOrNull(sub.CreatedAt)}
+}
+
+func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
+	list, err := s.Subscriptions(c.R.Context(), a)
+	return envelope{each(list, ViewSubscription)}, err
+}
+
+// NotificationInfo tells a member of a post.
+type NotificationInfo struct {
+	ID            int64   `json:"id"`
+	Kind          string  `json:"kind"`
+	ThreadID      int64   `json:"threadId"`
+	ThreadTitle   string  `json:"threadTitle"`
+	PostID        int64   `json:"postId"`
+	ActorUsername string  `json:"actorUsername"`
+	CreatedAt     string  `json:"createdAt"`
+	ReadAt        *string `json:"readAt"`
+}
+
+// ViewNotification is the notification as clients see it.
+func ViewNotification(n posts.Notification) NotificationInfo {
+	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, kernel.WireTime(n.Created), kernel.WireTimeOrNull(n.Read)}
+}
+
+// page is a list that goes on behind an id.
+type page struct {
+	Data        any    `json:"data"`
+	NextAfterID *int64 `json:"nextAfterId"`
+}
+
+func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Notifications(c.R.Context(), a, after, most)
+	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
+}
+
+func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	upTo := in.Required("upTo")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	n, err := s.ReadNotifications(c.R.Context(), a, upTo)
+	return envelope{map[string]int64{"read": n}}, err
+}
+
+func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	post, id := in.Required("postId"), in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
+}
+
+// postReset answers the same whether anybody has the address.
+func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
+	in := withBody(c)
+	email := in.Object.Text("email")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
+}
+
+// postConfirmation mails the link once more that confirms the owner's address.
+func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
+	return nil, s.AskEmailAgain(c.R.Context(), a, s.Address(c.R))
+}
+
+// MemberInfo is a member as others see it.
+type MemberInfo struct {
+	UserID    int64  `json:"userId"`
+	Username  string `json:"username"`
+	Title     string `json:"title"`
+	Bio       string `json:"bio"`
+	PostCount int64  `json:"postCount"`
+	JoinedAt  string `json:"joinedAt"`
+}
+
+// Member is a member as others see it.
+func Member(u *rights.User) MemberInfo {
+	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, kernel.WireTime(u.JoinedAt)}
+}
+
+func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("userId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	u, err := s.Profile(c.R.Context(), a, id)
+	if err != nil {
+		return nil, err
+	}
+	return envelope{Member(u)}, nil
+}
+
+// FoundInfo is a post that was looked for.
+type FoundInfo struct {
+	ThreadTitle string         `json:"threadTitle"`
+	ForumID     int64          `json:"forumId"`
+	Post        posts.PostInfo `json:"post"`
+}
+
+// ViewFound is the post as clients see it.
+func ViewFound(f posts.Found) FoundInfo {
+	return FoundInfo{f.Thread.Title, f.Thread.Forum, posts.ViewPost(f.Post)}
+}
+
+func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	forum := in.number("forum", 1)
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Search(c.R.Context(), a, posts.SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	return page{each(list, ViewFound), kernel.OrNull(next)}, err
+}
+
+func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	reason, id := in.Object.Text("reason"), in.id("postId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	report, err := s.Report(c.R.Context(), a, id, reason)
+	return envelope{map[string]int64{"id": report, "postId": id}}, err
+}
+
+// HeldInfo is a post that waits for approval.
+type HeldInfo struct {
+	Reason      string         `json:"reason"`
+	ThreadTitle string         `json:"threadTitle"`
+	ForumID     int64          `json:"forumId"`
+	Post        posts.PostInfo `json:"post"`
+}
+
+// viewHeld is the post as clients see it.
+func viewHeld(h posts.Held) HeldInfo {
+	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, posts.ViewPost(h.Post)}
+}
+
+func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	forum := in.number("forum", 1)
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Queue(c.R.Context(), a, forum, after, most)
+	return page{each(list, viewHeld), kernel.OrNull(next)}, err
+}
+
+func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
+	return s.decide(c, a, s.Approve)
+}
+
+func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) { return s.decide(c, a, s.Reject) }
+
+// decision settles a held post.
+type decision = func(ctx context.Context, a *rights.Actor, id int64, reason string) (posts.Settled, error)
+
+func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
+	in := bodyIfAny(c)
+	reason, id := in.OptionalText("reason"), in.id("postId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := decision(c.R.Context(), a, id, orZero(reason))
+	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+}
+
+func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("postId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.Restore(c.R.Context(), a, id)
+	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// input is what a request carries. Its methods read one thing after another, and
+// finish refuses the request by what was wrong: first with the body, then with the
+// rest in the order in which it was read.
+type input struct {
+	*rest.Call
+	*rest.Object
+	unread, err error
+}
+
+// noBody is the input of a route without a body.
+func noBody(c *rest.Call) *input { return &input{Call: c, Object: new(rest.Object)} }
+
+// withBody is that of a route with one.
+func withBody(c *rest.Call) *input {
+	o, err := kernel.Objects.Read(c)
+	return &input{Call: c, Object: o, unread: err}
+}
+
+// bodyIfAny is withBody where it may be left away.
+func bodyIfAny(c *rest.Call) *input {
+	o, err := kernel.Objects.ReadIfAny(c)
+	return &input{Call: c, Object: o, unread: err}
+}
+
+func (in *input) note(err error) {
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+func (in *input) finish() error {
+	if in.unread != nil {
+		return in.unread
+	}
+	if err := in.Object.Err(); err != nil {
+		return err
+	}
+	return in.err
+}
+
+// id is an id in the path.
+func (in *input) id(name string) int64 {
+	n, err := posts.Number(in.Path(name))
+	in.note(err)
+	return n
+}
+
+// post are the ids of a thread and a post of it in the path.
+func (in *input) post() (thread, post int64) { return in.id("threadId"), in.id("postId") }
+
+// match is the condition of a write.
+func (in *input) match() rest.Match {
+	m, err := in.Match()
+	in.note(err)
+	return m
+}
+
+// once reads the Idempotency-Key of a request.
+func (in *input) once() posts.Once {
+	once, err := idempotency.Of(in.R, strings.TrimPrefix(in.R.URL.Path, kernel.Mount), in.Raw)
+	if errors.Is(err, idempotency.ErrMalformed) {
+		err = kernel.BadRequest(idempotency.Header, "an Idempotency-Key is 1 to 64 visible ASCII characters")
+	}
+	in.note(err)
+	return once
+}
+
+// page reads how long a page is to be and behind what it begins.
+func (in *input) page() (after int64, most int) {
+	most = in.limit()
+	return in.number("after", 0), most
+}
+
+// limit is how long a page is to be.
+func (in *input) limit() int {
+	if !in.R.URL.Query().Has("limit") {
+		return pageLimit
+	}
+	return int(min(in.number("limit", 1), kernel.PageMost))
+}
+
+// number is a query parameter that is a whole number; 0 where it is not given.
+func (in *input) number(name string, least int64) (n int64) {
+	values, given := in.R.URL.Query()[name]
+	if !given {
+		return 0
+	}
+	text := values[0]
+	valid := text != "" && strings.Trim(text, "0123456789") == ""
+	if valid && len(text) > 18 && name == "limit" {
+		return kernel.PageMost
+	}
+	if valid = valid && len(text) <= 18; valid {
+		for _, digit := range []byte(text) {
+			n = n*10 + int64(digit-'0')
+		}
+	}
+	if !valid || n < least {
+		in.note(kernel.BadRequest(name, name+" must be a whole number from "+kernel.Itoa(least)+" on"))
+		return 0
+	}
+	return n
+}
+
+// each is a list as clients see it, never null.
+func each[T, V any](list []T, view func(T) V) []V {
+	views := make([]V, len(list))
+	for i := range list {
+		views[i] = view(list[i])
+	}
+	return views
+}

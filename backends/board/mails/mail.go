@@ -1,0 +1,321 @@
+package mails
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/maillink"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	MailLease    = 5 * time.Minute // how long a node has a mailing for itself
+	MailAttempts = 8
+	mailThreads  = 50 // shown in one mail
+	mailPosts    = 3  // shown of one thread
+	mailRows     = 500
+	mailExcerpt  = 400 // characters of a post
+)
+
+// Recipient is a member who is to be mailed.
+type Recipient struct {
+	User int64
+	Mode string // instant, daily or weekly, or the kind of a link
+}
+
+// DueMail lists who is to be mailed now: first those who wait for a link, then
+// who has waited longest.
+func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		now := s.Micros()
+		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
+			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, accounts.LinkSource, limit}, func(r store.Row) error {
+			var to Recipient
+			err := r.Scan(&to.User, &to.Mode)
+			list = append(list, to)
+			return err
+		})
+	})
+	return list, err
+}
+
+// Mailing is what one member is to be told of in one mail. It belongs to the
+// node that has claimed it until its lease ends.
+type Mailing struct {
+	Recipient
+	Name, Email string
+	Board       string // its name
+	// Threads that the member may see now; none: there is nothing to be sent.
+	Threads []MailThread
+	More    int // threads beyond these
+	// Link is what the mail is for instead of threads; nil: it is for them.
+	Link *accounts.MailLink
+	// Unsubscribe is a token for UnsubscribeBy.
+	Unsubscribe string
+	// Key is the same when the mail is sent again, but for one with a link, which
+	// is another then.
+	Key string
+
+	rows []mailRow
+}
+
+// MailThread is a thread with its new posts.
+type MailThread struct {
+	ID    int64
+	Title string
+	Slug  string
+	Posts []MailPost // the first ones
+	Count int64      // of all, at most 100
+
+	source string // thread or forum: what the member follows
+	target int64  // its id
+}
+
+// MailPost is a post as mails show it.
+type MailPost struct {
+	ID, Number int64
+	Author     string
+	Excerpt    string
+}
+
+type mailRow struct {
+	id, thread, first, last, attempts int64
+	source                            string
+}
+
+// ClaimMail takes what is to be sent to a member, for this node alone, and looks
+// up what of it the member may see now. It is nil where another node was faster.
+func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
+	m := &Mailing{Recipient: to}
+	now := s.Micros()
+	err := s.Write(ctx, func(c store.Conn) error {
+		m.rows = nil
+		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + MailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
+			var m1 mailRow
+			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source)
+			m.rows = append(m.rows, m1)
+			return err
+		})
+	})
+	if err != nil || len(m.rows) == 0 {
+		return nil, err
+	}
+	kernel.SortBy(m.rows, func(r mailRow) int64 { return r.id })
+	return m, s.composeMail(ctx, m)
+}
+
+// composeMail fills in what the member may see. A member who may not use the board
+// is sent nothing.
+func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
+	a, err := s.Member(ctx, m.User)
+	if kernel.NotFoundErr(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	joins := m.Mode == accounts.LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
+	if a.CheckBlocked(s.Micros()) != nil && !joins {
+		return nil
+	}
+	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name
+	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." + kernel.Itoa(m.rows[len(m.rows)-1].last)
+	if m.rows[0].source == accounts.LinkSource {
+		return s.composeLink(ctx, m, a.User.Zone())
+	}
+	if err := a.CheckOffline(); err != nil {
+		return err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		m.Threads, m.More = nil, 0
+		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
+			return err
+		}
+		for _, r := range m.rows {
+			t, err := s.mailThread(c, a, m.Mode, r)
+			if err != nil {
+				return err
+			}
+			switch {
+			case t.Count == 0:
+			case len(m.Threads) == mailThreads:
+				m.More++
+			default:
+				m.Threads = append(m.Threads, t)
+			}
+		}
+		return nil
+	})
+	if len(m.Threads) == 1 && m.Mode == "instant" {
+		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Threads[0].source[0], m.Threads[0].target)
+	} else {
+		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Mode[0], 0)
+	}
+	return err
+}
+
+// mailThread is empty where the member may not see the thread, follows it no
+// more, or has read it.
+func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow) (m MailThread, err error) {
+	t, err := posts.ThreadFor(c, a, r.thread, "")
+	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	target := t.ID
+	if r.source == "forum" {
+		target = t.Forum
+	}
+	if now, err := posts.Subscribed(c, a.ID(), r.source, target); err != nil || now != mode {
+		return m, err
+	}
+	var read int64
+	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return m, err
+	}
+	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: r.source, target: target}
+	from := max(r.first, read+1)
+	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
+	args := append(make([]any, 0, 5), t.ID, from, r.last, a.ID())
+	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
+		return m, err
+	}
+	return m, c.All("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r store.Row) error {
+		var p MailPost
+		err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
+		p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
+		m.Posts = append(m.Posts, p)
+		return err
+	})
+}
+
+// MailSent ends a mailing that was sent, or that will never be. Posts that came
+// meanwhile stay for the next one.
+func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
+	due := posts.MailDue(m.Mode, s.Now()).UnixMicro()
+	return s.Write(ctx, func(c store.Conn) error {
+		for _, r := range m.rows {
+			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
+			if err == nil && n == 0 {
+				_, err = c.Exec("UPDATE board_mails SET first_post_id = ?, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?", r.last+1, due, r.id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// MailFailed plans the next attempt of a mailing, and reports whether there is one.
+func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
+	tries := m.rows[0].attempts + 1
+	if tries >= MailAttempts {
+		return false, s.MailSent(ctx, m)
+	}
+	return true, s.postpone(ctx, m, tries, s.Now().Add(jobs.Backoff(tries)))
+}
+
+// MailHeld gives a mailing back that could not be tried.
+func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) error {
+	return s.postpone(ctx, m, m.rows[0].attempts, until)
+}
+
+func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		for _, r := range m.rows {
+			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// The token of a link that unsubscribes without a login:
+// base64url(user (8) | kind (1) | id (8) | MAC (16)). The kinds are the first
+// letters of thread and forum, and those of the modes for all mails of one.
+const unsubscribeSize = 8 + 1 + 8
+
+func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
+	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
+	raw = append(raw, kind)
+	raw = binary.BigEndian.AppendUint64(raw, uint64(id)) //nolint:gosec // ids are positive
+	return s.Signer("unsubscribe").Sign(raw)
+}
+
+// Unsubscription is what a link of a mail ends.
+type Unsubscription struct {
+	user, id int64
+	target   string // thread or forum; empty: all of the mode
+	mode     string
+}
+
+// Target is what is followed no more: thread, forum, or the mode of all mails
+// that end.
+func (u Unsubscription) Target() string { return u.target + u.mode }
+
+// ReadUnsubscription reads the token of a link.
+func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
+	raw, ok := s.Signer("unsubscribe").Open(token)
+	if !ok || len(raw) != unsubscribeSize {
+		return u, kernel.NotFound()
+	}
+	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
+	switch raw[8] {
+	case 't':
+		u.target = "thread"
+	case 'f':
+		u.target = "forum"
+	case 'i':
+		u.mode = "instant"
+	case 'd':
+		u.mode = "daily"
+	case 'w':
+		u.mode = "weekly"
+	}
+	return u, nil
+}
+
+// EndUnsubscription does what a link of a mail is for.
+func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
+	return s.Write(ctx, func(c store.Conn) (err error) {
+		if u.target == "" {
+			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
+			return err
+		}
+		_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
+		return err
+	})
+}
+
+// composeLink makes the secret of the newest link of a mailing. What is sent
+// again has another one.
+func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
+	id, now := m.rows[len(m.rows)-1].thread, s.Now()
+	return s.Write(ctx, func(c store.Conn) error {
+		m.Email, m.Link = "", nil
+		l, text, ends, err := accounts.Links.Mail(c, id, now)
+		if errors.Is(err, maillink.ErrGone) { // nobody waits for it any more
+			return nil
+		}
+		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
+		m.Key += "." + secret.New()[:10] // no program may take it for the mail before
+		return err
+	})
+}

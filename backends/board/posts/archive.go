@@ -1,0 +1,160 @@
+package posts
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// ArchiveRun is how many rows in a row pages may have to step over.
+	ArchiveRun = 1000
+	// archiveAge is how old a deleted post is before it is archived.
+	archiveAge = 30 * 24 * time.Hour
+	// Bounds of one call and of one transaction.
+	archiveThreads = 10_000
+	archiveLooked  = 2000
+	archiveBatch   = 500
+)
+
+const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
+
+// Archive moves old deleted posts out of the way where more than a thousand
+// rows in a row are shown to nobody, as after a flood of spam, so that reading
+// a page stays a matter of its own rows. The first post of a thread stays.
+// Restore brings a post back from there.
+func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
+	before := s.Micros() - archiveAge.Microseconds()
+	var threads []int64
+	err = s.Read(ctx, func(c store.Conn) error {
+		threads = nil
+		return c.All(ArchiveCandidates(c.Dialect()), []any{before, ArchiveRun / 2, archiveThreads}, func(r store.Row) error {
+			var id int64
+			err := r.Scan(&id)
+			threads = append(threads, id)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, thread := range threads {
+		n, err := s.archiveThread(ctx, thread, before)
+		if moved += n; err != nil {
+			return moved, kernel.Wrap("archiving posts of thread "+kernel.Itoa(thread), err)
+		}
+	}
+	return moved, nil
+}
+
+// ArchiveCandidates has the arguments time, posts, limit. It reads an index of
+// the deleted posts and no other.
+func ArchiveCandidates(d store.Dialect) string {
+	from := "board_post_ids"
+	if d == store.SQLite {
+		from += " INDEXED BY board_post_ids_deleted"
+	}
+	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ? GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + limitSQL(d)
+}
+
+// archiveThread walks a thread for its long runs of hidden posts.
+func (s *Service) archiveThread(ctx context.Context, thread, before int64) (moved int64, err error) {
+	var run []int64 // hidden posts in a row
+	flush := func() error {
+		defer func() { run = run[:0] }()
+		if len(run) <= ArchiveRun {
+			return nil
+		}
+		n, err := s.archivePosts(ctx, thread, run[0], run[len(run)-1], before)
+		moved += n
+		return err
+	}
+	for after := int64(0); ; {
+		type seen struct{ id, visibility int64 }
+		var page []seen
+		err := s.Read(ctx, func(c store.Conn) error {
+			page = page[:0]
+			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
+				var p seen
+				err := r.Scan(&p.id, &p.visibility)
+				page = append(page, p)
+				return err
+			})
+		})
+		if err != nil {
+			return moved, err
+		}
+		for _, p := range page {
+			if p.visibility != rights.Visible {
+				run = append(run, p.id)
+				continue
+			}
+			if err := flush(); err != nil {
+				return moved, err
+			}
+		}
+		if len(page) < archiveLooked {
+			return moved, flush()
+		}
+		after = page[len(page)-1].id
+	}
+}
+
+// archivePosts moves the deleted ones of a run, some at a time: others write
+// meanwhile.
+func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int64) (moved int64, err error) {
+	const (
+		chosen = "thread_id = ? AND id BETWEEN ? AND ?"
+		old    = chosen + " AND visibility = 2 AND created_at < ? AND number > 1"
+	)
+	for {
+		var ids []int64
+		var n int64
+		err := s.Write(ctx, func(c store.Conn) (err error) {
+			ids = ids[:0]
+			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
+				var id int64
+				err := r.Scan(&id)
+				ids = append(ids, id)
+				return err
+			})
+			if err != nil || len(ids) == 0 {
+				return err
+			}
+			last := ids[len(ids)-1]
+			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+				return err
+			}
+			if n, err = c.Exec("DELETE FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+				return err
+			}
+			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+chosen+")", thread, from, last)
+			return err
+		})
+		if err != nil {
+			return moved, err
+		}
+		moved += n
+		if len(ids) < archiveBatch {
+			return moved, nil
+		}
+		from = ids[len(ids)-1] + 1
+	}
+}
+
+// unarchive brings a post back among those of its thread, deleted as it was. It
+// does nothing for one that is not archived.
+func unarchive(c store.Conn, id int64) error {
+	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive WHERE id = ?", id)
+	if err != nil || n == 0 {
+		return err
+	}
+	if _, err := c.Exec("DELETE FROM board_posts_archive WHERE id = ?", id); err != nil {
+		return err
+	}
+	_, err = c.Exec("UPDATE board_post_ids SET visibility = ? WHERE id = ?", rights.Deleted, id)
+	return err
+}

@@ -1,0 +1,114 @@
+package posts
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// stripBatch is how many images are looked for at a time, and after how many
+	// the log tells how far it is.
+	stripBatch = 100
+	// stripsAtOnce bounds how many images are rewritten at a time; more that are
+	// asked for wait.
+	stripsAtOnce = 2
+)
+
+// StripAttachments takes the metadata out of images that were attached before
+// that was done with each, and tells how many. It does so once; an image that is
+// asked for meanwhile is stripped first.
+func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
+	var all int
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
+	})
+	if err != nil || all == 0 {
+		return 0, err
+	}
+	s.Logger.Info("taking metadata out of images", zap.Int("images", all))
+	failed := 0
+	for after := int64(0); ; {
+		var list []*Attachment
+		err := s.Read(ctx, func(c store.Conn) error {
+			list = nil
+			return c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
+				f, err := scanAttachment(r)
+				list = append(list, f)
+				return err
+			})
+		})
+		if err != nil {
+			return done, err
+		}
+		for _, f := range list {
+			after = f.ID
+			if err := s.StripStored(ctx, f); err != nil {
+				if ctx.Err() != nil {
+					return done, ctx.Err()
+				}
+				failed++
+				s.Logger.Warn("an image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+				continue
+			}
+			done++
+		}
+		s.Logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images", all))
+		if len(list) < stripBatch {
+			return done, nil
+		}
+	}
+}
+
+// StripStored replaces the content of an image, wherever it is attached. One that
+// is broken keeps it, and is not served from then on.
+func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
+	if err := s.strips.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.strips.Release(1)
+	var now *Attachment
+	err := s.Read(ctx, func(c store.Conn) (err error) {
+		now, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+		return kernel.OrNotFound(err)
+	})
+	if err != nil {
+		return err
+	}
+	if *f = *now; f.Stripped { // by another request
+		return nil
+	}
+	as := *f
+	stripped, err := s.files.Strip(ctx, &f.File)
+	switch {
+	case errors.Is(err, imagemeta.ErrBroken):
+		as.Width, as.Height = 0, 0
+		s.Logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+	case err != nil:
+		return err
+	default:
+		defer stripped.Close()
+		as.File = stripped.File
+		if as.Hash != f.Hash {
+			if err := s.files.Keep(ctx, stripped); err != nil {
+				return err
+			}
+		}
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+			as.Hash, as.Size, kernel.Null(as.Width), kernel.Null(as.Height), f.Hash, f.MediaType)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	*f = as
+	f.Stripped = true
+	return nil
+}

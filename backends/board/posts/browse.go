@@ -1,0 +1,335 @@
+package posts
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// What people look at: several reads in one, for a page.
+
+// ForumEntry is a forum in the tree.
+type ForumEntry struct {
+	ForumInfo
+	Unread bool
+	Last   *ThreadInfo // the thread with the newest post; nil: none that the actor sees
+}
+
+// forumsAbove are those that a forum lies in, from the root on.
+func forumsAbove(list []ForumInfo, id int64) (above []ForumInfo) {
+	by := make(map[int64]ForumInfo, len(list))
+	for _, f := range list {
+		by[f.ID] = f
+	}
+	for f := by[id]; f.ParentID != nil; {
+		f = by[*f.ParentID]
+		above = append(above, f)
+	}
+	slices.Reverse(above)
+	return above
+}
+
+const (
+	// unreadLooked bounds how many threads of a forum are looked at for one that
+	// is unread, and unreadForums how many forums.
+	unreadLooked = 50
+	unreadForums = 50
+)
+
+// Tree lists the forums that the actor sees, depth first, with what is new.
+func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, error) {
+	list, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return s.tree(ctx, a, list)
+}
+
+// tree adds what is new to a list of forums.
+func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) ([]ForumEntry, error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tree := make([]ForumEntry, len(list))
+	at := make(map[int64]*ForumEntry, len(list))
+	for i, f := range list {
+		tree[i].ForumInfo = f
+		at[f.ID] = &tree[i]
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		now := s.Micros()
+		last := make(map[int64]*Thread)
+		err := c.All(newestThreads(c.Dialect()), nil, func(r store.Row) error {
+			t, err := ScanThread(r)
+			last[t.Forum] = t
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		read, err := forumReads(c, a)
+		if err != nil {
+			return err
+		}
+		looked := 0
+		for id, t := range last {
+			f := at[id]
+			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
+				continue
+			}
+			info := ViewThread(access, a, t, Marks{}, now)
+			f.Last = &info
+			if a.User == nil || t.LastAt <= max(read[id], now-keepUnread) {
+				continue
+			}
+			if f.Unread = true; looked < unreadForums {
+				looked++
+				if f.Unread, err = s.hasUnread(c, a, id, now); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return tree, err
+}
+
+// forumReads are when the actor has marked forums as read.
+func forumReads(c store.Conn, a *rights.Actor) (map[int64]int64, error) {
+	read := make(map[int64]int64)
+	if a.User == nil {
+		return read, nil
+	}
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, func(r store.Row) error {
+		var id, at int64
+		err := r.Scan(&id, &at)
+		read[id] = at
+		return err
+	})
+}
+
+// hasUnread looks through the newest threads of a forum.
+func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum, now int64) (bool, error) {
+	var page []*Thread
+	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
+		t, err := ScanThread(r)
+		page = append(page, t)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	noted, err := marksOf(c, a, page)
+	return slices.ContainsFunc(page, func(t *Thread) bool { return noted.unread(t, now) }), err
+}
+
+// threadList opens a forum for its threads. The rights know what kind it is: its
+// row is not read.
+func threadList(a *rights.Actor, id int64) error {
+	f, known := a.In(id), a.Rights.Access.Forums[id]
+	if !f.Visible || known == nil || known.Kind != "forum" {
+		return kernel.NotFound()
+	}
+	if !f.Seen {
+		a.Looked(id)
+	}
+	if !f.Mask.Has(rights.ThreadView) {
+		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
+	}
+	return nil
+}
+
+// Threads lists the threads of a forum, newest activity first, behind a cursor.
+// next is the cursor of the page behind; empty: this is the last.
+func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []ThreadInfo, next string, err error) {
+	var from Position
+	if after != "" {
+		var ok bool
+		if from, ok = s.readCursor(in, after); !ok {
+			return nil, "", kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
+		}
+	}
+	access := a.Rights.Access
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, next = []ThreadInfo{}, ""
+		if err := threadList(a, in); err != nil {
+			return err
+		}
+		page, more, err := s.threads(c, a, in, from, most)
+		if err != nil {
+			return err
+		}
+		if list, err = s.viewThreads(c, access, a, page); err == nil && more {
+			last := page[len(page)-1]
+			next = s.Cursor(in, Position{last.LastAt, last.ID})
+		}
+		return err
+	})
+	return list, next, err
+}
+
+func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*Thread) ([]ThreadInfo, error) {
+	noted, err := marksOf(c, a, page)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ThreadInfo, 0, len(page))
+	now := s.Micros()
+	for _, t := range page {
+		list = append(list, ViewThread(access, a, t, noted, now))
+	}
+	return list, nil
+}
+
+// maxSticky bounds the block of sticky threads.
+const maxSticky = 50
+
+// Sticky lists the sticky threads of a forum.
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		if err := threadList(a, in); err != nil {
+			return err
+		}
+		var page []*Thread
+		err := c.All(stickyThreads(a.Shows(in)).SQL(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
+			t, err := ScanThread(r)
+			if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
+				page = append(page, t)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		list, err = s.viewThreads(c, access, a, page)
+		return err
+	})
+	return list, err
+}
+
+// MarkForumRead notes that the actor has read a forum until now; 0: all.
+func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
+	if a.User == nil || in != 0 && !a.In(in).Visible {
+		return kernel.NotFound()
+	}
+	forums := []int64{in}
+	if in == 0 {
+		forums = forums[:0]
+		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
+			if a.In(id).Visible {
+				forums = append(forums, id)
+			}
+		}
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		for _, id := range forums {
+			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
+				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Micros())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// maxUnseen is how many notifications are looked at to count them.
+const maxUnseen = 99
+
+// Unseen counts the notifications that the actor has not read and may still see.
+func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
+	if a.User == nil {
+		return 0, nil
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		n = 0
+		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
+			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
+			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.ID(), maxUnseen}, func(r store.Row) error {
+			var forum, owner, thread, author, post int64
+			err := r.Scan(&forum, &owner, &thread, &author, &post)
+			if a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
+				n++
+			}
+			return err
+		})
+	})
+	return n, err
+}
+
+// Recent lists the threads with the newest posts that the actor sees, of one
+// forum or (0) of all, each with its first post.
+func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []ThreadInfo, first []PostInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		threads, first = nil, nil
+		if in != 0 {
+			if err := threadList(a, in); err != nil {
+				return err
+			}
+		}
+		var page []*Thread
+		for _, id := range access.Order {
+			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
+				continue
+			}
+			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
+				t, err := ScanThread(r)
+				page = append(page, t)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			kernel.SortBy(page, func(t *Thread) int64 { return -t.LastAt })
+			page = page[:min(len(page), most)]
+		}
+		now := s.Micros()
+		for _, t := range page {
+			p, err := PostFor(c, a, t, t.First)
+			if kernel.NotFoundErr(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			threads, first = append(threads, ViewThread(access, a, t, Marks{}, now)), append(first, ViewPost(p))
+		}
+		return nil
+	})
+	return threads, first, err
+}
+
+// Forum reads a forum with those above and below it.
+func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []ForumInfo, below []ForumEntry, err error) {
+	list, err := s.Forums(ctx, a)
+	if err != nil {
+		return f, nil, nil, err
+	}
+	i := slices.IndexFunc(list, func(f ForumInfo) bool { return f.ID == id })
+	if i < 0 {
+		return f, nil, nil, kernel.NotFound()
+	}
+	end := i + 1
+	for end < len(list) && list[end].Depth > list[i].Depth {
+		end++
+	}
+	tree, err := s.tree(ctx, a, list[i:end])
+	if err != nil {
+		return f, nil, nil, err
+	}
+	return tree[0], forumsAbove(list, id), tree[1:], nil
+}

@@ -1,0 +1,90 @@
+package posts
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// viewsToFlush is how many views are counted in memory before they are written.
+const viewsToFlush = 1000
+
+// viewCounter counts views of threads.
+type viewCounter struct {
+	mu    sync.Mutex
+	by    map[int64]int64
+	total int
+	ready chan struct{}
+}
+
+func (v *viewCounter) add(thread int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by == nil {
+		v.by = make(map[int64]int64)
+	}
+	v.by[thread]++
+	if v.total++; v.total == viewsToFlush {
+		select {
+		case v.signal() <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (v *viewCounter) signal() chan struct{} {
+	if v.ready == nil {
+		v.ready = make(chan struct{}, 1)
+	}
+	return v.ready
+}
+
+// full tells when there is much to write.
+func (v *viewCounter) full() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.signal()
+}
+
+func (v *viewCounter) take() map[int64]int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	by := v.by
+	v.by, v.total = nil, 0
+	return by
+}
+
+func (v *viewCounter) giveBack(by map[int64]int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by == nil {
+		v.by = make(map[int64]int64)
+	}
+	for thread, n := range by {
+		v.by[thread] += n
+	}
+}
+
+// CountView counts that a thread was read.
+func (s *Service) CountView(thread int64) { s.views.add(thread) }
+
+// ViewsFull tells when there are many views to write.
+func (s *Service) ViewsFull() <-chan struct{} { return s.views.full() }
+
+// TakeViews returns the views that are to be written, by thread, and forgets them.
+func (s *Service) TakeViews() map[int64]int64 { return s.views.take() }
+
+// ReturnViews returns views that could not be written.
+func (s *Service) ReturnViews(by map[int64]int64) { s.views.giveBack(by) }
+
+// WriteViews writes views, in order, so that two nodes do not lock each other out.
+func WriteViews(c store.Conn, by map[int64]int64) error {
+	for _, thread := range slices.Sorted(maps.Keys(by)) {
+		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", by[thread], thread); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package posts
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// PostEdit is a new text for a post.
+type PostEdit struct {
+	Message string
+	Reason  string
+	Match   rest.Match // by the Tag of what was edited
+}
+
+// Edited is what an edit came to.
+type Edited struct {
+	Post, Thread int64
+	Changed      bool
+	Held         bool
+	Tag          string // of the post as it is now
+}
+
+// Edit replaces the text of a post. One that was made of another version is
+// refused, 412, unless the post says the same already.
+func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
+	body := compose(a.Rights.Settings, edit.Message)
+	reason, reasonErr := kernel.CheckReason(edit.Reason)
+	err = s.Write(ctx, func(c store.Conn) error {
+		done = Edited{Post: id, Thread: inThread}
+		t, err := ThreadFor(c, a, inThread, c.Lock())
+		if err != nil {
+			return err
+		}
+		p, err := PostFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		at := s.Micros()
+		right, err := s.mayEdit(a, f, t, p, at)
+		if err != nil {
+			return err
+		}
+		if body.err != nil || reasonErr != nil {
+			return apierror.Join(body.err, reasonErr)
+		}
+		w := Writing{now: at}
+		if w.Filters, err = WordFilters(c); err != nil {
+			return err
+		}
+		if err := w.compose(a.Rights.Settings, f, body); err != nil {
+			return err
+		}
+		done.Tag = ViewPost(p).Tag()
+		if w.text == p.Message {
+			return nil
+		}
+		if err := edit.Match.Check(done.Tag); err != nil {
+			return err
+		}
+		if err := s.spendEdit(c, a, f, at); err != nil {
+			return err
+		}
+		done.Changed = true
+		bad, err := editHeld(c, a, p, w, body)
+		if err != nil {
+			return err
+		}
+		done.Held = p.visibility == rights.Visible && heldFor(a, f.ID, bad)
+		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
+			return err
+		}
+		now, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, p.ID))
+		if err == nil {
+			done.Tag = ViewPost(now).Tag()
+		}
+		return err
+	})
+	return done, err
+}
+
+// editHeld reports whether what an edit makes of a post is to be held, unless
+// the actor passes by the queue: for a word, or for the links of a new member.
+func editHeld(c store.Conn, a *rights.Actor, p *Post, w Writing, body composed) (bool, error) {
+	set := a.Rights.Settings
+	if w.holds(body.text) || w.holds(w.text) {
+		return true, nil
+	}
+	if int64(text.Links(w.text)) <= set.NewMemberLinks {
+		return false, nil
+	}
+	var posts int64
+	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
+	if a.Owns(p.Author) && p.visibility == rights.Visible {
+		posts-- // as when it was written
+	}
+	return posts < set.NewMemberPosts, err
+}
+
+// heldFor reports whether a change by the actor holds what it changes; bad: for
+// what it says.
+func heldFor(a *rights.Actor, forum int64, bad bool) bool {
+	r := a.In(forum)
+	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
+}
+
+func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Post, w Writing, reason string, right rights.Mask, holds bool) error {
+	now := w.now
+	note := sql.NullString{String: reason, Valid: reason != ""}
+	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
+		p.ID, p.ID, p.Message, a.User.Name, now, note)
+	if err != nil {
+		return err
+	}
+	// Within the grace an author's edit shows no note, but keeps one there is.
+	if a.Owns(p.Author) && now-p.created <= a.Rights.Settings.EditGraceSeconds*time.Second.Microseconds() {
+		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
+			w.text, w.html, RenderVersion, BodyHash(w.text), t.ID, p.ID)
+	} else {
+		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
+			" WHERE thread_id = ? AND id = ?",
+			w.text, w.html, RenderVersion, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := index(c, p.ID, p.number == 1, t.Title, w.text); err != nil {
+		return err
+	}
+	if a.Owns(p.Author) {
+		staff := a.In(f.ID).Natural.Has(rights.PostEditOthers)
+		if !staff && (t.Locked || !f.Open) {
+			right |= rights.LockBypass
+		}
+		if !staff && s.windowPassed(a, p, now) {
+			right |= rights.EditWindowBypass
+		}
+		err = s.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
+	} else {
+		err = s.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+		return err
+	}
+	if !holds {
+		return nil
+	}
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
+}
+
+// mayEdit tells by which right the actor may edit a post that it sees.
+func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now int64) (rights.Mask, error) {
+	if err := a.CheckSuspended(now); err != nil {
+		return 0, err
+	}
+	own := a.Owns(p.Author)
+	right := rights.PostEditOthers
+	if own && a.Has(f.ID, rights.PostEditOwn) {
+		right = rights.PostEditOwn
+	}
+	switch {
+	case a.Has(f.ID, rights.PostEditOthers):
+		return right, nil
+	case !own || !a.Has(f.ID, rights.PostEditOwn):
+		return 0, kernel.Forbidden("postId", "no_permission", "you may not edit this post")
+	case !a.Has(f.ID, rights.LockBypass) && t.Locked:
+		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
+	case !a.Has(f.ID, rights.LockBypass) && !f.Open:
+		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
+	case s.windowClosed(a, f, p, now):
+		return 0, kernel.Forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
+	}
+	return right, nil
+}
+
+func (s *Service) windowClosed(a *rights.Actor, f *Forum, p *Post, now int64) bool {
+	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
+}
+
+func (s *Service) windowPassed(a *rights.Actor, p *Post, now int64) bool {
+	window := a.Rights.EditWindow
+	return window != 0 && now-p.created > window*time.Minute.Microseconds()
+}
+
+func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *Forum, now int64) error {
+	set := a.Rights.Settings
+	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {
+		return nil
+	}
+	var full int64
+	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
+		return err
+	}
+	full, wait := kernel.Every(set.EditsPerMinute, time.Minute).Take(full, now)
+	if wait > 0 {
+		return kernel.Flooded(wait)
+	}
+	_, err := c.Exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.ID())
+	return err
+}
+
+// Revision is a text that a post had.
+type Revision struct {
+	Number   int64
+	Message  string
+	EditedBy string
+	EditedAt int64
+	Reason   string
+}
+
+// Revisions lists the former texts of a post, oldest first.
+func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id int64) (list []Revision, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, inThread, "")
+		if err != nil {
+			return err
+		}
+		p, err := PostFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		if !a.Owns(p.Author) && !a.Has(t.Forum, rights.PostEditOthers) {
+			return kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
+		}
+		list = []Revision{}
+		return c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r store.Row) error {
+			var v Revision
+			err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
+			list = append(list, v)
+			return err
+		})
+	})
+	return list, err
+}

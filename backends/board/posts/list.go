@@ -1,0 +1,259 @@
+package posts
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// listing is a statement of a list. Each names its index on SQLite, so that
+// statistics cannot change the plan; PostgreSQL has no such words.
+type listing struct {
+	columns, from, index, where, order string
+}
+
+func (l listing) SQL(d store.Dialect) string {
+	from := l.from
+	if d == store.SQLite && l.index != "" {
+		from += " INDEXED BY " + l.index
+	}
+	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + limitSQL(d)
+}
+
+// limitSQL is LIMIT with a placeholder. SQLite plans a statement anew each time
+// that its bare limit is bound, which costs more than to run it; a sum it does
+// not look into.
+func limitSQL(d store.Dialect) string {
+	if d == store.SQLite {
+		return " LIMIT ? + 0"
+	}
+	return " LIMIT ?"
+}
+
+const (
+	threadOrder = "t.last_post_at DESC, t.id DESC"
+	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
+)
+
+// threadsOfForum has the arguments forum, time, id, limit.
+func threadsOfForum(shows string) listing {
+	index := "board_threads_forum_all"
+	if shows == "= 0" {
+		index = "board_threads_forum_visible"
+	}
+	return listing{ThreadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+}
+
+// threadsOfAuthor has the arguments author, forum, time, id, limit.
+func threadsOfAuthor(shows string) listing {
+	index := "board_threads_author"
+	if shows == "= 1" {
+		index = "board_threads_held_author"
+	}
+	return listing{ThreadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+}
+
+// stickyThreads has the arguments forum, limit.
+func stickyThreads(shows string) listing {
+	return listing{ThreadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
+}
+
+// postsOfThread has the arguments thread, id, limit. The primary key is the order.
+func postsOfThread(shows string) listing {
+	return listing{PostColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
+}
+
+// heldPosts has the arguments author, thread, id, limit.
+func heldPosts() listing {
+	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+}
+
+// queueOfForum has the arguments forum, id, limit.
+func queueOfForum() listing {
+	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+}
+
+// notificationsOf has the arguments user, id, limit.
+func notificationsOf() listing {
+	return listing{
+		"n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",
+		"board_notifications n", "board_notifications_user", "n.user_id = ? AND n.id < ?", "n.id DESC",
+	}
+}
+
+// every statement of a list, for the test of their plans.
+func EveryListing() map[string]listing {
+	all := map[string]listing{
+		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
+		"held posts of an author":                  heldPosts(),
+		"queue":                                    queueOfForum(),
+		"open reports":                             OpenReports(),
+		"notifications":                            notificationsOf(),
+		"sticky threads":                           stickyThreads("= 0"),
+	}
+	for _, shows := range []string{"= 0", "IN (0, 1)", "IN (0, 2)", "IN (0, 1, 2)"} {
+		all["threads of a forum "+shows] = threadsOfForum(shows)
+		all["threads of an author "+shows] = threadsOfAuthor(shows)
+		all["posts of a thread "+shows] = postsOfThread(shows)
+		all["posts of a thread, backwards "+shows] = postsBefore(shows)
+	}
+	return all
+}
+
+// Position is a place in a list of threads; the zero one is before the first.
+type Position struct{ At, ID int64 }
+
+func (p Position) args() (at, id int64) {
+	if p == (Position{}) {
+		return math.MaxInt64, math.MaxInt64
+	}
+	return p.At, p.ID
+}
+
+// threads reads a page of a forum: what everyone sees or a moderator sees, and
+// the actor's own held threads.
+func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Position, limit int) (page []*Thread, more bool, err error) {
+	at, id := after.args()
+	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
+	collect := func(r store.Row) error {
+		t, err := ScanThread(r)
+		page = append(page, t)
+		return err
+	}
+	d := c.Dialect()
+	switch {
+	case own && a.User == nil:
+	case own:
+		switch shows { // all are the actor's own
+		case "= 0":
+			shows = "IN (0, 1)"
+		case "IN (0, 2)":
+			shows = "IN (0, 1, 2)"
+		}
+		err = c.All(threadsOfAuthor(shows).SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
+	default:
+		err = c.All(threadsOfForum(shows).SQL(d), []any{forum, at, id, limit + 1}, collect)
+	}
+	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
+		err = c.All(threadsOfAuthor("= 1").SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
+		slices.SortFunc(page, func(x, y *Thread) int {
+			return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
+		})
+		page = slices.CompactFunc(page, func(x, y *Thread) bool { return x.ID == y.ID }) // approved between the two
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	page, more = store.Cut(page, limit)
+	return page, more, nil
+}
+
+// Posts reads a page of a thread, likewise.
+func (s *Service) Posts(c store.Conn, a *rights.Actor, t *Thread, after int64, limit int) (page []*Post, more bool, err error) {
+	shows := a.Shows(t.Forum)
+	collect := func(r store.Row) error {
+		p, err := ScanPost(r)
+		page = append(page, p)
+		return err
+	}
+	d := c.Dialect()
+	if err := c.All(postsOfThread(shows).SQL(d), []any{t.ID, after, limit + 1}, collect); err != nil {
+		return nil, false, err
+	}
+	if a.User != nil && !strings.Contains(shows, "1") {
+		var held []int64
+		err := c.All(heldPosts().SQL(d), []any{a.ID(), t.ID, after, limit + 1}, func(r store.Row) error {
+			var id int64
+			err := r.Scan(&id)
+			held = append(held, id)
+			return err
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		for _, id := range held {
+			p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+			if err != nil {
+				return nil, false, err
+			}
+			page = append(page, p)
+		}
+		slices.SortFunc(page, func(x, y *Post) int { return cmp.Compare(x.ID, y.ID) })
+		page = slices.CompactFunc(page, func(x, y *Post) bool { return x.ID == y.ID })
+	}
+	page, more = store.Cut(page, limit)
+	return page, more, nil
+}
+
+// Marks are what a member noted of threads.
+type Marks struct {
+	read, subscribed map[int64]int64
+	forumRead        map[int64]int64
+}
+
+// marksOf reads what a member noted of a page of threads.
+func marksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
+	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]int64)}
+	if a.User == nil || len(page) == 0 {
+		return m, nil
+	}
+	into := func(to map[int64]int64) func(r store.Row) error {
+		return func(r store.Row) error {
+			var key, value int64
+			err := r.Scan(&key, &value)
+			to[key] = value
+			return err
+		}
+	}
+	args := make([]any, 0, len(page)+1)
+	args = append(args, a.ID())
+	for _, t := range page {
+		args = append(args, t.ID)
+	}
+	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
+	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, into(m.read)); err != nil {
+		return m, err
+	}
+	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
+		return m, err
+	}
+	return m, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, into(m.forumRead))
+}
+
+// keepUnread is how long a thread that nobody looked at counts as unread.
+const keepUnread = int64(90 * 24 * 3600 * 1e6)
+
+func (m Marks) unread(t *Thread, now int64) bool {
+	return t.Last > m.read[t.ID] && t.LastAt > m.forumRead[t.Forum] && t.LastAt > now-keepUnread
+}
+
+// Forums lists the forums that the actor sees, depth first.
+func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]ForumInfo, error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[int64]*Forum)
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.All(CountedForums(c.Dialect()), nil, func(r store.Row) error {
+			f, err := ScanCounted(r)
+			rows[f.ID] = f
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := []ForumInfo{}
+	for _, id := range access.Order {
+		if f := rows[id]; f != nil && a.In(id).Visible {
+			list = append(list, s.viewForum(access, a, f))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,532 @@
+package posts
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// IdempotencyTTL is how long a key of a client is remembered.
+const IdempotencyTTL = 24 * time.Hour
+
+// Requests remembers the keys of clients.
+var Requests = idempotency.NewTable("board_idempotency", IdempotencyTTL)
+
+// NewThread is what starts a thread.
+type NewThread struct {
+	Title     string
+	Message   string
+	Prefix    int64 // 0: none
+	Subscribe bool
+	Files     []*Received
+}
+
+// NewReply is what answers in a thread.
+type NewReply struct {
+	Message   string
+	Subscribe bool
+	Files     []*Received
+}
+
+// Once makes a repeated request one.
+type Once = idempotency.Once
+
+// Posted is what a new thread or reply became.
+type Posted struct {
+	Thread     int64  `json:"thread"`
+	Post       int64  `json:"post"`
+	Slug       string `json:"slug,omitempty"`
+	Visibility int64  `json:"visibility"`
+
+	// Missing are the names of files that could not be stored.
+	Missing []string `json:"-"`
+}
+
+// Held reports whether it waits for approval.
+func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
+
+// StartThread starts a thread in a forum.
+func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
+	title, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	body := compose(a.Rights.Settings, request.Message)
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return Posted{}, err
+	}
+	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
+		f, err := ForumFor(c, a, in)
+		if err != nil {
+			return done, err
+		}
+		if err := s.mayStart(a, f); err != nil {
+			return done, err
+		}
+		if err := errors.Join(titleErr, body.err); err != nil {
+			return done, apierror.Join(titleErr, body.err)
+		}
+		if err := checkPrefix(access, f, request.Prefix); err != nil {
+			return done, err
+		}
+		w, err := s.author(c, a, f, nil, body)
+		if err != nil {
+			return done, err
+		}
+		if w.visibility == rights.Visible && w.holds(title) {
+			w.hold(a.In(f.ID).Mask, "word_filter")
+		}
+		title, err := w.title(a.Rights.Settings, title)
+		if err != nil {
+			return done, err
+		}
+		t := &Thread{
+			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, prefix: request.Prefix,
+			Visibility: w.visibility, LastPoster: a.User.Name, Created: w.now, LastAt: w.now, Next: 1,
+		}
+		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.prefix), t.Visibility, t.LastPoster, t.Created, t.LastAt).Scan(&t.ID)
+		if err != nil {
+			return done, err
+		}
+		p, err := s.insert(c, a, t, w)
+		if err != nil {
+			return done, err
+		}
+		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
+			return done, err
+		}
+		w.rights |= rights.ForumView | rights.ThreadPost
+		if !f.Open || !f.AllowThreads {
+			w.rights |= rights.LockBypass
+		}
+		if err := s.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
+			return done, err
+		}
+		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+	})
+}
+
+// Reply answers in a thread.
+func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
+	body := compose(a.Rights.Settings, request.Message)
+	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
+		// Holding the thread makes its posts visible in the order of their ids.
+		t, err := ThreadFor(c, a, in, c.Lock())
+		if err != nil {
+			return done, err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return done, err
+		}
+		if err := s.mayReply(a, f, t); err != nil {
+			return done, err
+		}
+		if body.err != nil {
+			return done, body.err
+		}
+		w, err := s.author(c, a, f, t, body)
+		if err != nil {
+			return done, err
+		}
+		p, err := s.insert(c, a, t, w)
+		if err != nil {
+			return done, err
+		}
+		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
+			return done, err
+		}
+		w.rights |= rights.ThreadView | rights.ReplyPost
+		if !f.Open || !f.AllowReplies || t.Locked {
+			w.rights |= rights.LockBypass
+		}
+		if err := s.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
+			return done, err
+		}
+		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+	})
+}
+
+// mayStart tells whether the actor may start threads in a forum that it sees.
+func (s *Service) mayStart(a *rights.Actor, f *Forum) error {
+	switch {
+	case f.Kind != "forum":
+		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
+	case !a.Has(f.ID, rights.ThreadPost):
+		return kernel.Forbidden("forumId", "no_permission", "you may not start threads in this forum")
+	case !f.Open && !a.Has(f.ID, rights.LockBypass), !f.AllowThreads && !a.Has(f.ID, rights.LockBypass):
+		return kernel.Forbidden("forumId", "forum_closed", "this forum takes no new threads")
+	}
+	return a.CheckSuspended(s.Micros())
+}
+
+func (s *Service) mayReply(a *rights.Actor, f *Forum, t *Thread) error {
+	switch {
+	case !a.Has(f.ID, rights.ReplyPost):
+		return kernel.Forbidden("threadId", "no_permission", "you may not reply in this forum")
+	case a.Has(f.ID, rights.LockBypass):
+	case !f.Open || !f.AllowReplies:
+		return kernel.Forbidden("threadId", "forum_closed", "this forum takes no replies")
+	case t.Locked:
+		return kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
+	}
+	if t.Visibility == rights.Deleted {
+		return kernel.Forbidden("threadId", "thread_deleted", "this thread is deleted")
+	}
+	return a.CheckSuspended(s.Micros())
+}
+
+func checkPrefix(access *rights.Access, f *Forum, id int64) error {
+	switch {
+	case id == 0 && f.RequiresPrefix:
+		return kernel.Invalid("prefixId", "required", "threads in this forum need a prefix")
+	case id != 0 && !slices.ContainsFunc(access.Offered[f.ID], func(p rights.Prefix) bool { return p.ID == id }):
+		return kernel.Invalid("prefixId", "unknown", "this forum does not offer that prefix")
+	}
+	return nil
+}
+
+// composed is the text of a post before it is known who writes where.
+type composed struct {
+	text, html string
+	err        error
+}
+
+func compose(set *kernel.Settings, message string) composed {
+	text, err := set.CheckMessage(message)
+	if err != nil {
+		return composed{err: err}
+	}
+	return composed{text: text, html: RenderBy(set, text)} // not in the transaction: others wait for it
+}
+
+// Writing is a post that the rules let pass.
+type Writing struct {
+	text, html string
+	hash       string
+	now        int64
+	visibility int64
+	held       string      // why
+	rights     rights.Mask // by which it passes
+	Filters    []wordFilter
+}
+
+// author passes the actor through the rules of posting, and spends of its flood
+// control last. Without a thread it starts one.
+func (s *Service) author(c store.Conn, a *rights.Actor, f *Forum, t *Thread, body composed) (w Writing, err error) {
+	w = Writing{now: s.Micros()}
+	starts := t == nil
+	set := a.Rights.Settings
+	if w.Filters, err = WordFilters(c); err != nil {
+		return w, err
+	}
+	if err := w.compose(set, f, body); err != nil {
+		return w, err
+	}
+	bad := w.holds(body.text)
+	w.hash = BodyHash(w.text)
+	if t != nil {
+		if err := duplicate(c, a, t, w); err != nil {
+			return w, err
+		}
+	}
+	var full [3]int64 // when each limit is full again
+	var posts, moderated int64
+	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.ID()).
+		Scan(&full[0], &full[1], &full[2], &posts, &moderated)
+	if err != nil {
+		return w, err
+	}
+	if set.Flood && !a.Has(f.ID, rights.FloodBypass) {
+		if err := spend(set, &full, f, posts, starts, w.now); err != nil {
+			return w, err
+		}
+		if err := withinDay(c, a, w.now); err != nil {
+			return w, err
+		}
+		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
+		if err != nil {
+			return w, err
+		}
+	}
+	if moderated != 0 {
+		w.hold(0, "author_moderated")
+	} else if why := heldBecause(a, f, w, posts, starts, bad); why != "" {
+		w.hold(a.In(f.ID).Mask, why)
+	}
+	return w, nil
+}
+
+// hold sends a post to the queue, unless the author passes by it.
+func (w *Writing) hold(mask rights.Mask, why string) {
+	if mask.Has(rights.ModerationBypass) {
+		w.rights |= rights.ModerationBypass
+		return
+	}
+	w.visibility, w.held = rights.Unapproved, why
+}
+
+// spend takes one event from each limit.
+func spend(s *kernel.Settings, full *[3]int64, f *Forum, posts int64, starts bool, now int64) error {
+	flood := s.FloodFor(posts)
+	if f.FloodSeconds.Valid {
+		flood.Interval = time.Duration(f.FloodSeconds.Int64) * time.Second
+	}
+	var waits [3]time.Duration
+	full[0], waits[0] = flood.Take(full[0], now)
+	if starts {
+		full[1], waits[1] = kernel.Every(s.ThreadsPerHour, time.Hour).Take(full[1], now)
+	}
+	full[2], waits[2] = kernel.Every(s.PostsPerHour, time.Hour).Take(full[2], now)
+	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
+		return kernel.Flooded(wait)
+	}
+	return nil
+}
+
+// withinDay holds the actor to the posts a day that its groups allow.
+func withinDay(c store.Conn, a *rights.Actor, now int64) error {
+	if a.Rights.PerDay == 0 {
+		return nil
+	}
+	var since int64
+	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.ID(), a.Rights.PerDay-1).Scan(&since)
+	if err != nil {
+		return err
+	}
+	if free := since + 24*time.Hour.Microseconds(); since != 0 && free > now {
+		return kernel.Flooded(time.Duration(free-now) * time.Microsecond)
+	}
+	return nil
+}
+
+// heldBecause is why a post of an author who does not pass by the queue goes
+// there; empty: it does not.
+func heldBecause(a *rights.Actor, f *Forum, w Writing, posts int64, starts, bad bool) string {
+	r, set := a.In(f.ID), a.Rights.Settings
+	restricted := rights.ReplyNeedsApproval
+	if starts {
+		restricted = rights.ThreadNeedsApproval
+	}
+	switch {
+	case starts && f.ModerateThreads, !starts && f.ModeratePosts:
+		return "forum_moderated"
+	case r.Restrict.Has(restricted):
+		return "group_moderated"
+	case posts < set.HoldFirst:
+		return "first_posts"
+	case posts < set.NewMemberPosts && int64(text.Links(w.text)) > set.NewMemberLinks:
+		return "links"
+	case bad:
+		return "word_filter"
+	}
+	return ""
+}
+
+// duplicate refuses what the same author has just written in the same thread.
+func duplicate(c store.Conn, a *rights.Actor, t *Thread, w Writing) error {
+	var n int
+	err := c.Row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
+		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
+		a.ID(), t.ID, w.now-a.Rights.Settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
+	if err == nil && n > 0 {
+		return kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
+	}
+	return err
+}
+
+func BodyHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// insert adds a post to its thread, and everything that counts it but the forum.
+func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing) (id int64, err error) {
+	err = c.Row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+		t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
+	if err != nil {
+		return 0, err
+	}
+	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, RenderVersion, w.hash, w.now)
+	if err != nil {
+		return 0, err
+	}
+	starts := t.Next == 1
+	if err := index(c, id, starts, t.Title, w.text); err != nil {
+		return 0, err
+	}
+	s.CountWords()
+	shown := int64(kernel.Bool(w.visibility == rights.Visible))
+	switch {
+	case starts:
+		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.ID)
+	case shown == 1:
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+			id, a.User.Name, max(w.now, t.LastAt), t.ID)
+	default:
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if shown == 1 && t.Visibility == rights.Visible {
+		if err := CountPosts(c, a.ID(), t.Forum, 1); err != nil {
+			return 0, err
+		}
+	}
+	if shown == 1 {
+		if err := s.notify(c, a, t, id, starts); err != nil {
+			return 0, err
+		}
+	}
+	p := &Post{ID: id, number: t.Next, Author: a.ID(), authorName: a.User.Name, visibility: w.visibility}
+	if err := s.emitPosted(c, t, p, w.held); err != nil {
+		return 0, err
+	}
+	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.ID())
+	return id, err
+}
+
+// index makes a post findable.
+func index(c store.Conn, id int64, starts bool, title, message string) error {
+	if !starts {
+		title = ""
+	}
+	if c.Dialect() == store.Postgres {
+		return c.Later("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
+			" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words", id, title, message)
+	}
+	if err := c.Later("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
+		return err
+	}
+	return c.Later("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
+}
+
+// conclude ends the transaction of a post: it subscribes the author, marks the
+// author's own post as read, and last counts the post in the forum.
+func (s *Service) conclude(c store.Conn, a *rights.Actor, t *Thread, post int64, w Writing, subscribe bool) error {
+	if subscribe {
+		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
+			return err
+		}
+	}
+	if err := s.markRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
+		return err
+	}
+	return count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
+}
+
+// once runs a write that a client may send again under the same key.
+//
+// Its transaction is read committed: it holds the key, then the thread, then the
+// author before it decides by what they are, so no race that counts is lost
+// unnoticed, and none is lost for what happens in other threads.
+func (s *Service) once(ctx context.Context, a *rights.Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
+	err = s.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) (err error) {
+		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
+		if errors.Is(err, idempotency.ErrMismatch) {
+			return kernel.Invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
+		}
+		return err
+	})
+	return done, err
+}
+
+// wordFilter is a word that the board replaces, or that holds a post.
+type wordFilter struct {
+	pattern, replacement string
+	hold                 bool
+}
+
+func WordFilters(c store.Conn) (list []wordFilter, err error) {
+	err = c.All("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
+		var f wordFilter
+		var action string
+		err := r.Scan(&f.pattern, &f.replacement, &action)
+		f.hold = action == "hold"
+		list = append(list, f)
+		return err
+	})
+	return list, err
+}
+
+func (w *Writing) holds(text string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(w.Filters, func(f wordFilter) bool {
+		return f.hold && f.pattern != "" && strings.Contains(lower, strings.ToLower(f.pattern))
+	})
+}
+
+// compose checks a message by the rules of a forum and replaces words in it.
+// What comes of that is held to the same rules.
+func (w *Writing) compose(set *kernel.Settings, f *Forum, body composed) error {
+	most := min(f.MaxWords, set.WordsMost)
+	if err := kernel.CheckWords(body.text, f.MinWords, most); err != nil {
+		return err
+	}
+	w.text, w.html = body.text, body.html
+	text := w.Filter(body.text)
+	if text == body.text {
+		return nil
+	}
+	text, err := set.CheckMessage(text)
+	if err != nil {
+		return err
+	}
+	if err := kernel.CheckWords(text, f.MinWords, most); err != nil {
+		return err
+	}
+	w.text, w.html = text, RenderBy(set, text)
+	return nil
+}
+
+// title replaces words in a title; what comes of that must still be one.
+func (w *Writing) title(set *kernel.Settings, title string) (string, error) {
+	filtered := w.Filter(title)
+	if filtered == title {
+		return title, nil
+	}
+	return set.CheckTitle(filtered)
+}
+
+// filteredMost bounds how long, in bytes, replacements may make a text; it is
+// too long for everything then.
+const filteredMost = 1 << 20
+
+// Filter replaces words, whatever their case.
+func (w *Writing) Filter(text string) string {
+	for _, f := range w.Filters {
+		if !f.hold && f.pattern != "" && len(text) <= filteredMost {
+			text = replaceFold(text, f.pattern, f.replacement)
+		}
+	}
+	return text
+}
+
+func replaceFold(text, old, replacement string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if n := len(old); i+n <= len(text) && strings.EqualFold(text[i:i+n], old) {
+			b.WriteString(replacement)
+			i += n
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
+}

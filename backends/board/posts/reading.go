@@ -1,0 +1,294 @@
+package posts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Reading is a page of a thread.
+type Reading struct {
+	Thread   ThreadInfo
+	Forum    ForumInfo
+	Above    []ForumInfo // the forums that it lies in, from the root on
+	Posts    []PostView
+	LastRead int64 // posts behind it are new to the actor
+	Mode     string
+	Can      ThreadCan
+	// Before and After are what Posts of the page before and of the one behind
+	// begin after; nil: there is none.
+	Before, After *int64
+}
+
+// PostView is a post with what the actor may do to it.
+type PostView struct {
+	PostInfo
+	New                                             bool
+	Edit, Delete, Restore, Approve, Report, History bool
+	Attach                                          bool
+	Attachments                                     []Attachment
+}
+
+// ThreadCan is what the actor may do in a thread.
+type ThreadCan struct {
+	Reply, Title, Lock, Stick, Move, Subscribe bool
+}
+
+// ReadThread reads a page of a thread, behind the post after, and counts a view.
+func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, most int) (*Reading, error) {
+	forums, err := s.Forums(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := new(Reading)
+	err = s.Read(ctx, func(c store.Conn) error {
+		*page = Reading{}
+		t, err := ThreadFor(c, a, id, "")
+		if err != nil {
+			return err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		noted, err := marksOf(c, a, []*Thread{t})
+		if err != nil {
+			return err
+		}
+		now := s.Micros()
+		page.Thread, page.Forum = ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
+		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.read[t.ID]
+		page.Can = s.threadCan(c, a, f, t)
+		list, more, err := s.Posts(c, a, t, after, most)
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			view := s.viewPostFor(a, f, t, p, now)
+			view.New = a.User != nil && p.ID > page.LastRead && p.created > max(noted.forumRead[t.Forum], now-keepUnread)
+			page.Posts = append(page.Posts, view)
+		}
+		if err := addAttachments(c, page.Posts); err != nil {
+			return err
+		}
+		if more {
+			page.After = &list[len(list)-1].ID
+		}
+		if after > 0 {
+			if page.Before, err = stepBack(c, a, t, after+1, most); err != nil {
+				return err
+			}
+		}
+		if a.User == nil {
+			return nil
+		}
+		err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), t.ID).Scan(&page.Mode)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.CountView(id)
+	return page, nil
+}
+
+func (s *Service) viewPostFor(a *rights.Actor, f *Forum, t *Thread, p *Post, now int64) PostView {
+	view := PostView{PostInfo: ViewPost(p)}
+	_, editErr := s.mayEdit(a, f, t, p, now)
+	_, deleteErr := mayDelete(a, f, t, p)
+	suspended := a.CheckSuspended(now) != nil
+	view.Edit = a.User != nil && editErr == nil && p.visibility != rights.Deleted
+	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.AttachmentsMost > 0
+	view.Delete = a.User != nil && deleteErr == nil && p.visibility != rights.Deleted && !suspended
+	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.visibility == rights.Deleted && !suspended
+	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.visibility == rights.Unapproved && !suspended
+	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.Author) && !suspended
+	view.History = p.edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
+	return view
+}
+
+func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *Forum, t *Thread) (can ThreadCan) {
+	if a.User == nil || a.CheckSuspended(s.Micros()) != nil {
+		return can
+	}
+	yes, title := true, t.Title
+	can.Reply = s.mayReply(a, f, t) == nil
+	can.Move, can.Subscribe = a.Has(t.Forum, rights.ThreadMove), a.Has(t.Forum, rights.ForumSubscribe)
+	for _, part := range []struct {
+		can    *bool
+		change ThreadChange
+	}{{&can.Title, ThreadChange{Title: &title}}, {&can.Lock, ThreadChange{Locked: &yes}}, {&can.Stick, ThreadChange{Sticky: &yes}}} {
+		_, err := s.mayChange(c, a, f, t, part.change)
+		*part.can = err == nil
+	}
+	return can
+}
+
+// postsBefore has the arguments thread, id, limit: the primary key backwards.
+func postsBefore(shows string) listing {
+	return listing{"p.id", "board_posts p", "", "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, "p.id DESC"}
+}
+
+// stepBack finds what a page begins after that has n posts before a post; nil:
+// there is none before it.
+func stepBack(c store.Conn, a *rights.Actor, t *Thread, before int64, n int) (*int64, error) {
+	var ids []int64
+	err := c.All(postsBefore(a.Shows(t.Forum)).SQL(c.Dialect()), []any{t.ID, before, n + 1}, func(r store.Row) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var start int64
+	if len(ids) > n {
+		start = ids[n]
+	}
+	return &start, nil
+}
+
+// Thread reads a thread.
+func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return view, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, id, "")
+		if err != nil {
+			return err
+		}
+		noted, err := marksOf(c, a, []*Thread{t})
+		view = ViewThread(access, a, t, noted, s.Micros())
+		return err
+	})
+	return view, err
+}
+
+// Place is where a post is shown: on the page of its thread behind After.
+type Place struct {
+	Thread        ThreadInfo
+	After, Number int64
+}
+
+// PlaceOf finds the page of a post, in pages of most posts.
+func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) { return PostByID(c, a, id, "") }, most)
+}
+
+// FirstUnread finds the first post of a thread that is new to the actor, or else
+// the last one.
+func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) {
+		t, err := ThreadFor(c, a, id, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		noted, err := marksOf(c, a, []*Thread{t})
+		if err != nil {
+			return nil, nil, err
+		}
+		if a.User != nil {
+			list, _, err := s.Posts(c, a, t, noted.read[t.ID], 1)
+			if err != nil || len(list) > 0 {
+				return t, firstOf(list), err
+			}
+		}
+		return lastPost(c, a, t)
+	}, most)
+}
+
+// LastPlace finds the last post of a thread.
+func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
+	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) {
+		t, err := ThreadFor(c, a, id, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		return lastPost(c, a, t)
+	}, most)
+}
+
+func firstOf(list []*Post) *Post {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func lastPost(c store.Conn, a *rights.Actor, t *Thread) (*Thread, *Post, error) {
+	p, err := PostFor(c, a, t, t.Last)
+	if kernel.NotFoundErr(err) { // of a held thread
+		p, err = PostFor(c, a, t, t.First)
+	}
+	return t, p, err
+}
+
+func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*Thread, *Post, error), most int) (place Place, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return place, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, p, err := find(c)
+		if err != nil {
+			return err
+		}
+		place = Place{Thread: ViewThread(access, a, t, Marks{}, s.Micros()), Number: p.number}
+		start, err := stepBack(c, a, t, p.ID, int(p.number-1)%most)
+		if err == nil && start != nil {
+			place.After = *start
+		}
+		return err
+	})
+	return place, err
+}
+
+// Post reads a post of a thread, with what the actor may do to it.
+func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info ThreadInfo, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return view, info, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		p, err := PostFor(c, a, t, id)
+		if err == nil {
+			view, info = s.viewPostFor(a, f, t, p, s.Micros()), ViewThread(access, a, t, Marks{}, s.Micros())
+		}
+		return err
+	})
+	return view, info, err
+}
+
+// PostByID is Post by the id of the post alone.
+func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info ThreadInfo, err error) {
+	var in int64
+	err = s.Read(ctx, func(c store.Conn) error {
+		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))
+	})
+	if err != nil {
+		return view, info, err
+	}
+	return s.Post(ctx, a, in, id)
+}

@@ -1,0 +1,137 @@
+package posts
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// SearchQuery is what is looked for.
+type SearchQuery struct {
+	Text   string
+	Forum  int64  // 0: all
+	Author string // empty: all
+	After  int64  // 0: from the newest
+	Limit  int
+}
+
+const (
+	// maxSearchWords bounds a query.
+	maxSearchWords = 16
+	// A search goes through the posts with the words from the newest on, some at
+	// a time, and stops after so many: those of a rare author with common words
+	// are found over several pages.
+	searchChunk = 250
+	searchMost  = 20_000
+)
+
+// Found is a post that matches.
+type Found struct {
+	Post   *Post
+	Thread *Thread
+}
+
+// Search finds posts by words, newest first. Posts of forums that the actor does
+// not see are left out before anything is counted. A page may be short, or
+// empty, and still have a next one.
+func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (list []Found, next int64, err error) {
+	if q.Forum != 0 && !a.In(q.Forum).Visible {
+		return nil, 0, kernel.NotFound()
+	}
+	terms := strings.FieldsFunc(text.Normal(q.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	if len(terms) == 0 || len(terms) > maxSearchWords || len(q.Text) > 400 {
+		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
+	}
+	filter := searchFilter(a, q)
+	if filter.where == "" {
+		return nil, 0, nil
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		var ids []any
+		if ids, next, err = searchIDs(c, terms, filter, q); err != nil {
+			return err
+		}
+		list, err = postsByID(c, a, ids)
+		return err
+	})
+	return list, next, err
+}
+
+// searchIDs finds a page of posts; next is what the page behind begins after, 0:
+// there is none.
+func searchIDs(c store.Conn, terms []string, filter condition, q SearchQuery) (page []any, next int64, err error) {
+	words := `"` + strings.Join(terms, `" "`) + `"`
+	if c.Dialect() == store.Postgres {
+		words = strings.Join(terms, " ")
+	}
+	walk := wordWalk{c: c, words: words, after: q.After}
+	for looked := 0; looked < searchMost; {
+		with, more, err := walk.next()
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(with) > 0 {
+			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
+			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
+				var id int64
+				err := r.Scan(&id)
+				page = append(page, id)
+				return err
+			})
+			if err != nil {
+				return nil, 0, err
+			}
+		}
+		switch {
+		case len(page) > q.Limit:
+			return page[:q.Limit], page[q.Limit-1].(int64), nil
+		case !more:
+			return page, 0, nil
+		}
+		looked += len(with)
+	}
+	return page, walk.after, nil
+}
+
+// condition is a part of a WHERE; empty: nothing meets it.
+type condition struct {
+	where string
+	args  []any
+}
+
+// searchFilter is what the actor sees of what the query asks for.
+func searchFilter(a *rights.Actor, q SearchQuery) (f condition) {
+	var open, own []any // forums of which all is seen, and those of which only the own threads are
+	for id, r := range a.Rights.Forums {
+		switch {
+		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(rights.ThreadView | rights.ForumSearch):
+		case r.Mask.Has(rights.ThreadViewOthers):
+			open = append(open, id)
+		case a.User != nil:
+			own = append(own, id)
+		}
+	}
+	var seen []string
+	if len(open) > 0 {
+		seen = append(seen, "t.forum_id IN ("+kernel.Marks(len(open))+")")
+		f.args = append(f.args, open...)
+	}
+	if len(own) > 0 {
+		seen = append(seen, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(own))+")")
+		f.args = append(append(f.args, a.ID()), own...)
+	}
+	if len(seen) == 0 {
+		return f
+	}
+	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(seen, " OR ") + ")"
+	if q.Author != "" {
+		f.where += " AND i.author_id = (SELECT id FROM board_users WHERE username_key = ?)"
+		f.args = append(f.args, text.Fold(q.Author))
+	}
+	return f
+}

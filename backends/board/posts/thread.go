@@ -1,0 +1,211 @@
+package posts
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Thread is a row of board_threads.
+type Thread struct {
+	ID, Forum      int64
+	Title, Slug    string
+	Author         int64
+	AuthorName     string
+	prefix         int64
+	Visibility     int64
+	Sticky, Locked bool
+	Replies, Views int64
+	First, Last    int64
+	LastPoster     string
+	Created        int64
+	LastAt         int64
+	Next           int64
+}
+
+// ThreadColumns are a thread as one text: its numbers, the lengths of all texts
+// but the last, and the texts. Handing over a column costs more, in the driver of
+// SQLite, than to write and read a number.
+const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0), t.visibility, t.is_sticky, t.is_locked," +
+	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
+	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title || t.slug || t.author_name || t.last_poster_name)"
+
+func ScanThread(r store.Row) (*Thread, error) {
+	t := new(Thread)
+	return t, r.Scan(t)
+}
+
+// Scan implements sql.Scanner for threadColumns.
+func (t *Thread) Scan(value any) error {
+	rest, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("a thread is %T, not text", value)
+	}
+	var sticky, locked, title, slug, author int64
+	for _, into := range [...]*int64{
+		&t.ID, &t.Forum, &t.Author, &t.prefix, &t.Visibility, &sticky, &locked,
+		&t.Replies, &t.Views, &t.First, &t.Last, &t.Created, &t.LastAt, &t.Next,
+		&title, &slug, &author,
+	} {
+		var number string
+		var err error
+		number, rest, _ = strings.Cut(rest, " ")
+		if *into, err = strconv.ParseInt(number, 10, 64); err != nil {
+			return fmt.Errorf("the numbers of a thread: %w", err)
+		}
+	}
+	size := int64(len(rest))
+	if min(title, slug, author) < 0 || max(title, slug, author) > size || title+slug+author > size {
+		return errors.New("the texts of a thread are shorter than their lengths")
+	}
+	t.Title, rest = rest[:title], rest[title:]
+	t.Slug, rest = rest[:slug], rest[slug:]
+	t.AuthorName, t.LastPoster = rest[:author], rest[author:]
+	t.Sticky, t.Locked = sticky != 0, locked != 0
+	return nil
+}
+
+// Forum is a row of board_forums.
+type Forum struct {
+	ID, Parent      int64
+	Depth, position int64
+	Kind            string
+	Title, Slug     string
+	Description     string
+	Link            sql.NullString
+	Open            bool
+	AllowThreads    bool
+	AllowReplies    bool
+	ModerateThreads bool
+	ModeratePosts   bool
+	RequiresPrefix  bool
+	FloodSeconds    sql.NullInt64
+	MinWords        int64
+	MaxWords        int64
+
+	// Of those that were read as countedForums.
+	Threads, Posts int64
+	lastAt         int64
+}
+
+const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
+	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000)"
+
+func scanForum(r store.Row) (*Forum, error) {
+	f := new(Forum)
+	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open, &f.AllowThreads, &f.AllowReplies,
+		&f.ModerateThreads, &f.ModeratePosts, &f.RequiresPrefix, &f.FloodSeconds, &f.MinWords, &f.MaxWords)
+}
+
+// Post is a row of board_posts.
+type Post struct {
+	thread, ID, number int64
+	Author             int64
+	authorName         string
+	visibility         int64
+	Message, Html      string
+	RenderVersion      int64
+	hash               string
+	created            int64
+	editedAt           int64
+	editedBy, reason   sql.NullString
+	edits              int64
+}
+
+const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message, p.message_html, p.render_version, p.body_hash, p.created_at," +
+	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
+
+func ScanPost(r store.Row) (*Post, error) {
+	p := new(Post)
+	return p, r.Scan(&p.thread, &p.ID, &p.number, &p.Author, &p.authorName, &p.visibility, &p.Message, &p.Html, &p.RenderVersion, &p.hash, &p.created,
+		&p.editedAt, &p.editedBy, &p.reason, &p.edits)
+}
+
+// ForumFor reads a forum that the actor sees.
+func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
+	f := a.In(id)
+	if !f.Visible {
+		return nil, kernel.NotFound()
+	}
+	if !f.Seen {
+		a.Looked(id)
+	}
+	return ReadForum(c, id)
+}
+
+func ReadForum(c store.Conn, id int64) (*Forum, error) {
+	f, err := scanForum(c.Row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
+	return f, kernel.OrNotFound(err)
+}
+
+// ThreadFor reads a thread that the actor sees.
+func ThreadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, error) {
+	t, err := ScanThread(c.Row("SELECT "+ThreadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
+	if err != nil {
+		return nil, kernel.OrNotFound(err)
+	}
+	if !a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
+		return nil, kernel.NotFound()
+	}
+	return t, nil
+}
+
+// PostFor reads a post of a thread that the actor sees.
+func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) {
+	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+	if err != nil {
+		return nil, kernel.OrNotFound(err)
+	}
+	if !a.Sees(t.Forum, t.Author, p.Author, p.visibility) {
+		return nil, kernel.NotFound()
+	}
+	return p, nil
+}
+
+// PostByID reads a post that the actor sees, with its thread.
+func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *Post, error) {
+	var in int64
+	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in); err != nil {
+		return nil, nil, kernel.OrNotFound(err)
+	}
+	t, err := ThreadFor(c, a, in, lock)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := PostFor(c, a, t, id)
+	return t, p, err
+}
+
+// postsByID reads those of posts that the actor sees, with their threads, newest
+// first.
+func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	statement := "SELECT " + PostColumns + ", " + ThreadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
+		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
+	err = c.All(statement, ids, func(r store.Row) error {
+		t := new(Thread)
+		p, err := ScanPost(scanTail{r, []any{t}})
+		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.visibility) {
+			list = append(list, Found{p, t})
+		}
+		return err
+	})
+	return list, err
+}
+
+// Number is a path's id; what is none is not found.
+func Number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || text[0] == '+' {
+		return 0, kernel.NotFound()
+	}
+	return n, nil
+}

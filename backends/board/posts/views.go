@@ -1,0 +1,167 @@
+package posts
+
+import (
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
+
+// What clients see. Every member is always there.
+
+// Identity is who a token acts for.
+type Identity struct {
+	UserID    int64    `json:"userId"`
+	Username  string   `json:"username"`
+	Scopes    []string `json:"scopes"`
+	Groups    []string `json:"groups"`
+	TokenName string   `json:"tokenName"`
+	ExpiresAt *string  `json:"expiresAt"`
+}
+
+// PrefixInfo is a prefix of threads.
+type PrefixInfo struct {
+	ID    int64  `json:"id"`
+	Label string `json:"label"`
+}
+
+// ForumInfo is a forum.
+type ForumInfo struct {
+	ID             int64        `json:"id"`
+	Title          string       `json:"title"`
+	Slug           string       `json:"slug"`
+	Type           string       `json:"type"`
+	ParentID       *int64       `json:"parentId"`
+	Depth          int64        `json:"depth"`
+	Position       int64        `json:"position"`
+	Description    string       `json:"description"`
+	LinkURL        *string      `json:"linkUrl"`
+	IsOpen         bool         `json:"isOpen"`
+	RequiresPrefix bool         `json:"requiresPrefix"`
+	Prefixes       []PrefixInfo `json:"prefixes"`
+	ThreadCount    int64        `json:"threadCount"`
+	PostCount      int64        `json:"postCount"`
+	LastPostAt     *string      `json:"lastPostAt"`
+	Can            ForumCan     `json:"can"`
+}
+
+// ForumCan is what the actor may do in a forum.
+type ForumCan struct {
+	PostThread bool `json:"postThread"`
+	Reply      bool `json:"reply"`
+}
+
+// ThreadInfo is a thread.
+type ThreadInfo struct {
+	ID                 int64       `json:"id"`
+	ForumID            int64       `json:"forumId"`
+	Title              string      `json:"title"`
+	Slug               string      `json:"slug"`
+	AuthorUserID       *int64      `json:"authorUserId"`
+	AuthorUsername     string      `json:"authorUsername"`
+	Prefix             *PrefixInfo `json:"prefix"`
+	ReplyCount         int64       `json:"replyCount"`
+	ViewCount          int64       `json:"viewCount"`
+	IsSticky           bool        `json:"isSticky"`
+	IsLocked           bool        `json:"isLocked"`
+	Visibility         string      `json:"visibility"`
+	CreatedAt          string      `json:"createdAt"`
+	FirstPostID        int64       `json:"firstPostId"`
+	LastPostID         int64       `json:"lastPostId"`
+	LastPostAt         string      `json:"lastPostAt"`
+	LastPosterUsername string      `json:"lastPosterUsername"`
+	IsSubscribed       *bool       `json:"isSubscribed"`
+	Unread             *bool       `json:"unread"`
+}
+
+// PostInfo is a post.
+type PostInfo struct {
+	ID               int64   `json:"id"`
+	ThreadID         int64   `json:"threadId"`
+	Number           int64   `json:"number"`
+	AuthorUserID     *int64  `json:"authorUserId"`
+	AuthorUsername   string  `json:"authorUsername"`
+	Message          string  `json:"message"`
+	MessageHTML      string  `json:"messageHtml"`
+	Visibility       string  `json:"visibility"`
+	PostedAt         string  `json:"postedAt"`
+	EditedAt         *string `json:"editedAt"`
+	EditedByUsername *string `json:"editedByUsername"`
+	EditReason       *string `json:"editReason"`
+	EditCount        int64   `json:"editCount"`
+}
+
+func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) ForumInfo {
+	view := ForumInfo{
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth, Position: f.position,
+		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []PrefixInfo{},
+	}
+	if f.Link.Valid {
+		view.LinkURL = &f.Link.String
+	}
+	for _, p := range access.Offered[f.ID] {
+		view.Prefixes = append(view.Prefixes, PrefixInfo{p.ID, p.Label})
+	}
+	// Counts and times would tell of threads that the actor does not see.
+	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.WireTimeOrNull(f.lastAt)
+	}
+	if a.User != nil {
+		view.Can.PostThread = s.mayStart(a, f) == nil
+		view.Can.Reply = f.Kind == "forum" && a.Has(f.ID, rights.ThreadView) && s.mayReply(a, f, &Thread{}) == nil
+	}
+	return view
+}
+
+func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now int64) ThreadInfo {
+	view := ThreadInfo{
+		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author), AuthorUsername: t.AuthorName,
+		ReplyCount: t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked, Visibility: rights.VisibilityNames[t.Visibility],
+		CreatedAt: kernel.WireTime(t.Created), FirstPostID: t.First, LastPostID: t.Last, LastPostAt: kernel.WireTime(t.LastAt), LastPosterUsername: t.LastPoster,
+	}
+	if p, ok := access.Prefixes[t.prefix]; ok {
+		view.Prefix = &PrefixInfo{p.ID, p.Label}
+	}
+	if a.User != nil {
+		subscribed, unread := m.subscribed[t.ID] != 0, m.unread(t, now)
+		view.IsSubscribed, view.Unread = &subscribed, &unread
+	}
+	return view
+}
+
+// Tag is the version of the post: what an edit was made of.
+func (p PostInfo) Tag() string { return kernel.Tag(p) }
+
+// Outdated reports whether the stored HTML is another than the text gives now.
+// Version 1 knew no files in texts, and is the same in all else.
+func (p *Post) Outdated() bool {
+	return p.RenderVersion != RenderVersion && (p.RenderVersion != 1 ||
+		strings.Contains(p.Message, attachmentScheme+":") || strings.Contains(p.Message, "/attachments/"))
+}
+
+// anew renders a text as it was when it was written: one that was stored without
+// images from elsewhere does not get them.
+func (p *Post) anew() string {
+	was := &kernel.Settings{Images: strings.Contains(p.Html, `<img src="https://`)}
+	return RenderBy(was, p.Message)
+}
+
+func ViewPost(p *Post) PostInfo {
+	html := p.Html
+	if p.Outdated() {
+		html = p.anew()
+	}
+	html = withPlaces(html, p.ID)
+	view := PostInfo{
+		ID: p.ID, ThreadID: p.thread, Number: p.number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.authorName,
+		Message: p.Message, MessageHTML: html, Visibility: rights.VisibilityNames[p.visibility], PostedAt: kernel.WireTime(p.created),
+		EditedAt: kernel.WireTimeOrNull(p.editedAt), EditCount: p.edits,
+	}
+	if p.editedBy.Valid {
+		view.EditedByUsername = &p.editedBy.String
+	}
+	if p.reason.Valid {
+		view.EditReason = &p.reason.String
+	}
+	return view
+}

@@ -1,0 +1,73 @@
+package posts
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// MayEditPost refuses with the reason why the actor may not edit a post.
+func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		p, err := PostFor(c, a, t, id)
+		if err != nil {
+			return err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		_, err = s.mayEdit(a, f, t, p, s.Micros())
+		return err
+	})
+}
+
+// MayStart refuses with the reason why the actor may not start threads in a
+// forum.
+func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
+		f, err := ForumFor(c, a, in)
+		if err != nil {
+			return err
+		}
+		return s.mayStart(a, f)
+	})
+}
+
+// MayAnswer refuses with the reason why the actor may not reply in a thread.
+func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) error {
+	return s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		f, err := ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		return s.mayReply(a, f, t)
+	})
+}
+
+// Preview is a message as it would be shown at a post; 0: a new one, whose files
+// are not there yet.
+func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
+	body := compose(a.Rights.Settings, message)
+	return withPlaces(body.html, post), body.err
+}
+
+// Quote is a post as a quote in an answer.
+func Quote(p PostInfo) string {
+	var b strings.Builder
+	b.WriteString("> **" + p.AuthorUsername + "** wrote:\n>\n")
+	for line := range strings.Lines(p.Message) {
+		b.WriteString("> " + line)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n\n"
+}

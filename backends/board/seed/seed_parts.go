@@ -1,0 +1,205 @@
+package seed
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// maskOf is the mask of words.
+func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
+	for _, word := range words {
+		if word == "*" && names["admin.access"] != 0 {
+			mask |= rights.Everything
+			continue
+		}
+		bit := names[word]
+		if bits.OnesCount64(uint64(bit)) != 1 {
+			return 0, fmt.Errorf("there is no right %q", word)
+		}
+		mask |= bit
+	}
+	return mask, nil
+}
+
+func (sd *seeder) group(c store.Conn, g SeedGroup) error {
+	allow, err := maskOf(g.Allow, rights.MaskNames)
+	if err != nil {
+		return err
+	}
+	restrict, err := maskOf(g.Restrict, rights.RestrictNames)
+	if err != nil {
+		return err
+	}
+	window := int64(1440)
+	if g.EditWindow != nil {
+		window = *g.EditWindow
+	}
+	_, err = c.Exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+		g.Name, allow, restrict, window, g.PostsPerDay)
+	return err
+}
+
+func (sd *seeder) user(c store.Conn, u SeedUser) error {
+	if err := accounts.CheckName(u.Name); err != nil {
+		return err
+	}
+	if u.State != "" && !slices.Contains(admin.States, u.State) {
+		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(admin.States, ", "))
+	}
+	var id int64
+	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	add := accounts.NewUser{Name: u.Name, Email: u.Email, Confirmed: u.Confirmed, State: u.State, Groups: u.Groups, Moderated: u.Moderated, Posts: u.Posts, MayClash: true, Now: sd.service.Micros()}
+	if len(add.Groups) == 0 {
+		add.Groups = []string{"registered"}
+	}
+	if u.Email != "" {
+		if add.Email, err = accounts.CheckEmail(u.Email); err != nil {
+			return kernel.Wrap("the mail address of "+u.Name, err)
+		}
+	}
+	if !u.JoinedAt.IsZero() {
+		add.Now = u.JoinedAt.UnixMicro()
+	}
+	if u.Password != "" {
+		if add.Password, err = sd.service.Options.Passwords.Hash(sd.ctx, u.Password); err != nil {
+			return err
+		}
+	}
+	if err := accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
+		return err
+	}
+	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
+	return err
+}
+
+// find is the id of a row by its name; empty: 0.
+func find(c store.Conn, statement, name string) (id int64, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	if err = c.Row(statement, name).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("there is no %q", name)
+	}
+	return id, err
+}
+
+func forumNamed(c store.Conn, name string) (int64, error) {
+	return find(c, "SELECT id FROM board_forums WHERE slug = ?", name)
+}
+
+func (sd *seeder) forum(c store.Conn, f SeedForum) error {
+	parent, err := forumNamed(c, f.Parent)
+	if err != nil {
+		return err
+	}
+	if id, err := forumNamed(c, f.Slug); err == nil && id != 0 {
+		return nil
+	}
+	if f.Type == "" {
+		f.Type = "forum"
+	}
+	if f.Type != "forum" && f.Type != "category" && f.Type != "link" {
+		return fmt.Errorf("type %q is none of forum, category, link", f.Type)
+	}
+	add := posts.Forum{
+		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed, AllowThreads: true, AllowReplies: true,
+		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
+	}
+	if f.LinkURL != nil {
+		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
+	}
+	if f.FloodSeconds != nil {
+		add.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+	}
+	_, err = posts.AddForum(c, add)
+	return err
+}
+
+func (sd *seeder) override(c store.Conn, o SeedOverride) error {
+	in, err := forumNamed(c, o.Forum)
+	if err != nil {
+		return err
+	}
+	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", o.Group)
+	if err != nil {
+		return err
+	}
+	set, err := maskOf(o.Allow, rights.MaskNames)
+	if err != nil {
+		return err
+	}
+	unset, err := maskOf(o.Deny, rights.MaskNames)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
+		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, set, unset)
+	return err
+}
+
+func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
+	in, err := forumNamed(c, m.Forum)
+	if err != nil {
+		return err
+	}
+	user, err := find(c, "SELECT id FROM board_users WHERE username_key = ?", text.Fold(m.User))
+	if err != nil {
+		return err
+	}
+	of, err := find(c, "SELECT id FROM board_groups WHERE name = ?", m.Group)
+	if err != nil {
+		return err
+	}
+	mask, err := maskOf(m.Rights, rights.MaskNames)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, kernel.Null(user), kernel.Null(of), mask, kernel.Bool(m.Cascades))
+	return err
+}
+
+func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
+	var id int64
+	err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
+		" ON CONFLICT (label) DO UPDATE SET label = excluded.label RETURNING id", p.Label).Scan(&id)
+	if err != nil {
+		return err
+	}
+	for _, name := range p.Forums {
+		in, err := forumNamed(c, name)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING", in, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (sd *seeder) token(c store.Conn, t SeedToken) error {
+	scopes := rights.Scopes
+	if len(t.Scopes) > 0 {
+		if scopes = rights.ScopesOf(t.Scopes); len(scopes) != len(t.Scopes) {
+			return errors.New("there is no such scope")
+		}
+	}
+	text, err := sd.service.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
+	sd.made = append(sd.made, MadeToken{t.User, t.Name, text})
+	return err
+}

@@ -1,0 +1,418 @@
+package seed
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+const (
+	// Of one transaction; a thread is never split.
+	SeedThreads = 500
+	seedPosts   = 2000
+
+	maxSeedPosts = 100_000 // of a thread
+)
+
+// readyThread is a thread of a fixture that passed the rules.
+type readyThread struct {
+	SeedThread
+
+	slug  string
+	posts []readyPost
+}
+
+type readyPost struct {
+	SeedPost
+
+	html, hash string
+	at         int64
+	visibility int64
+}
+
+// threadBatch is what one transaction adds.
+type threadBatch struct {
+	threads []readyThread
+	posts   int
+	seen    int // elements of the fixture up to its end
+	err     error
+}
+
+// threads reads and renders ahead while the batch before is being written.
+func (sd *seeder) threads(d *json.Decoder) error {
+	if err := expect(d, '['); err != nil {
+		return err
+	}
+	batches := make(chan threadBatch, 1)
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(batches)
+		seen := 0
+		for d.More() {
+			b := sd.readThreads(d, &seen)
+			select {
+			case batches <- b:
+			case <-stop:
+				return
+			}
+			if b.err != nil {
+				return
+			}
+		}
+	})
+	defer reader.Wait()
+	defer close(stop)
+	posts := 0
+	for b := range batches {
+		if b.err != nil {
+			return b.err
+		}
+		if len(b.threads) == 0 {
+			continue
+		}
+		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
+			if err := sd.addThreads(c, b); err != nil {
+				return err
+			}
+			return sd.note(c, "threads", b.seen)
+		})
+		if err != nil {
+			return err
+		}
+		posts += b.posts
+		sd.progress("threads", b.seen)
+		sd.progress("posts", posts)
+	}
+	return expect(d, ']')
+}
+
+// readThreads reads a batch, without what was loaded before.
+func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
+	for d.More() && len(b.threads) < SeedThreads && b.posts < seedPosts {
+		*seen++
+		var t SeedThread
+		if b.err = d.Decode(&t); b.err != nil {
+			b.err = fmt.Errorf("element %d: %w", *seen, b.err)
+			return b
+		}
+		if *seen > sd.done["threads"] {
+			b.threads = append(b.threads, readyThread{SeedThread: t})
+			b.posts += len(t.Posts)
+		}
+	}
+	b.seen = *seen
+	failed := make([]error, len(b.threads))
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				failed[i] = b.threads[i].prepare(sd.service.Micros())
+			}
+		})
+	}
+	for i := range b.threads {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for i, err := range failed {
+		if err != nil {
+			b.err = fmt.Errorf("element %d: %w", b.seen-len(b.threads)+i+1, err)
+			return b
+		}
+	}
+	return b
+}
+
+// prepare holds a thread to the rules and renders it.
+func (t *readyThread) prepare(now int64) (err error) {
+	if len(t.Posts) == 0 || len(t.Posts) > maxSeedPosts {
+		return fmt.Errorf("a thread has 1 to %d posts", maxSeedPosts)
+	}
+	if t.Title, err = kernel.SeedRules.CheckTitle(t.Title); err != nil {
+		return err
+	}
+	t.slug = kernel.Slug(t.Title)
+	t.posts = make([]readyPost, len(t.Posts))
+	for i, sp := range t.Posts {
+		if t.posts[i], err = preparePost(sp, now); err != nil {
+			return fmt.Errorf("post %d: %w", i+1, err)
+		}
+	}
+	t.Posts = nil
+	return nil
+}
+
+func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
+	switch {
+	case (sp.Author == "") == (sp.Guest == ""):
+		return p, errors.New("it has an author or a guest")
+	case utf8.RuneCountInString(sp.Guest) > 40 || !text.IsLine(sp.Guest+sp.EditedBy+sp.EditReason):
+		return p, errors.New("a name has 40 characters, and neither it nor a reason has control characters")
+	}
+	if sp.Message, err = kernel.SeedRules.CheckMessage(sp.Message); err != nil {
+		return p, err
+	}
+	p = readyPost{SeedPost: sp, html: posts.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
+	if !sp.At.IsZero() {
+		p.at = sp.At.UnixMicro()
+	}
+	word := cmp.Or(sp.Visibility, rights.VisibilityNames[rights.Visible])
+	p.visibility = int64(slices.Index(rights.VisibilityNames[:], word))
+	if p.visibility < 0 {
+		return p, fmt.Errorf("there is no visibility %q", word)
+	}
+	return p, nil
+}
+
+// addThreads adds a batch, and everything that counts it.
+func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
+	threads, err := reserve(c, "board_threads", len(b.threads))
+	if err != nil {
+		return err
+	}
+	ids, err := reserve(c, "board_post_ids", b.posts)
+	if err != nil {
+		return err
+	}
+	var (
+		threadRows = bulk{"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id, visibility, is_sticky, is_locked, reply_count, view_count," +
+			" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ", placeholders(18), nil}
+		idRows   = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES ", placeholders(7), nil}
+		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
+			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
+		words = bulk{"INSERT INTO board_search (rowid, title, message) VALUES ", placeholders(3), nil}
+	)
+	if c.Dialect() == store.Postgres {
+		words = bulk{"INSERT INTO board_search (post_id, words) VALUES ", "(?, to_tsvector('simple', ? || ' ' || ?))", nil}
+	}
+	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
+	for i := range b.threads {
+		t := &b.threads[i]
+		in, err := sd.forumID(c, t.Forum)
+		if err != nil {
+			return fmt.Errorf("thread %q: %w", t.Title, err)
+		}
+		prefix, err := sd.prefixID(c, t.Prefix)
+		if err != nil {
+			return fmt.Errorf("thread %q: %w", t.Title, err)
+		}
+		row := posts.Thread{ID: threads[i], Forum: in, Visibility: t.posts[0].visibility, First: ids[0]}
+		for n, p := range t.posts {
+			by, err := sd.author(c, p.SeedPost)
+			if err != nil {
+				return fmt.Errorf("thread %q, post %d: %w", t.Title, n+1, err)
+			}
+			countPost(&row, &p, ids[n], n, by)
+			counts.user(by, &p)
+			if row.Visibility == rights.Visible && p.visibility == rights.Visible {
+				counts.members[memberForum{in, by.id}]++
+			}
+			held := sql.NullString{String: "seeded", Valid: p.visibility == rights.Unapproved}
+			title := ""
+			if n == 0 {
+				title = t.Title
+			}
+			edits := kernel.Bool(!p.EditedAt.IsZero())
+			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
+			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, posts.RenderVersion, p.hash, p.at,
+				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
+			words.add(ids[n], title, p.Message)
+		}
+		ids = ids[len(t.posts):]
+		counts.forum(&row)
+		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix), row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
+			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
+	}
+	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &words} {
+		if err := rows.insert(c); err != nil {
+			return err
+		}
+	}
+	return counts.write(c)
+}
+
+// countPost adds the n-th post to the numbers of its thread.
+func countPost(t *posts.Thread, p *readyPost, id int64, n int, by author) {
+	if n == 0 {
+		t.Author, t.AuthorName, t.Created = by.id, by.name, p.at
+	}
+	if n > 0 && p.visibility != rights.Visible {
+		return
+	}
+	t.Replies += int64(kernel.Bool(n > 0))
+	t.Last, t.LastPoster, t.LastAt = id, by.name, max(t.LastAt, p.at)
+}
+
+// seedCounts are what a batch adds to counters.
+type seedCounts struct {
+	forums  map[int64]forumCount
+	users   map[int64]userCount
+	members map[memberForum]int64 // posts
+}
+
+type memberForum struct{ forum, member int64 }
+
+type forumCount struct{ threads, posts int64 }
+
+type userCount struct{ posts, lastAt int64 }
+
+func (s seedCounts) user(by author, p *readyPost) {
+	n := s.users[by.id]
+	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
+	n.lastAt = max(n.lastAt, p.at)
+	s.users[by.id] = n
+}
+
+func (s seedCounts) forum(t *posts.Thread) {
+	if t.Visibility != rights.Visible {
+		return
+	}
+	n := s.forums[t.Forum]
+	n.threads++
+	n.posts += 1 + t.Replies
+	s.forums[t.Forum] = n
+}
+
+// write changes the rows in order, so that two nodes do not lock each other out.
+func (s seedCounts) write(c store.Conn) error {
+	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
+		n := s.forums[id]
+		if _, err := c.Exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
+			return err
+		}
+	}
+	byForum := func(x, y memberForum) int {
+		return cmp.Or(cmp.Compare(x.forum, y.forum), cmp.Compare(x.member, y.member))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.members), byForum) {
+		if err := posts.CountPosts(c, key.member, key.forum, s.members[key]); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.users)) {
+		n := s.users[id]
+		if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", n.posts, id); err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?", n.lastAt, id, n.lastAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserve takes ids for new rows of a table, ascending.
+func reserve(c store.Conn, table string, n int) ([]int64, error) {
+	ids := make([]int64, 0, n)
+	if c.Dialect() == store.Postgres {
+		return ids, c.All("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)", []any{table, n}, func(r store.Row) error {
+			var id int64
+			err := r.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+	}
+	// There is one writer, and a row with an id of its own moves the sequence on.
+	var last int64
+	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)", table).Scan(&last); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		ids = append(ids, last+int64(i)+1)
+	}
+	return ids, nil
+}
+
+// bulk is rows to be inserted by few statements.
+type bulk struct {
+	statement, row string
+	args           []any
+}
+
+func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
+
+func (b *bulk) insert(c store.Conn) error {
+	width := strings.Count(b.row, "?")
+	for args := b.args; len(args) > 0; {
+		// Few lengths, so that the statements are prepared once.
+		rows := 1
+		for _, length := range []int{64, 8} {
+			if len(args) >= length*width {
+				rows = length
+				break
+			}
+		}
+		if _, err := c.Exec(b.statement+b.row+strings.Repeat(", "+b.row, rows-1), args[:rows*width]...); err != nil {
+			return err
+		}
+		args = args[rows*width:]
+	}
+	return nil
+}
+
+func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
+
+func instant(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
+}
+
+func word(text, byDefault string, valid bool) sql.NullString {
+	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
+}
+
+func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
+	if id := sd.forums[slug]; id != 0 {
+		return id, nil
+	}
+	id, err := forumNamed(c, slug)
+	if err == nil && id == 0 {
+		err = errors.New("a thread needs a forum")
+	}
+	sd.forums[slug] = id
+	return id, err
+}
+
+func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
+	if id := sd.prefixes[label]; id != 0 {
+		return id, nil
+	}
+	id, err := find(c, "SELECT id FROM board_prefixes WHERE label = ?", label)
+	sd.prefixes[label] = id
+	return id, err
+}
+
+func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
+	if p.Guest != "" {
+		return author{name: p.Guest}, nil
+	}
+	if by, ok := sd.users[p.Author]; ok {
+		return by, nil
+	}
+	var by author
+	err := c.Row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).Scan(&by.id, &by.name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return by, fmt.Errorf("there is no user %q", p.Author)
+	}
+	if err == nil {
+		sd.users[p.Author] = by
+	}
+	return by, err
+}
