@@ -101,10 +101,10 @@ func (f Fixed) Find(_ context.Context, _, algorithm string) ([]any, error) {
 // Set are the keys of a JWK set.
 type Set []Key
 
-// find is the one key for a token. Of a set that has an id twice, the key that
-// fits counts. Without an id there must be one key only that fits.
-func (s Set) find(kid, algorithm string) (any, error) {
-	var found any
+// Find implements Finder. It finds one key: of a set that has an id twice, the
+// one that fits; without an id there must be only one that fits.
+func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
+	var found []any
 	known := false
 	for i := range s {
 		if kid != "" && s[i].ID != kid {
@@ -117,7 +117,7 @@ func (s Set) find(kid, algorithm string) (any, error) {
 		if found != nil {
 			return nil, ErrNoKeyID
 		}
-		found = s[i].Key
+		found = []any{s[i].Key}
 	}
 	switch {
 	case found != nil:

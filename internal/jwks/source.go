@@ -113,17 +113,14 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	if err != nil {
 		return nil, err
 	}
-	key, err := current.keys.find(kid, algorithm)
+	found, err := current.keys.Find(ctx, kid, algorithm)
 	if errors.Is(err, ErrUnknownKey) { // it may be a new one
 		s.wait(ctx, s.fetch(fetchGap))
 		if newer := s.fetched.Load(); newer != current {
-			key, err = newer.keys.find(kid, algorithm)
+			return newer.keys.Find(ctx, kid, algorithm)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return []any{key}, nil
+	return found, err
 }
 
 // current are the keys of now. Only who comes without keys that are still good
@@ -325,4 +322,5 @@ func redacted(text string) string {
 var (
 	_ Finder = (*Source)(nil)
 	_ Finder = Fixed(nil)
+	_ Finder = Set(nil)
 )

@@ -2,11 +2,9 @@ package jwks
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,41 +21,15 @@ import (
 
 // The keys of all tests: making one of RSA takes long.
 var (
-	rsaKey, otherRSAKey = newRSA(), newRSA()
-	ecKey, _            = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	rsaKey, otherRSAKey = jwkstest.NewRSA(2048), jwkstest.NewRSA(2048)
+	ecKey               = jwkstest.NewEC(elliptic.P256())
 	_, edKey, _         = ed25519.GenerateKey(rand.Reader)
 )
-
-func newRSA() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return key
-}
-
-// clock stands still until it is told to go on.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
 
 // checker is a source with its clock.
 type checker struct {
 	*Source
-	clock *clock
+	clock *jwkstest.Clock
 	tb    testing.TB
 }
 
@@ -66,8 +38,8 @@ func newChecker(tb testing.TB, address Address) *checker {
 	if err := address.Check(); err != nil {
 		tb.Fatal(err)
 	}
-	c := &checker{NewSource(address, zap.NewNop), &clock{at: time.Now().Truncate(time.Second)}, tb}
-	c.Source.now = c.clock.now
+	c := &checker{NewSource(address, zap.NewNop), jwkstest.NewClock(), tb}
+	c.Source.now = c.clock.Now
 	tb.Cleanup(c.Close)
 	return c
 }
@@ -107,7 +79,7 @@ func TestClosed(t *testing.T) {
 	c := checkerOf(t, p)
 	c.finds("k1")
 	c.Close()
-	c.clock.advance(fetchGap)
+	c.clock.Advance(fetchGap)
 	c.finds("k1")
 	c.refuses("k2")
 	if n := p.Count(); n != 1 {
@@ -148,7 +120,7 @@ func TestFind(t *testing.T) {
 		{"", "PS256", ErrNoKeyID},
 		{"", "HS256", ErrUnknownKey},
 	} {
-		if key, err := set.find(c.kid, c.algorithm); !errors.Is(err, c.want) || (err == nil) != (key != nil) {
+		if key, err := set.Find(t.Context(), c.kid, c.algorithm); !errors.Is(err, c.want) || (err == nil) != (key != nil) {
 			t.Errorf("%q for %s: %v, error %v, want %v", c.kid, c.algorithm, key, err, c.want)
 		}
 	}
@@ -167,7 +139,7 @@ func TestKeyRotation(t *testing.T) {
 	c.finds("k1")
 	p.Set(func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(jwkstest.JWK("k2", otherRSAKey)) })
 	c.refuses("k2") // the last fetch was just now
-	c.clock.advance(fetchGap)
+	c.clock.Advance(fetchGap)
 	c.finds("k2")
 	if n := p.Count(); n != 2 {
 		t.Errorf("%d fetches", n)
@@ -188,7 +160,7 @@ func TestUnknownKeyFlood(t *testing.T) {
 		if n := p.Count(); n != want {
 			t.Errorf("%d fetches, want %d", n, want)
 		}
-		c.clock.advance(fetchGap)
+		c.clock.Advance(fetchGap)
 	}
 }
 
@@ -204,7 +176,7 @@ func TestProviderDownAtStart(t *testing.T) {
 		t.Errorf("%d fetches", n)
 	}
 	p.Set(func(p *jwkstest.Provider) { p.Status = 200 })
-	c.clock.advance(firstGap)
+	c.clock.Advance(firstGap)
 	c.finds("k1")
 }
 
@@ -216,7 +188,7 @@ func TestProviderDownLater(t *testing.T) {
 	p.Set(func(p *jwkstest.Provider) { p.Status = 503 })
 	fetches := 1
 	for _, step := range []time.Duration{defaultFresh, time.Hour, 22*time.Hour + 59*time.Minute} {
-		c.clock.advance(step)
+		c.clock.Advance(step)
 		for range 5 {
 			c.finds("k1")
 		}
@@ -227,10 +199,10 @@ func TestProviderDownLater(t *testing.T) {
 			t.Errorf("after %v: %d fetches, want %d", step, p.Count(), fetches)
 		}
 	}
-	c.clock.advance(2 * time.Minute)
+	c.clock.Advance(2 * time.Minute)
 	c.unavailable(t.Context())
 	p.Set(func(p *jwkstest.Provider) { p.Status = 200 })
-	c.clock.advance(fetchGap)
+	c.clock.Advance(fetchGap)
 	c.finds("k1")
 }
 
@@ -242,20 +214,20 @@ func TestRefreshAhead(t *testing.T) {
 	c := checkerOf(t, p)
 	c.finds("k1")
 	<-p.Arrived
-	c.clock.advance(799 * time.Second)
+	c.clock.Advance(799 * time.Second)
 	c.finds("k1")
 	if n := p.Count(); n != 1 {
 		t.Errorf("%d fetches", n)
 	}
 	hold := make(chan struct{})
 	p.Set(func(p *jwkstest.Provider) { p.Hold = hold })
-	c.clock.advance(time.Second)
+	c.clock.Advance(time.Second)
 	c.finds("k1") // does not wait
 	<-p.Arrived
 	close(hold)
 	source := c.Source
 	source.wait(t.Context(), source.fetch(fetchGap))
-	c.clock.advance(700 * time.Second) // the first keys would have ended
+	c.clock.Advance(700 * time.Second) // the first keys would have ended
 	c.finds("k1")
 	if n := p.Count(); n != 2 {
 		t.Errorf("%d fetches", n)

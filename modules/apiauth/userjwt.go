@@ -1,6 +1,7 @@
 package apiauth
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,14 +9,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
-	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -31,6 +33,10 @@ const (
 	maxLeeway     = 5 * time.Minute
 	minSecret     = 32 // of hs256, in bytes: as long as the digest (RFC 7518, 3.2)
 	maxPublicKeys = 16
+	// maxClaim bounds a claim that becomes a placeholder, in bytes.
+	maxClaim = 1 << 10
+
+	errSeveral jwt.Error = "more than one Authorization header was sent"
 )
 
 var (
@@ -100,11 +106,9 @@ type UserJWT struct {
 	// DisableLocal refuses the tokens that Tollgate signs itself.
 	DisableLocal bool `json:"disable_local,omitempty"`
 
-	local  func() ([][]byte, error) // keys of local tokens; nil: they are refused
-	keys   jwks.Finder              // nil: only local tokens are accepted
-	pooled *jwks.Address
-	cache  *tokenCache
-	now    func() time.Time
+	verifier jwt.Verifier
+	cache    *jwt.Cache[*verified]
+	pooled   *jwks.Address
 }
 
 // User is who sent a request that passed api_auth user_jwt.
@@ -114,15 +118,15 @@ type User struct {
 	Expires time.Time
 }
 
-// UserID implements rest.Identity.
-func (u *User) UserID() string { return u.ID }
-
 // Subject is who sent a request that passed api_auth user_jwt. The value is
 // shared between requests and must not be changed.
 func Subject(r *http.Request) (*User, bool) {
 	user, ok := caddyhttp.GetVar(r.Context(), userVar).(*User)
 	return user, ok
 }
+
+// UserID implements rest.Identity.
+func (u *User) UserID() string { return u.ID }
 
 // CaddyModule returns the Caddy module information.
 func (*UserJWT) CaddyModule() caddy.ModuleInfo {
@@ -135,16 +139,16 @@ func (*UserJWT) CaddyModule() caddy.ModuleInfo {
 // Provision resolves placeholders, reads key files and sets defaults. Keys of a
 // URL are fetched when the first token needs them.
 func (u *UserJWT) Provision(ctx caddy.Context) error {
-	u.now = time.Now
 	if err := u.resolve(); err != nil {
 		return err
 	}
+	var local localKeys
 	if !u.DisableLocal {
 		app, err := tollgate.From(ctx)
 		if err != nil {
 			return err
 		}
-		u.local = app.Keys(UserTokens)
+		local = app.Keys(UserTokens)
 	}
 	if err := u.check(); err != nil {
 		return err
@@ -164,11 +168,22 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 			u.Algorithms = []string{"HS256"}
 		}
 	}
-	if err := u.provisionKeys(); err != nil {
+	keys, err := u.provisionKeys()
+	if err != nil {
 		return err
 	}
-	var err error
-	u.cache, err = newTokenCache()
+	u.verifier = jwt.Verifier{Types: u.Types, Leeway: time.Duration(u.Leeway), ValidSubject: ValidUserID, Now: time.Now}
+	if local != nil {
+		u.verifier.Issuers = append(u.verifier.Issuers, &jwt.Issuer{
+			Name: UserTokenIssuer, Algorithms: []string{"HS256"}, SubjectClaim: "sub", Keys: local,
+		})
+	}
+	if keys != nil {
+		u.verifier.Issuers = append(u.verifier.Issuers, &jwt.Issuer{
+			Name: u.Issuer, Audiences: u.Audiences, Algorithms: u.Algorithms, Claims: u.RequiredClaims, SubjectClaim: u.UserClaim, Keys: keys,
+		})
+	}
+	u.cache, err = jwt.NewCache(time.Now, u.verify)
 	return err
 }
 
@@ -245,69 +260,53 @@ func (u *UserJWT) check() error {
 	return nil
 }
 
-// provisionKeys loads the keys of the identity provider, or where to get them.
-func (u *UserJWT) provisionKeys() error {
+// provisionKeys are the keys of the identity provider, or where to get them; nil:
+// only local tokens are accepted.
+func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	switch {
 	case u.HS256 != "":
-		u.keys = jwks.Fixed{{Key: []byte(u.HS256)}}
+		return jwks.Fixed{{Key: []byte(u.HS256)}}, nil
 	case len(u.PublicKeys) > 0:
-		var fixed jwks.Fixed
-		for _, file := range u.PublicKeys {
+		fixed := make(jwks.Fixed, len(u.PublicKeys))
+		for i, file := range u.PublicKeys {
 			from, err := os.Open(file)
 			if err != nil {
-				return fmt.Errorf("public_key: %w", err)
+				return nil, fmt.Errorf("public_key: %w", err)
 			}
-			key, err := jwks.ReadPEM(from)
-			if err != nil {
-				return fmt.Errorf("public_key %s: %w", file, err)
+			if fixed[i].Key, err = jwks.ReadPEM(from); err != nil {
+				return nil, fmt.Errorf("public_key %s: %w", file, err)
 			}
-			fixed = append(fixed, jwks.Key{Key: key})
 		}
-		u.keys = fixed
+		return fixed, nil
 	case u.Issuer != "":
-		address := jwks.Address{JWKS: u.JWKSURL}
+		at := jwks.Address{JWKS: u.JWKSURL}
 		name := "jwks_url"
-		if address.JWKS == "" {
-			address.Issuer, name = u.Issuer, "issuer"
+		if at.JWKS == "" {
+			at.Issuer, name = u.Issuer, "issuer"
 		}
-		if err := address.Check(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := at.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		loaded, _, err := sources.LoadOrNew(address, func() (caddy.Destructor, error) { return newSource(address), nil })
+		source, err := takeSource(at)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		u.keys, u.pooled = loaded.(pooledSource).Source, &address
+		u.pooled = &at
+		return source, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // Cleanup gives the keys back. Requests that are under way may go on with them.
 func (u *UserJWT) Cleanup() error {
 	if u.cache != nil {
-		u.cache.close()
+		u.cache.Close()
 	}
 	if u.pooled == nil {
 		return nil
 	}
 	_, err := sources.Delete(*u.pooled)
 	return err
-}
-
-// sources keeps the keys of identity providers across reloads.
-var sources = caddy.NewUsagePool()
-
-// pooledSource ends with the last configuration that uses it.
-type pooledSource struct{ *jwks.Source }
-
-func newSource(address jwks.Address) pooledSource {
-	return pooledSource{jwks.NewSource(address, func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}
-}
-
-// Destruct implements caddy.Destructor.
-func (p pooledSource) Destruct() error {
-	p.Close()
-	return nil
 }
 
 // Authenticate implements caddyauth.Authenticator.
@@ -320,9 +319,9 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	}
 	var known *verified
 	if err == nil {
-		known, err = u.verified(r.Context(), text)
+		known, err = u.cache.Verify(r.Context(), text)
 	}
-	if bad, ok := errors.AsType[tokenError](err); ok {
+	if bad, ok := errors.AsType[jwt.Error](err); ok {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(bad)+`"`)
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
 	}
@@ -331,6 +330,34 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	}
 	caddyhttp.SetVar(r.Context(), userVar, known.subject)
 	return known.user, true, nil
+}
+
+// verified is who a good token names.
+type verified struct {
+	user    caddyauth.User
+	subject *User
+}
+
+// verify checks a token.
+func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, time.Time, error) {
+	token, err := u.verifier.Verify(ctx, text)
+	if err != nil {
+		return nil, 0, time.Time{}, err
+	}
+	v := &verified{
+		user:    caddyauth.User{ID: token.Subject, Metadata: map[string]string{"issuer": token.Issuer}},
+		subject: &User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires},
+	}
+	for name, value := range token.Claims {
+		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
+			v.user.Metadata["claim."+name] = text
+		}
+	}
+	size := int64(400)
+	for name, value := range v.user.Metadata {
+		size += int64(len(name) + len(value) + 64)
+	}
+	return v, size, token.Expires, nil
 }
 
 // bearer is the token of a request; empty: none. Of several credentials nobody

@@ -1,0 +1,83 @@
+package jwkstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// NewRSA makes a key.
+func NewRSA(bits int) *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// NewEC makes a key.
+func NewEC(curve elliptic.Curve) *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// Clock stands still until it is told to go on.
+type Clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// Now is its time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// Advance lets it go on.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// NewClock stands at now, to the second.
+func NewClock() *Clock { return &Clock{at: time.Now().Truncate(time.Second)} }
+
+// Sign makes a token; header overrides, with nil for taking away.
+func Sign(tb testing.TB, algorithm string, key any, header map[string]any, claims map[string]any) string {
+	tb.Helper()
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), jwt.MapClaims(claims))
+	for name, value := range header {
+		token.Header[name] = value
+		if value == nil {
+			delete(token.Header, name)
+		}
+	}
+	text, err := token.SignedString(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// PEM is a public key as a file has it.
+func PEM(tb testing.TB, key any) []byte {
+	tb.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}

@@ -1,0 +1,237 @@
+// Package jwt checks JSON Web Tokens (RFC 7519) that others have signed, or this
+// gateway itself, by the advice of RFC 8725: each issuer has its own keys,
+// algorithms and audiences, and a key is never used for another kind of algorithm.
+package jwt
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	golang "github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+const (
+	maxToken = 16 << 10
+	// maxTime is the end of the year 9999; later times would overflow.
+	maxTime = 253402300799
+)
+
+// Error is what is wrong with a token, in words that may be sent in a header:
+// ASCII without quotes, and nothing of the token itself.
+type Error = jwks.Error
+
+// What may be wrong with a token.
+const (
+	ErrLong       Error = "the token is longer than 16 KB"
+	ErrMalformed  Error = "the token is malformed, it is not a signed JSON Web Token"
+	ErrAlgorithm        = jwks.ErrAlgorithm
+	ErrCritical   Error = "the token has critical header parameters, which are not supported"
+	ErrType       Error = "the token is of a type that is not accepted here"
+	ErrIssuer     Error = "the token is of an issuer that is not accepted here"
+	ErrAudience   Error = "the token has the wrong audience, it was made for another service"
+	ErrNoExpiry   Error = "the token has no expiry time"
+	ErrExpired    Error = "the token has expired"
+	ErrTooEarly   Error = "the token is not yet valid"
+	ErrSubject    Error = "the token names no user in the expected claim"
+	ErrClaim      Error = "a claim that is required here is missing in the token or has another value"
+	ErrUnknownKey       = jwks.ErrUnknownKey
+	ErrNoKeyID          = jwks.ErrNoKeyID
+	ErrSignature  Error = "the signature of the token is not good"
+)
+
+// Verifier checks tokens of at most 16 KB.
+type Verifier struct {
+	Issuers []*Issuer
+
+	// Types are the accepted values of the header typ; an empty one: it may be absent.
+	Types []string
+
+	// Leeway for clocks that differ.
+	Leeway time.Duration
+
+	// ValidSubject reports whether a subject may be one.
+	ValidSubject func(string) bool
+
+	Now func() time.Time
+}
+
+// Issuer is whose tokens are accepted, and what they must be.
+type Issuer struct {
+	// Name is the claim iss; empty: any, also none. The first issuer that has the
+	// token's name, or none, counts.
+	Name string
+
+	// Audiences of which the token must name one in aud; empty: it need not.
+	Audiences []string
+
+	// Algorithms that are accepted.
+	Algorithms []string
+
+	// Claims by name, each of which is one of the values or a list with one.
+	Claims map[string][]string
+
+	// SubjectClaim names the claim that is the subject, such as sub.
+	SubjectClaim string
+
+	// Keys are looked for when all else is good.
+	Keys jwks.Finder
+}
+
+// Token is one that passed.
+type Token struct {
+	Subject string
+	Issuer  string
+	Expires time.Time      // without the leeway
+	Claims  map[string]any // all, as encoding/json reads them
+}
+
+// parser decodes tokens; what they claim is checked by the issuer.
+var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
+
+// Verify checks a token. The claims come before the signature: a token that
+// would not pass anyway costs neither a signature check nor a fetch of keys. The
+// error is an Error, or what the keys' Finder says when it has none.
+func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
+	if len(text) > maxToken {
+		return nil, ErrLong
+	}
+	if strings.ContainsAny(text, "\r\n") { // which base64 would pass over
+		return nil, ErrMalformed
+	}
+	claims := make(golang.MapClaims)
+	var known *Token
+	_, err := parser.ParseWithClaims(text, claims, func(parsed *golang.Token) (any, error) {
+		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, 4.1.11; we know no extension
+			return nil, ErrCritical
+		}
+		if !v.accepts(parsed.Header["typ"]) {
+			return nil, ErrType
+		}
+		var keys []any
+		var err error
+		if known, keys, err = v.check(ctx, parsed, claims); err != nil {
+			return nil, err
+		}
+		set := golang.VerificationKeySet{Keys: make([]golang.VerificationKey, len(keys))}
+		for i, key := range keys {
+			set.Keys[i] = key
+		}
+		return set, nil
+	})
+	if err == nil {
+		return known, nil
+	}
+	if bad, ok := errors.AsType[Error](err); ok {
+		return nil, bad
+	}
+	if refusal, ok := apierror.From(err); ok {
+		return nil, refusal
+	}
+	switch {
+	case errors.Is(err, golang.ErrTokenSignatureInvalid):
+		return nil, ErrSignature
+	case errors.Is(err, golang.ErrTokenUnverifiable):
+		return nil, ErrAlgorithm // absent, or one that the library does not know
+	default:
+		return nil, ErrMalformed
+	}
+}
+
+// accepts compares the header typ as RFC 7515, 4.1.9 says.
+func (v *Verifier) accepts(typ any) bool {
+	text, ok := typ.(string)
+	if typ != nil && !ok {
+		return false
+	}
+	const prefix = "application/"
+	if len(text) > len(prefix) && strings.EqualFold(text[:len(prefix)], prefix) {
+		text = text[len(prefix):]
+	}
+	return slices.ContainsFunc(v.Types, func(t string) bool { return strings.EqualFold(t, text) })
+}
+
+// check checks the claims of a token and finds the keys that may have signed it.
+func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golang.MapClaims) (*Token, []any, error) {
+	name, _ := claims["iss"].(string)
+	at := slices.IndexFunc(v.Issuers, func(i *Issuer) bool { return i.Name == "" || i.Name == name })
+	if at < 0 {
+		return nil, nil, ErrIssuer
+	}
+	issuer, algorithm := v.Issuers[at], parsed.Method.Alg()
+	if !slices.Contains(issuer.Algorithms, algorithm) {
+		return nil, nil, ErrAlgorithm
+	}
+	if len(issuer.Audiences) > 0 && !oneOf(claims["aud"], issuer.Audiences) {
+		return nil, nil, ErrAudience
+	}
+	expires, err := v.times(claims)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, values := range issuer.Claims {
+		if !oneOf(claims[name], values) {
+			return nil, nil, ErrClaim
+		}
+	}
+	subject, _ := claims[issuer.SubjectClaim].(string)
+	if !v.ValidSubject(subject) {
+		return nil, nil, ErrSubject
+	}
+	kid, ok := parsed.Header["kid"].(string)
+	if !ok && parsed.Header["kid"] != nil {
+		return nil, nil, ErrMalformed
+	}
+	keys, err := issuer.Keys.Find(ctx, kid, algorithm)
+	return &Token{Subject: subject, Issuer: name, Expires: expires, Claims: claims}, keys, err
+}
+
+// times checks exp, which is required, nbf and iat. The library's own check
+// comes after the signature and takes a time that overflows.
+func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error) {
+	var at [3]float64
+	for i, name := range [3]string{"exp", "nbf", "iat"} {
+		value, given := claims[name]
+		if !given {
+			continue
+		}
+		number, ok := value.(float64)
+		if !ok || number < 0 || number > maxTime {
+			return time.Time{}, ErrMalformed
+		}
+		at[i] = number
+	}
+	if _, ok := claims["exp"]; !ok {
+		return time.Time{}, ErrNoExpiry
+	}
+	now := v.Now()
+	if expires = seconds(at[0]); !now.Before(expires.Add(v.Leeway)) {
+		return time.Time{}, ErrExpired
+	}
+	if early := now.Add(v.Leeway); early.Before(seconds(at[1])) || early.Before(seconds(at[2])) {
+		return time.Time{}, ErrTooEarly
+	}
+	return expires, nil
+}
+
+// seconds is a NumericDate (RFC 7519, 2); fractions are cut off.
+func seconds(number float64) time.Time { return time.Unix(int64(number), 0) }
+
+// oneOf reports whether a claim is one of the values, or a list that has one.
+func oneOf(claim any, values []string) bool {
+	switch claim := claim.(type) {
+	case string:
+		return slices.Contains(values, claim)
+	case []any:
+		return slices.ContainsFunc(claim, func(member any) bool {
+			text, ok := member.(string)
+			return ok && slices.Contains(values, text)
+		})
+	}
+	return false
+}

@@ -1,0 +1,57 @@
+package apiauth
+
+import (
+	"context"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+// sources keeps the keys of identity providers across reloads, by jwks.Address.
+var sources = caddy.NewUsagePool()
+
+// pooledSource is a source in the pool.
+type pooledSource struct{ *jwks.Source }
+
+// Destruct implements caddy.Destructor.
+func (s pooledSource) Destruct() error {
+	s.Close()
+	return nil
+}
+
+// takeSource is the source of an address, shared with all that use it; each take
+// needs one sources.Delete.
+func takeSource(at jwks.Address) (*jwks.Source, error) {
+	loaded, _, err := sources.LoadOrNew(at, func() (caddy.Destructor, error) {
+		return pooledSource{jwks.NewSource(at, func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return loaded.(pooledSource).Source, nil
+}
+
+// localKeys are the keys of local tokens, which the keyring derives: each is tried,
+// so that those of an older master key serve on.
+type localKeys func() ([][]byte, error)
+
+// Find implements jwks.Finder.
+func (k localKeys) Find(ctx context.Context, kid, algorithm string) ([]any, error) {
+	secrets, err := k()
+	if err != nil {
+		return nil, err
+	}
+	fixed := make(jwks.Fixed, len(secrets))
+	for i, secret := range secrets {
+		fixed[i].Key = secret
+	}
+	return fixed.Find(ctx, kid, algorithm)
+}
+
+// Interface guards
+var (
+	_ caddy.Destructor = pooledSource{}
+	_ jwks.Finder      = localKeys(nil)
+)
