@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -75,7 +75,7 @@ func parse(r *http.Request, body []byte) (submission, error) {
 // be taken for an acknowledgement.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	var (
-		id   = uuid()
+		id   = uuid.NewString()
 		done = make(chan error, 1)
 		ctx  = context.WithoutCancel(r.Context())
 	)
@@ -195,12 +195,4 @@ func write(w http.ResponseWriter, status int, format string, args ...any) {
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, format, args...) //nolint:gosec // JSON, and every text in it is quoted
-}
-
-// uuid is a random UUID.
-func uuid() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
