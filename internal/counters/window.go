@@ -58,8 +58,8 @@ func (s *state) roll(stored, now int64) int64 {
 // fits tells whether cost can be spent now. The sums are arranged so that none
 // exceeds 53 bits.
 func (s *state) fits(cost, limit int64) bool {
-	room := limit - cost - s.current
-	return room >= 0 && s.carried() <= room
+	left := limit - cost - s.current
+	return left >= 0 && s.carried() <= left
 }
 
 // spend adds cost, stopping at MaxUnits.
@@ -84,14 +84,14 @@ func (s *state) remaining(limit int64) int64 {
 // retryAfter is the smallest wait, in microseconds, after which a cost that
 // does not fit now will; cost must not exceed limit.
 //
-// Inside the current bucket only the carried part shrinks: it is at most room
-// as soon as previous*rest <= room*window. Where the current bucket alone is
+// Inside the current bucket only the carried part shrinks: it is at most left
+// as soon as previous*rest <= left*window. Where the current bucket alone is
 // too much the same holds one bucket later, with current in the place of
 // previous.
 func (s *state) retryAfter(cost, limit int64) int64 {
 	free := limit - cost
-	if room := free - s.current; room >= 0 {
-		earlier, _ := mulDiv(room, s.window, s.previous)
+	if left := free - s.current; left >= 0 {
+		earlier, _ := mulDiv(left, s.window, s.previous)
 		return s.rest - earlier
 	}
 	earlier, _ := mulDiv(free, s.window, s.current)

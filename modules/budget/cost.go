@@ -134,17 +134,11 @@ func compilePattern(text string) (p pattern, err error) {
 		case part == "" || part == "." || part == "..":
 			return p, fmt.Errorf("pattern %q is not a clean path", text)
 		case !braced:
-			if strings.ContainsAny(part, "{}") {
-				return p, fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
-			}
-			if strings.Contains(part, "*") { // as in Caddy's matchers, where it means something
-				return p, fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
-			}
-			literal, err := url.PathUnescape(part)
+			literal, err := plainSegment(text, part)
 			if err != nil {
-				return p, fmt.Errorf("pattern %q: %w", text, err)
+				return p, err
 			}
-			p.segments = append(p.segments, segment(literal))
+			p.segments = append(p.segments, literal)
 			continue
 		case name == "$" && !more:
 			p.end = endSlash
@@ -161,6 +155,21 @@ func compilePattern(text string) (p pattern, err error) {
 		names[name] = true
 	}
 	return p, nil
+}
+
+// plainSegment is a part of the pattern text that is no wildcard.
+func plainSegment(text, part string) (segment, error) {
+	if strings.ContainsAny(part, "{}") {
+		return "", fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
+	}
+	if strings.Contains(part, "*") { // as in Caddy's matchers, where it means something
+		return "", fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
+	}
+	literal, err := url.PathUnescape(part)
+	if err != nil {
+		return "", fmt.Errorf("pattern %q: %w", text, err)
+	}
+	return segment(literal), nil
 }
 
 func isIdentifier(name string) bool {
