@@ -61,7 +61,10 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 		if err != nil {
 			return err
 		}
-		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) { return lookup, r.Scan(&lookup) },
+		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) {
+			err = r.Scan(&lookup)
+			return lookup, err
+		},
 			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.ID()); err != nil {
 			return err
 		}

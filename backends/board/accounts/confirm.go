@@ -184,4 +184,5 @@ func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	return n, kernel.Unavailable(err)
 }
 
+// UnconfirmedBatch is how many members are removed in one transaction.
 const UnconfirmedBatch = 100

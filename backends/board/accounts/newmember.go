@@ -24,6 +24,7 @@ type NewUser struct {
 	Now         int64
 }
 
+// AddUser adds a member to the database.
 func AddUser(c store.Conn, u NewUser) error {
 	_, err := addMember(c, u)
 	return err

@@ -217,6 +217,7 @@ func CheckToken(r TokenRequest) error {
 	return nil
 }
 
+// Issue makes a token that was checked.
 func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
 	now := s.Micros()

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
+// AttachmentInfo is a file at a post.
 type AttachmentInfo struct {
 	ID        int64  `json:"id"`
 	ThreadID  int64  `json:"threadId"`

@@ -30,6 +30,7 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{list}, err
 }
 
+// ThreadPage is a page of threads.
 type ThreadPage struct {
 	Data       []posts.ThreadInfo `json:"data"`
 	NextCursor *string            `json:"nextCursor"`
@@ -96,6 +97,7 @@ func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
+// PostPage is a page of posts.
 type PostPage struct {
 	Data        []posts.PostInfo `json:"data"`
 	NextAfterID *int64           `json:"nextAfterId"`
@@ -126,6 +128,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	return page, err
 }
 
+// Replied is what became of a post.
 type Replied struct {
 	ID         int64  `json:"id"`
 	ThreadID   int64  `json:"threadId"`
@@ -147,6 +150,7 @@ func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Replied{done.Post, thread, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
+// Edited is a post after an edit.
 type Edited struct {
 	ID              int64 `json:"id"`
 	ThreadID        int64 `json:"threadId"`
@@ -201,6 +205,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
+// RevisionInfo is a former version of a post.
 type RevisionInfo struct {
 	Revision         int64   `json:"revision"`
 	Message          string  `json:"message"`
@@ -227,6 +232,7 @@ func viewRevision(r posts.Revision) RevisionInfo {
 	return view
 }
 
+// Removed is a post that was deleted.
 type Removed struct {
 	ID       int64 `json:"id"`
 	ThreadID int64 `json:"threadId"`

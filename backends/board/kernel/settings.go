@@ -264,6 +264,7 @@ func Every(n int64, in time.Duration) RateLimit {
 	return RateLimit{n, in / time.Duration(n)}
 }
 
+// FloodFor is the limit of posts for a member with so many.
 func (s *Settings) FloodFor(posts int64) RateLimit {
 	if posts < s.NewMemberPosts {
 		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}

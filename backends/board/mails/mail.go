@@ -252,6 +252,7 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 // letters of thread and forum, and those of the modes for all mails of one.
 const unsubscribeSize = 8 + 1 + 8
 
+// UnsubscribeToken makes the token of a link.
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)

@@ -38,6 +38,7 @@ func CountedForums(d store.Dialect) string {
 	return "SELECT " + forumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" + LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
 }
 
+// ScanCounted reads a forum with its counts.
 func ScanCounted(r store.Row) (*Forum, error) {
 	var threads, posts, lastAt int64
 	f, err := scanForum(scanTail{r, []any{&threads, &posts, &lastAt}})

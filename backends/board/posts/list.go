@@ -17,6 +17,7 @@ type listing struct {
 	columns, from, index, where, order string
 }
 
+// SQL is the statement on an engine.
 func (l listing) SQL(d store.Dialect) string {
 	from := l.from
 	if d == store.SQLite && l.index != "" {

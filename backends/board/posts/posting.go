@@ -347,6 +347,7 @@ func duplicate(c store.Conn, a *rights.Actor, t *Thread, w Writing) error {
 	return err
 }
 
+// BodyHash is by what the same text is known again.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
@@ -452,6 +453,7 @@ type wordFilter struct {
 	hold                 bool
 }
 
+// WordFilters are the filters of words that administrators have set.
 func WordFilters(c store.Conn) (list []wordFilter, err error) {
 	err = c.All("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
 		var f wordFilter

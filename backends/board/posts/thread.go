@@ -36,6 +36,7 @@ const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0)
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
 	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title || t.slug || t.author_name || t.last_poster_name)"
 
+// ScanThread reads a thread.
 func ScanThread(r store.Row) (*Thread, error) {
 	t := new(Thread)
 	return t, r.Scan(t)
@@ -118,9 +119,11 @@ type Post struct {
 	edits              int64
 }
 
+// PostColumns are what ScanPost reads, of board_posts p.
 const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message, p.message_html, p.render_version, p.body_hash, p.created_at," +
 	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
 
+// ScanPost reads a post.
 func ScanPost(r store.Row) (*Post, error) {
 	p := new(Post)
 	return p, r.Scan(&p.thread, &p.ID, &p.number, &p.Author, &p.authorName, &p.visibility, &p.Message, &p.Html, &p.RenderVersion, &p.hash, &p.created,
@@ -139,6 +142,7 @@ func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
 	return ReadForum(c, id)
 }
 
+// ReadForum reads a forum by its id.
 func ReadForum(c store.Conn, id int64) (*Forum, error) {
 	f, err := scanForum(c.Row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
 	return f, kernel.OrNotFound(err)

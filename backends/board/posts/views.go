@@ -113,6 +113,7 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) Fo
 	return view
 }
 
+// ViewThread is a thread as an actor sees it.
 func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now int64) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author), AuthorUsername: t.AuthorName,
@@ -146,6 +147,7 @@ func (p *Post) anew() string {
 	return RenderBy(was, p.Message)
 }
 
+// ViewPost is a post as clients see it.
 func ViewPost(p *Post) PostInfo {
 	html := p.Html
 	if p.Outdated() {

@@ -34,6 +34,7 @@ type Access struct {
 	Rights map[string]*Rights
 }
 
+// Group gives its members rights.
 type Group struct {
 	ID         int64
 	Name, Kind string
@@ -43,14 +44,17 @@ type Group struct {
 	perDay     int64 // posts; 0: no limit
 }
 
+// Node is a forum in the tree.
 type Node struct {
 	ID, Parent int64 // parent 0: a root
 	position   int64
 	Kind       string
 }
 
+// Override is what a forum gives a group and takes from it.
 type Override struct{ Set, Clear Mask }
 
+// Moderator is a member or a group with rights in a forum.
 type Moderator struct {
 	Forum       int64
 	User, Group int64 // one is 0
@@ -58,6 +62,7 @@ type Moderator struct {
 	Cascades    bool
 }
 
+// Prefix is a label of threads.
 type Prefix struct {
 	ID    int64
 	Label string
@@ -133,16 +138,27 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 // LastAccess is as of the last request; nil before the first one.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
-func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (*Access, error) {
-	a := &Access{
+func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
+	a = &Access{
 		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node), Overrides: make(map[[2]int64]Override),
 		Prefixes: make(map[int64]Prefix), Offered: make(map[int64][]Prefix), Rights: make(map[string]*Rights),
 	}
-	err := c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r store.Row) error {
-		g := new(Group)
-		if err := r.Scan(&g.ID, &g.Name, &g.Kind, &g.Allow, &g.Restrict, &g.EditWindow, &g.perDay); err != nil {
-			return err
+	if a.Settings, err = kernel.LoadSettings(c, defaults); err != nil {
+		return nil, err
+	}
+	a.Settings.Offline = a.Settings.Offline || offline
+	for _, load := range []func(store.Conn) error{a.loadGroups, a.loadForums, a.loadOverrides, a.loadModerators, a.loadPrefixes} {
+		if err := load(c); err != nil {
+			return nil, err
 		}
+	}
+	return a, nil
+}
+
+func (a *Access) loadGroups(c store.Conn) error {
+	return c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r store.Row) error {
+		g := new(Group)
+		err := r.Scan(&g.ID, &g.Name, &g.Kind, &g.Allow, &g.Restrict, &g.EditWindow, &g.perDay)
 		a.Groups[g.ID] = g
 		switch g.Kind {
 		case "guest":
@@ -150,28 +166,20 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 		case "registered":
 			a.Registered = g.ID
 		}
-		return nil
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if a.Settings, err = kernel.LoadSettings(c, defaults); err != nil {
-		return nil, err
-	}
-	a.Settings.Offline = a.Settings.Offline || offline
+}
+
+// loadForums reads the tree, and its order.
+func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
-	err = c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
+	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type FROM board_forums", nil, func(r store.Row) error {
 		n := new(Node)
-		if err := r.Scan(&n.ID, &n.Parent, &n.position, &n.Kind); err != nil {
-			return err
-		}
+		err := r.Scan(&n.ID, &n.Parent, &n.position, &n.Kind)
 		a.Forums[n.ID] = n
 		children[n.Parent] = append(children[n.Parent], n)
-		return nil
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	var walk func(parent int64)
 	walk = func(parent int64) {
 		siblings := children[parent]
@@ -184,49 +192,43 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 		}
 	}
 	walk(0)
-	err = c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r store.Row) error {
+	return err
+}
+
+func (a *Access) loadOverrides(c store.Conn) error {
+	return c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r store.Row) error {
 		var key [2]int64
 		var o Override
-		if err := r.Scan(&key[0], &key[1], &o.Set, &o.Clear); err != nil {
-			return err
-		}
+		err := r.Scan(&key[0], &key[1], &o.Set, &o.Clear)
 		a.Overrides[key] = o
-		return nil
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = c.All("SELECT forum_id, COALESCE(user_id, 0), COALESCE(group_id, 0), rights_mask, cascades FROM board_forum_moderators", nil, func(r store.Row) error {
-		var m Moderator
-		if err := r.Scan(&m.Forum, &m.User, &m.Group, &m.Rights, &m.Cascades); err != nil {
-			return err
-		}
-		a.Moderators = append(a.Moderators, m)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = c.All("SELECT id, label FROM board_prefixes", nil, func(r store.Row) error {
+}
+
+func (a *Access) loadModerators(c store.Conn) (err error) {
+	a.Moderators, err = store.List(c, func(r store.Row) (m Moderator, err error) {
+		err = r.Scan(&m.Forum, &m.User, &m.Group, &m.Rights, &m.Cascades)
+		return m, err
+	}, "SELECT forum_id, COALESCE(user_id, 0), COALESCE(group_id, 0), rights_mask, cascades FROM board_forum_moderators")
+	return err
+}
+
+func (a *Access) loadPrefixes(c store.Conn) error {
+	err := c.All("SELECT id, label FROM board_prefixes", nil, func(r store.Row) error {
 		var p Prefix
-		if err := r.Scan(&p.ID, &p.Label); err != nil {
-			return err
-		}
+		err := r.Scan(&p.ID, &p.Label)
 		a.Prefixes[p.ID] = p
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r store.Row) error {
+	return c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r store.Row) error {
 		var forum, id int64
-		if err := r.Scan(&forum, &id); err != nil {
-			return err
-		}
+		err := r.Scan(&forum, &id)
 		a.Offered[forum] = append(a.Offered[forum], a.Prefixes[id])
-		return nil
+		return err
 	})
-	return a, err
 }
 
 // Of works out the rights of a user, or looks them up; user 0 is the guest.

@@ -86,6 +86,7 @@ var MaskNames = map[string]Mask{
 	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
 }
 
+// RestrictNames are the words of restrictions.
 var RestrictNames = map[string]Mask{
 	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval, "edit.needsApproval": EditNeedsApproval,
 }
