@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // Offer is a client's own request, of which a middleware makes another one for the
@@ -36,8 +35,3 @@ func (o *Offer) Take() { o.taken.Store(true) }
 
 // Taken reports whether somebody has.
 func (o *Offer) Taken() bool { return o.taken.Load() }
-
-// Options are what a format reads a request with; open opens tokens of the sender.
-func Options(r *http.Request, format formats.Format, open hub.Open) hub.ReadOptions {
-	return hub.ReadOptions{Version: r.Header.Get(format.Facts().Version), Open: open}
-}

@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
@@ -257,7 +256,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 		return nil, err
 	}
 	ask.Header = headers(r, format)
-	err = ask.Read(format, text, readOptions(r, format, kept, identity))
+	err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
 	switch {
 	case err != nil:
 		return lease, statusError(err)
@@ -317,10 +316,6 @@ func requestID(r *http.Request) string {
 	return wire.NewID("req_") // used without api_errors
 }
 
-func readOptions(r *http.Request, format formats.Format, kept *gateway.Gateway, identity *keychain.Identity) hub.ReadOptions {
-	return body.Options(r, format, func(token string) (hub.State, bool) { return kept.Sealer.Open(identity.UserID, token) })
-}
-
 // headers are what a provider that speaks the client's format gets to know of the
 // client's; nil: none.
 func headers(r *http.Request, format formats.Format) map[string]string {
@@ -351,7 +346,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	defer lease.Give()
 	ask := newRequest(r, kept, identity)
 	ask.Header = headers(r, format)
-	if ask.Hub, err = format.ReadCount(text, readOptions(r, format, kept, identity)); err != nil {
+	if err = ask.ReadCount(format, text, r.Header.Get(format.Facts().Version)); err != nil {
 		return statusError(err)
 	}
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {

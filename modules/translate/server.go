@@ -47,7 +47,7 @@ func (t *translation) write(made *conversion) error {
 	}
 	lease.Keep() // the transport may convert behind the end of the request
 	t.hold(lease)
-	ask, err := t.Format.Read(text, body.Options(t.Request, t.Format, t.handler.open))
+	ask, err := t.Format.Read(text, t.handler.options(t.Request, t.Format))
 	if err != nil {
 		return err
 	}

@@ -164,6 +164,11 @@ func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyht
 	return answer.finish(answer.serve(next, out))
 }
 
+// options are what a request of a format is read with.
+func (h *Handler) options(r *http.Request, format formats.Format) hub.ReadOptions {
+	return hub.ReadOptions{Version: r.Header.Get(format.Facts().Version), Open: h.open}
+}
+
 func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open("", token) }
 
 // count answers a request for the number of its tokens.
@@ -173,7 +178,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 		return err
 	}
 	defer lease.Give()
-	ask, err := format.ReadCount(text, body.Options(r, format, h.open))
+	ask, err := format.ReadCount(text, h.options(r, format))
 	if err == nil {
 		_, err = h.write(ask) // what cannot be asked is not counted either
 	}

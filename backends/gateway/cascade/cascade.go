@@ -134,14 +134,20 @@ type Request struct {
 	Via []string
 }
 
-// Read reads what a client has sent in a format. Its errors are *apierror.Error with
-// status 400.
-func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
+// Read reads what a client has sent in a format; version is its header of Facts.Version.
+// Tokens are opened by the Sealer. Its errors are *apierror.Error with status 400.
+func (q *Request) Read(format formats.Format, body []byte, version string) (err error) {
 	if direct, ok := format.(formats.Native); ok {
 		q.Chat, err = direct.Parse(body)
 	} else {
-		q.Hub, err = format.Read(body, o)
+		q.Hub, err = format.Read(body, hub.ReadOptions{Version: version, Open: q.open})
 	}
+	return err
+}
+
+// ReadCount reads a request to count the tokens of, as Read does.
+func (q *Request) ReadCount(format formats.Counter, body []byte, version string) (err error) {
+	q.Hub, err = format.ReadCount(body, hub.ReadOptions{Version: version, Open: q.open})
 	return err
 }
 

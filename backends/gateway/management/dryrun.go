@@ -197,7 +197,7 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 		return nil, "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s", surfaces).With("surface")
 	}
 	req := &cascade.Request{ID: wire.NewID("req_")}
-	if err := req.Read(format, in.Request, hub.ReadOptions{Open: closed}); err != nil {
+	if err := req.Read(format, in.Request, ""); err != nil {
 		if e, ok := apierror.From(err); ok && e.Param != "" {
 			e.Param = "request." + e.Param
 		}
@@ -208,6 +208,3 @@ func readRequest(in *dryRunInput) (*cascade.Request, string, error) {
 }
 
 var surfaces = formats.Names(formats.All(), func(f *hub.Facts) string { return f.Surface })
-
-// closed opens no token: a dry run has no use for reasoning state.
-func closed(string) (hub.State, bool) { return hub.State{}, false }
