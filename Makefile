@@ -3,9 +3,11 @@
 
 SHELL   := /bin/bash
 TAGS    := nobadger,nomysql,nopgx
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION := $(shell cat VERSION)
+# The commit behind the number, as SemVer's build metadata; none outside of a clone.
+COMMIT  := $(addprefix +,$(shell git describe --always --dirty=.dirty --exclude='*' 2>/dev/null))
 CADDY   := github.com/caddyserver/caddy/v2
-LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION) -X $(CADDY).CustomBinaryName=tollgate
+LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION)$(COMMIT) -X $(CADDY).CustomBinaryName=tollgate
 TOOLS   := .tools/bin/.built
 LINT    := .tools/bin/golangci-lint
 CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
