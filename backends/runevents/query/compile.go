@@ -289,27 +289,17 @@ func (s *scope) page() string {
 // aggregate writes a SELECT with functions and groups: what they need is
 // computed row by row inside, so that every value has a name outside.
 func (s *scope) aggregate() (string, []cell) {
-	var inner []string
-	named := make(map[string]string)
-	name := func(sql string) string {
-		if n, ok := named[sql]; ok {
-			return n
-		}
-		n := "k" + strconv.Itoa(len(inner))
-		named[sql] = n
-		inner = append(inner, sql+" AS "+n)
-		return n
-	}
+	inner := innerColumns{names: make(map[string]string)}
 	templates := make(map[string]string)
 	plain := func(col column) string {
 		if col.function != "to_string" {
-			return name(s.grouped(col.field))
+			return inner.name(s.grouped(col.field))
 		}
 		id := col.field.name + "\x00" + col.template
 		if _, ok := templates[id]; !ok {
 			templates[id] = s.c.format(s.value(col.field), col)
 		}
-		return name(templates[id])
+		return inner.name(templates[id])
 	}
 	numbers, condensed := s.q.numbers()
 	within, counted := s.q.hours()
@@ -321,26 +311,11 @@ func (s *scope) aggregate() (string, []cell) {
 	cells := make([]cell, 0, len(s.q.columns))
 	for i, col := range s.q.columns {
 		var item string
-		kind := cellInteger
-		switch col.function {
-		case "", "to_string":
-			item = plain(col)
-			kind = groupedKind(col)
-		case "count":
-			if col.field == nil {
-				item = sums.rows()
-			} else {
-				item = sums.count(name(s.grouped(col.field)))
-			}
-		case "avg":
-			// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
-			n := name(s.grouped(col.field))
-			item, kind = sums.double(n)+" / NULLIF("+sums.count(n)+", 0)", cellFloat
-		case "sum":
-			item = sums.integer(name(s.grouped(col.field)))
-		default: // min, max
-			item = strings.ToUpper(col.function) + "(" + name(s.grouped(col.field)) + ")"
-			kind = groupedKind(column{field: col.field})
+		var kind cellKind
+		if col.function == "" || col.function == "to_string" {
+			item, kind = plain(col), groupedKind(col)
+		} else {
+			item, kind = s.summed(col, sums, &inner)
 		}
 		outer = append(outer, item+" AS c"+strconv.Itoa(i))
 		cells = append(cells, cell{key: col.key, kind: kind})
@@ -348,12 +323,12 @@ func (s *scope) aggregate() (string, []cell) {
 	for _, col := range s.q.group {
 		group = append(group, plain(col))
 	}
-	order := s.orderBy(func(f *field) string { return name(s.grouped(f)) })
-	if len(inner) == 0 {
-		inner = append(inner, "1 AS k0")
+	order := s.orderBy(func(f *field) string { return inner.name(s.grouped(f)) })
+	if len(inner.sql) == 0 {
+		inner.sql = append(inner.sql, "1 AS k0")
 	}
 	if counted || condensed {
-		inner = append(inner, s.column(s.q.entity.alias, "n"))
+		inner.sql = append(inner.sql, s.column(s.q.entity.alias, "n"))
 	}
 	var from string
 	switch {
@@ -365,11 +340,46 @@ func (s *scope) aggregate() (string, []cell) {
 		where := s.where()
 		from = s.from() + where
 	}
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") g" + s.suffix
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from + ") g" + s.suffix
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")
 	}
 	return sql + order + s.page(), cells
+}
+
+// summed is one column that sums up a group.
+func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string, kind cellKind) {
+	if col.function == "count" && col.field == nil {
+		return sums.rows(), cellInteger
+	}
+	n := inner.name(s.grouped(col.field))
+	switch col.function {
+	case "count":
+		return sums.count(n), cellInteger
+	case "avg":
+		// AVG of PostgreSQL is exact, SQLite's is not; this is the same on both.
+		return sums.double(n) + " / NULLIF(" + sums.count(n) + ", 0)", cellFloat
+	case "sum":
+		return sums.integer(n), cellInteger
+	default: // min, max
+		return strings.ToUpper(col.function) + "(" + n + ")", groupedKind(column{field: col.field})
+	}
+}
+
+// innerColumns are what the groups are made of, each read once under a name.
+type innerColumns struct {
+	sql   []string
+	names map[string]string
+}
+
+func (c *innerColumns) name(sql string) string {
+	if n, ok := c.names[sql]; ok {
+		return n
+	}
+	n := "k" + strconv.Itoa(len(c.sql))
+	c.names[sql] = n
+	c.sql = append(c.sql, sql+" AS "+n)
+	return n
 }
 
 // grouped is the value of a field as groups and aggregates take it: there is
