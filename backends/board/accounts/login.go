@@ -175,11 +175,14 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 			return proof{}, err
 		}
 	}
-	return proof{user, now}, s.Write(ctx, func(c store.Conn) error {
-		if now != stored { // a password that has changed meanwhile stays: the proof does not hold then
-			if _, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored); err != nil {
+	raced := false
+	err = s.Write(ctx, func(c store.Conn) error {
+		if now != stored {
+			changed, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored)
+			if err != nil {
 				return err
 			}
+			raced = changed == 0
 		}
 		if err := rights.LoadGroups(c, user); err != nil {
 			return err
@@ -190,4 +193,8 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		}
 		return account.Forget(c)
 	})
+	if raced && err == nil {
+		return s.verify(ctx, name, password, address) // by what another login, or a new password, has stored
+	}
+	return proof{user, now}, err
 }
