@@ -91,7 +91,7 @@ func TestFailover(t *testing.T) {
 func TestAllFail(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 300ms\n\t\t}\n\t}\n")
+	g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 3s\n\t\t}\n\t}\n")
 	for name, test := range map[string]struct {
 		models []string
 		status int
