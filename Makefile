@@ -10,6 +10,8 @@ CADDY   := github.com/caddyserver/caddy/v2
 LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION)$(COMMIT) -X $(CADDY).CustomBinaryName=tollgate
 TOOLS   := .tools/bin/.built
 LINT    := .tools/bin/golangci-lint
+NFPM    := .tools/bin/nfpm
+NFPM_VERSION := v2.44.1
 CLIENTS := cmd/tollgate/testdata/npm/node_modules/.package-lock.json
 FILES   := $(wildcard caddyfiles/*/Caddyfile caddyfiles/*/*.caddyfile)
 
@@ -21,7 +23,7 @@ export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS)
 export CGO_ENABLED := 0
 
-.PHONY: deps build test lint bench fuzz run xcaddy check clean fmt
+.PHONY: deps build test lint bench fuzz run xcaddy package check clean fmt
 .DEFAULT_GOAL := build
 
 deps: ## what the other targets need: Debian packages, Go modules, the pinned tools, clients of Node.js
@@ -37,7 +39,7 @@ test: deps lint build ## everything: unit, adapt tables, integration, end to end
 
 lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
 	$(LINT) run ./...
-	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild
+	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom
 
 bench: build ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
 	go test -run '^$$' -bench . -benchmem ./...
@@ -58,6 +60,9 @@ run: build ## the quick start in the foreground; its files are in data/
 xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module list compared
 	go run .tools/xcaddybuild/main.go -tags $(TAGS) -ldflags "$(LDFLAGS)" -xcaddy .tools/bin/xcaddy -out bin/tollgate-xcaddy
 
+package: build $(NFPM) ## bin/dist: static binaries, bills of materials, Debian packages, checksums; ARCHES=amd64 for one
+	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" NFPM="$(CURDIR)/$(NFPM)" packaging/build.sh
+
 check: lint build ## quick look before a commit: lint, and every example is formatted and adapts
 	set -e; for f in $(FILES); do echo $$f; bin/tollgate fmt $$f >/dev/null; bin/tollgate adapt --config $$f >/dev/null; done
 
@@ -71,6 +76,9 @@ clean: ## removes what build and xcaddy made; data/ and the tools stay
 $(TOOLS): .tools/go.mod .tools/go.sum
 	go -C .tools build -o bin/ tool
 	touch $@
+
+$(NFPM):
+	GOBIN="$(CURDIR)/$(@D)" go install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
 
 $(CLIENTS): cmd/tollgate/testdata/npm/package.json cmd/tollgate/testdata/npm/package-lock.json
 	cd $(<D) && npm ci --ignore-scripts --no-audit --no-fund

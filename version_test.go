@@ -26,7 +26,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("CHANGELOG.md begins with %q, want \"## %s\", with a date or (unreleased) behind it", first, version)
 	}
 	count := 0
-	written := regexp.MustCompile(`tollgate[-_:](\d+\.\d+\.\d+)`)
+	written := regexp.MustCompile(`tollgate[-_](\d+\.\d+\.\d+)`)
 	for name, text := range pages(t) {
 		for _, match := range written.FindAllStringSubmatch(text, -1) {
 			count++

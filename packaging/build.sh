@@ -1,0 +1,40 @@
+#!/bin/bash
+# Makes bin/dist: for each architecture a static binary, its bill of materials and
+# a Debian package, and the checksums of all. `make package` calls it, at the top
+# of the repository, with VERSION, LDFLAGS and NFPM set and bin/tollgate built.
+set -euo pipefail
+: "${VERSION:?}" "${LDFLAGS:?}" "${NFPM:?}"
+dist=bin/dist
+export VERSION ARCH
+
+rm -rf $dist
+mkdir -p $dist/share
+bin/tollgate manpage --directory $dist/share/man
+gzip -9n $dist/share/man/*
+bin/tollgate completion bash >$dist/share/tollgate.bash
+bin/tollgate completion zsh >$dist/share/_tollgate
+bin/tollgate completion fish >$dist/share/tollgate.fish
+
+for ARCH in ${ARCHES:-amd64 arm64}; do
+	binary=$dist/tollgate_${VERSION}_linux_$ARCH
+	GOOS=linux GOARCH=$ARCH go build -ldflags "$LDFLAGS" -o "$binary" ./cmd/tollgate
+	go run .tools/sbom/main.go -version "$VERSION" "$binary" >"$binary.cdx.json"
+	"$NFPM" package --config packaging/nfpm.yaml --packager deb --target "$dist/tollgate_${VERSION}_$ARCH.deb"
+done
+rm -r $dist/share
+(cd $dist && sha256sum -- * >SHA256SUMS)
+
+# What came of it.
+(cd $dist && sha256sum --check --quiet SHA256SUMS)
+for package in "$dist"/*.deb; do
+	[ "$(dpkg-deb --field "$package" Version)" = "$VERSION-1" ]
+	contents=$(dpkg-deb --contents "$package")
+	for path in usr/bin/tollgate usr/lib/systemd/system/tollgate.service usr/lib/sysusers.d/tollgate.conf \
+		usr/share/man/man8/tollgate.8.gz usr/share/bash-completion/completions/tollgate \
+		usr/share/zsh/vendor-completions/_tollgate usr/share/fish/vendor_completions.d/tollgate.fish etc/tollgate/Caddyfile; do
+		grep -q " \./$path\$" <<<"$contents" || { echo "$package lacks $path" >&2; exit 1; }
+	done
+	grep -q '^-rw------- .* \./etc/tollgate/environment$' <<<"$contents" || { echo "$package: others may read the environment" >&2; exit 1; }
+	[ "$(dpkg-deb --info "$package" conffiles | sort | xargs)" = "/etc/tollgate/Caddyfile /etc/tollgate/environment" ]
+done
+ls -l $dist
