@@ -1,0 +1,40 @@
+package kernel
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// The error codes of RFC 6749 section 5.2 and its like, as far as more than one room
+// answers with them.
+const (
+	InvalidRequest       = "invalid_request"
+	InvalidClient        = "invalid_client"
+	InvalidGrant         = "invalid_grant"
+	InvalidScope         = "invalid_scope"
+	InvalidTarget        = "invalid_target" // RFC 8707 section 2
+	UnauthorizedClient   = "unauthorized_client"
+	UnsupportedGrantType = "unsupported_grant_type"
+	AccessDenied         = "access_denied"
+	ServerError          = "server_error"
+	Unavailable          = "temporarily_unavailable"
+)
+
+// Refuse is an OAuth error: its code, and a description without anything secret. The
+// status is 400, 401 for invalid_client, 403 for access_denied, 503 and 500 for the
+// codes that say so; the token endpoint makes of a 403 a 400.
+func Refuse(code, format string, args ...any) *apierror.Error {
+	status := http.StatusBadRequest
+	switch code {
+	case InvalidClient:
+		status = http.StatusUnauthorized
+	case AccessDenied:
+		status = http.StatusForbidden
+	case Unavailable:
+		status = http.StatusServiceUnavailable
+	case ServerError:
+		status = http.StatusInternalServerError
+	}
+	return apierror.New(status, code, format, args...)
+}

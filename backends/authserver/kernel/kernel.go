@@ -1,0 +1,52 @@
+// Package kernel is what all rooms of the authorization server stand on: its
+// database and clock, how a request is refused, and what is written down of what
+// happened.
+package kernel
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Server is what all rooms stand on.
+type Server struct {
+	DB *store.DB
+	// Logger is asked each time there is something to tell: a reload may change it.
+	Logger func() *zap.Logger
+	Now    func() time.Time
+	// Issuer is server.issuer, byte for byte.
+	Issuer string
+	// Counters hold what may be used once, such as the jti of an assertion, for all nodes.
+	Counters counters.Store
+	// Address is the client's address, as the edge has verified it.
+	Address func(*http.Request) string
+	// Key signs cookies, form tokens and what a browser carries between two pages.
+	Key []byte
+	// Audit writes down what happened; it never blocks and never fails a request.
+	Audit func(ctx context.Context, e Event)
+}
+
+// Signer signs what the server hands out under a label.
+func (s *Server) Signer(label string) signed.Signer {
+	return signed.Signer{Key: s.Key, Label: label, MACSize: 32}
+}
+
+// Read runs fn on the readers of the database.
+func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	return s.DB.Read(ctx, fn)
+}
+
+// Write runs fn in a transaction, whose commit is durable.
+func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
+	return s.DB.Write(ctx, fn)
+}
+
+// Micros is now as it is stored.
+func (s *Server) Micros() int64 { return s.Now().UnixMicro() }
