@@ -175,8 +175,8 @@ func (c *Call) notice() string {
 	return string(text)
 }
 
-// The cookies, behind the name of the look; on https a prefix keeps them from
-// other hosts and paths.
+// The cookies, behind the name of the look; a prefix keeps secure ones from other
+// hosts and paths.
 const (
 	sessionCookie = "_session"
 	formCookie    = "_form"
@@ -191,11 +191,22 @@ func (c *Call) cookieName(name string) string {
 	if name == sessionCookie && c.site.sessionCookie != "" {
 		return c.site.sessionCookie
 	}
-	name = c.site.look.name + name
-	if c.https() {
-		return "__Host-" + name
+	full := c.site.look.name + name
+	if c.secure(name) {
+		return "__Host-" + full
 	}
-	return name
+	return full
+}
+
+// secure reports whether the browser shall send a cookie over https alone.
+func (c *Call) secure(name string) bool {
+	if name == sessionCookie && c.site.sameSite == http.SameSiteNoneMode {
+		return true // no browser takes it else
+	}
+	if c.site.secure != nil {
+		return *c.site.secure
+	}
+	return c.https()
 }
 
 func (c *Call) cookie(name string) string {
@@ -212,8 +223,12 @@ func (c *Call) setCookie(name, value string, lasts time.Duration) {
 	if age <= 0 {
 		age = -1
 	}
-	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // Secure where the site is on https
-		Name: c.cookieName(name), Value: value, Path: "/", MaxAge: age, Secure: c.https(), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	sameSite := http.SameSiteLaxMode
+	if name == sessionCookie {
+		sameSite = c.site.sameSite
+	}
+	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // Secure as the site is
+		Name: c.cookieName(name), Value: value, Path: "/", MaxAge: age, Secure: c.secure(name), HttpOnly: true, SameSite: sameSite,
 	})
 }
 

@@ -115,6 +115,11 @@ type Options[C any] struct {
 	// SessionCookie is the name of the cookie of a session. Default: that of the look
 	// and _session, behind __Host- on https.
 	SessionCookie string
+	// SameSite of that cookie (RFC 6265bis, 5.6.7). Default: lax, which all others are.
+	SameSite http.SameSite
+	// Secure says whether browsers send cookies over https alone; the one of a session
+	// with SameSite=None always is so. Default: where the site is on https.
+	Secure *bool
 	// TokenField is the name of the field with a form's token. Default: token.
 	TokenField string
 	// Back is the parameter of the page to sign in that leads back. Default: next.
@@ -137,6 +142,8 @@ type site struct {
 	look                            *Look
 	called, baseURL, mount          string
 	sessionCookie, tokenField, back string
+	sameSite                        http.SameSite
+	secure                          *bool
 	links                           template.HTML
 	signer                          func() signed.Signer
 	origin                          *http.CrossOriginProtection
@@ -150,7 +157,7 @@ func New[C any](o Options[C]) *Site[C] {
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
 		look: o.Look, links: o.Look.links(o.Mount), called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
 		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
-		origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
+		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}
 	for i := range o.Table {
 		page := &o.Table[i]

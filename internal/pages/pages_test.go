@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -207,10 +208,14 @@ func (c *shop) upload() error {
 // browser keeps cookies.
 type browser struct {
 	*testSite
-	cookies map[string]string
+	cookies  map[string]string
+	set      []*http.Cookie
+	sameSite map[string]http.SameSite // of cookies that are not lax
 }
 
-func (s *testSite) browser() *browser { return &browser{s, make(map[string]string)} }
+func (s *testSite) browser() *browser {
+	return &browser{testSite: s, cookies: make(map[string]string)}
+}
 
 type answer struct {
 	*browser
@@ -235,9 +240,10 @@ func (b *browser) do(method, target, body string, header ...string) *answer {
 		if b.cookies[c.Name] = c.Value; c.MaxAge < 0 {
 			delete(b.cookies, c.Name)
 		}
-		if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" {
+		if !c.HttpOnly || c.SameSite != cmp.Or(b.sameSite[c.Name], http.SameSiteLaxMode) || c.Path != "/" {
 			b.t.Errorf("the cookie %s", c)
 		}
+		b.set = append(b.set, c)
 	}
 	return &answer{b, w}
 }
@@ -527,6 +533,58 @@ func TestNames(t *testing.T) {
 		t.Errorf("the cookies are %v", b.cookies)
 	}
 	b.get("/things/7").want(200)
+}
+
+// TestCookies: what an operator says of cookies counts, and what no browser would
+// take is never sent.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		base      string
+		set       func(*Options[*shop])
+		session   string
+		sameSite  http.SameSite
+		signed    bool // the cookie of the session is secure
+		others    bool // the others are
+		formNamed string
+	}{
+		"http":  {"http://id.example.com", func(*Options[*shop]) {}, "shop_session", http.SameSiteLaxMode, false, false, "shop_form"},
+		"https": {"https://id.example.com", func(*Options[*shop]) {}, "__Host-shop_session", http.SameSiteLaxMode, true, true, "__Host-shop_form"},
+		"strict, not secure": {"https://id.example.com", func(o *Options[*shop]) {
+			o.SessionCookie, o.SameSite, o.Secure = "sid", http.SameSiteStrictMode, new(false)
+		}, "sid", http.SameSiteStrictMode, false, false, "shop_form"},
+		"secure behind http": {"http://id.example.com", func(o *Options[*shop]) { o.Secure = new(true) }, "__Host-shop_session", http.SameSiteLaxMode, true, true, "__Host-shop_form"},
+		"none, not secure": {"http://localhost", func(o *Options[*shop]) {
+			o.SameSite, o.Secure = http.SameSiteNoneMode, new(false)
+		}, "__Host-shop_session", http.SameSiteNoneMode, true, false, "shop_form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newSite(t, "", test.base, test.set).browser()
+			b.sameSite = map[string]http.SameSite{test.session: test.sameSite}
+			p := b.get("/login").want(200)
+			if b.cookies[test.formNamed] == "" {
+				t.Errorf("the cookies are %v", b.cookies)
+			}
+			p.send("/login").want(303)
+			if b.cookies[test.session] != "ada" {
+				t.Errorf("the cookies are %v", b.cookies)
+			}
+			b.get("/things/7").want(200).send("/logout").want(303)
+			if len(b.cookies) != 0 {
+				t.Errorf("the cookies are %v", b.cookies)
+			}
+			for _, c := range b.set {
+				want := test.others
+				if c.Name == test.session {
+					want = test.signed
+				}
+				if c.Secure != want {
+					t.Errorf("the cookie %s", c)
+				}
+			}
+		})
+	}
 }
 
 func TestUpload(t *testing.T) {

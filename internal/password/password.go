@@ -1,6 +1,6 @@
-// Package password keeps the passwords of people: argon2id (RFC 9106) in PHC form, a
-// bound on how many are hashed at once, and what a new one must be. The wording of a
-// refusal and the bounds are of the service.
+// Package password keeps the passwords of people: argon2id (RFC 9106) in PHC form,
+// bcrypt where another program has hashed them, a bound on how many are hashed at once,
+// and what a new one must be. The wording of a refusal and the bounds are of the service.
 package password
 
 import (
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/bcrypt"
 )
 
 // Params are what a hash costs (RFC 9106, section 3.1).
@@ -31,6 +32,12 @@ const (
 	// The most that a stored hash may ask for.
 	maxMemory = 1 << 20
 	maxPasses = 64
+	maxCost   = 16
+	// minCost is the least that a bcrypt hash of another program must have cost.
+	minCost    = 10
+	bcryptSize = 60
+	// maxBcrypt is how many bytes of a password bcrypt looks at.
+	maxBcrypt = 72
 )
 
 // gate is that of the process.
@@ -50,29 +57,46 @@ type Hasher struct {
 func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
 	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(s.salt) // never fails
-	if s.sum, err = h.run(ctx, s, password); err != nil {
+	if err = h.run(ctx, func() { s.sum = s.of(password) }); err != nil {
 		return "", err
 	}
 	return s.String(), nil
 }
 
-// Verify compares a password with its stored form. It takes the same time whether
-// there is one (empty: there is none) or not, and fails where ctx ends before there
-// is a place.
+// Verify compares a password with its stored form, that of Hash or of bcrypt. It takes
+// the same time whether there is one (empty: there is none) or not, and fails where ctx
+// ends before there is a place. No password of more than 72 bytes is one that bcrypt has
+// hashed, since it does not look at the rest.
 func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
-	s, ok := parse(stored)
-	if !ok {
+	if Imported(stored) {
+		err = h.run(ctx, func() {
+			ok = bcrypt.CompareHashAndPassword([]byte(stored), []byte(password)) == nil && len(password) <= maxBcrypt
+		})
+		return ok, err
+	}
+	s, known := parse(stored)
+	if !known {
 		s = sum{h.params(), make([]byte, saltSize), make([]byte, sumSize)}
 	}
-	made, err := h.run(ctx, s, password)
-	return subtle.ConstantTimeCompare(s.sum, made) == 1 && ok && err == nil, err
+	err = h.run(ctx, func() { ok = subtle.ConstantTimeCompare(s.sum, s.of(password)) == 1 && known })
+	return ok, err
 }
 
 // Stale reports whether a stored password was hashed with other parameters than new
-// ones are, and is to be hashed again when it is known, at a login.
+// ones are, or by bcrypt, and is to be hashed again when it is known, at a login.
 func (h Hasher) Stale(stored string) bool {
 	s, ok := parse(stored)
-	return ok && s.Params != h.params()
+	return ok && s.Params != h.params() || Imported(stored)
+}
+
+// Imported reports whether a stored form is one of bcrypt ($2a$, $2b$, $2y$) that Verify
+// takes: its cost is 10 to 16.
+func Imported(stored string) bool {
+	if len(stored) != bcryptSize || stored[:2] != "$2" || !strings.Contains("aby", stored[2:3]) || stored[3] != '$' {
+		return false
+	}
+	cost, err := bcrypt.Cost([]byte(stored))
+	return err == nil && cost >= minCost && cost <= maxCost
 }
 
 // Generate makes a password to be shown once: 20 letters and digits.
@@ -85,8 +109,8 @@ func (h Hasher) params() Params {
 	return h.Params
 }
 
-// run hashes when there is a place.
-func (h Hasher) run(ctx context.Context, s sum, password string) ([]byte, error) {
+// run calls what hashes when there is a place.
+func (h Hasher) run(ctx context.Context, hash func()) error {
 	places := h.Gate
 	if places == nil {
 		places = gate
@@ -94,16 +118,22 @@ func (h Hasher) run(ctx context.Context, s sum, password string) ([]byte, error)
 	select {
 	case places <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { <-places }()
-	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, sumSize), nil
+	hash()
+	return nil
 }
 
 // sum is a stored password.
 type sum struct {
 	Params
 	salt, sum []byte
+}
+
+// of is the sum of a password with the salt and the parameters of s.
+func (s sum) of(password string) []byte {
+	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, sumSize)
 }
 
 func (s sum) String() string {

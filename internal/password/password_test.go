@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/bcrypt"
 )
 
 var cheap = Params{Memory: 8, Passes: 1, Lanes: 1}
@@ -50,6 +52,59 @@ func TestStale(t *testing.T) {
 	}
 	if ok, err := zero.Verify(t.Context(), stored, "correct horse"); !ok || err != nil {
 		t.Errorf("a password of before: %v, %v", ok, err)
+	}
+}
+
+// A password that another program has hashed by bcrypt is good, up to the length that
+// bcrypt looks at, and hashed anew when it is known.
+func TestImported(t *testing.T) {
+	t.Parallel()
+	h := Hasher{Params: cheap}
+	long := strings.Repeat("x", 72)
+	sum := func(password string, cost int) string {
+		stored, err := bcrypt.GenerateFromPassword([]byte(password), cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(stored)
+	}
+	horse := sum("correct horse", 10)
+	for name, test := range map[string]struct {
+		stored, password string
+		known, good      bool
+	}{
+		"good":            {horse, "correct horse", true, true},
+		"of PHP":          {"$2y$" + horse[4:], "correct horse", true, true},
+		"of OpenBSD":      {"$2b$" + horse[4:], "correct horse", true, true},
+		"wrong":           {horse, "Correct horse", true, false},
+		"empty":           {horse, "", true, false},
+		"72 bytes":        {sum(long, 10), long, true, true},
+		"73 bytes":        {sum(long, 10), long + "x", true, false},
+		"too cheap":       {sum("correct horse", 9), "correct horse", false, false},
+		"too dear":        {"$2a$17" + horse[6:], "correct horse", false, false},
+		"for ever":        {"$2a$31" + horse[6:], "correct horse", false, false},
+		"sign extension":  {"$2x$" + horse[4:], "correct horse", false, false},
+		"first version":   {"$2$" + horse[4:] + "x", "correct horse", false, false},
+		"cut":             {horse[:59], "correct horse", false, false},
+		"longer":          {horse + "x", "correct horse", false, false},
+		"not base64":      {horse[:10] + "!" + horse[11:], "correct horse", true, false},
+		"cost of letters": {"$2a$1x" + horse[6:], "correct horse", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if Imported(test.stored) != test.known || h.Stale(test.stored) != test.known {
+				t.Errorf("known: %v, stale: %v", Imported(test.stored), h.Stale(test.stored))
+			}
+			if ok, err := h.Verify(t.Context(), test.stored, test.password); ok != test.good || err != nil {
+				t.Errorf("%v, %v", ok, err)
+			}
+		})
+	}
+	full := Hasher{Gate: make(chan struct{})}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if ok, err := full.Verify(ended, horse, "correct horse"); ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("checked without a place: %v, %v", ok, err)
 	}
 }
 
@@ -99,7 +154,13 @@ func TestGenerate(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	f.Add("$argon2id$v=19$m=4294967296,t=1,p=256$$")
+	f.Add("$2a$10$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	f.Fuzz(func(t *testing.T, stored string) {
+		if Imported(stored) {
+			if _, ok := parse(stored); ok {
+				t.Errorf("%q is of two kinds", stored)
+			}
+		}
 		s, ok := parse(stored)
 		if !ok {
 			return
