@@ -1,5 +1,5 @@
 // Package jwks has the public keys of those who sign tokens: JWK sets (RFC 7517) that they
-// publish, fetched and kept, and keys of files.
+// publish, fetched and kept, keys of files, and what is published here.
 package jwks
 
 import (

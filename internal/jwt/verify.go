@@ -1,6 +1,7 @@
 // Package jwt checks JSON Web Tokens (RFC 7519) that others have signed, or this
 // gateway itself, by the advice of RFC 8725: each issuer has its own keys,
 // algorithms and audiences, and a key is never used for another kind of algorithm.
+// It signs them, too.
 package jwt
 
 import (

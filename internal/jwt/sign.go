@@ -1,0 +1,77 @@
+package jwt
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	golang "github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+// maxSignature is that of an RSA key of 4096 bits, in bytes.
+const maxSignature = 512
+
+// Signer signs tokens with one key.
+type Signer struct {
+	// Algorithm is the header alg: ES256 or RS256 (RFC 7518, 3.1).
+	Algorithm string
+	// KeyID is the header kid.
+	KeyID string
+	// Signature signs bytes as RFC 7518, 3.3 and 3.4 say, here or where the key is.
+	Signature func(ctx context.Context, input []byte) ([]byte, error)
+}
+
+// NewSigner makes a signer of a key in memory: of P-256 for ES256, or of RSA for RS256.
+// Its key id is the thumbprint of the public key (RFC 7638).
+func NewSigner(key any) (Signer, error) {
+	var method golang.SigningMethod
+	var public any
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		if key.Curve != elliptic.P256() {
+			return Signer{}, errors.New("a key of ES256 must be of P-256")
+		}
+		method, public = golang.SigningMethodES256, key.Public()
+	case *rsa.PrivateKey:
+		method, public = golang.SigningMethodRS256, key.Public()
+	default:
+		return Signer{}, fmt.Errorf("a key to sign with must be of EC or RSA, not a %T", key)
+	}
+	kid, err := jwks.Thumbprint(public)
+	return Signer{method.Alg(), kid, func(_ context.Context, input []byte) ([]byte, error) {
+		return method.Sign(string(input), key)
+	}}, err
+}
+
+// Sign makes a token of claims, which encoding/json can write as an object. typ is the
+// header typ, such as at+jwt (RFC 9068, 2.1).
+func (s Signer) Sign(ctx context.Context, typ string, claims any) (string, error) {
+	head, err := json.Marshal(struct {
+		Algorithm string `json:"alg"`
+		Type      string `json:"typ"`
+		KeyID     string `json:"kid"`
+	}{s.Algorithm, typ, s.KeyID})
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	encoding := base64.RawURLEncoding
+	text := make([]byte, 0, encoding.EncodedLen(len(head)+len(body)+maxSignature)+8)
+	text = append(encoding.AppendEncode(text, head), '.')
+	text = encoding.AppendEncode(text, body)
+	signature, err := s.Signature(ctx, text)
+	if err != nil {
+		return "", fmt.Errorf("signing a token: %w", err)
+	}
+	return string(encoding.AppendEncode(append(text, '.'), signature)), nil
+}
