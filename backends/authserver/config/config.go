@@ -1,0 +1,347 @@
+// Package config reads the configuration of the authorization server: built-in
+// defaults, below a YAML file, below environment variables. Every key is one row of one
+// table, which the loader, the documents and the tests read.
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+// Config is the whole configuration; Load fills it. What a key means, its default, its
+// environment variable and its rule stand in its row of the table.
+type Config struct {
+	Server            Server
+	Storage           Storage
+	Signing           Signing
+	DCR               DCR
+	CIMD              CIMD
+	Session           Session
+	RateLimit         RateLimit
+	Admin             Admin
+	OAuth             OAuth
+	OIDC              OIDC
+	Observability     Observability
+	DataEncryption    DataEncryption
+	ClientCredentials ClientCredentials
+	DPoP              DPoP
+	TokenExchange     TokenExchange
+	Agents            Agents
+	Connect           Connect
+	XAA               XAA
+	Pages             Pages
+
+	// ClientSecretPepper is what client secrets are hashed with (HMAC-SHA256); empty:
+	// a slow password hash.
+	ClientSecretPepper string
+
+	// Resources and BrokerProviders are made in the database where their slug is not
+	// there yet.
+	Resources       []Resource
+	BrokerProviders []BrokerProvider
+
+	issuer *url.URL
+	given  map[string]bool // the keys that the file or the environment has
+}
+
+// Server is the public listener, and who the server is.
+type Server struct {
+	Address        string
+	AllowedOrigins []string
+	IdleTimeout    time.Duration
+	Issuer         string // byte for byte what tokens and metadata have
+	ReadTimeout    time.Duration
+	ShutdownWait   time.Duration
+	WriteTimeout   time.Duration
+}
+
+// The drivers of Storage.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+)
+
+// Storage is where the data are.
+type Storage struct {
+	Driver   string
+	Postgres struct {
+		DSN             string
+		MaxConnIdleTime time.Duration
+		MaxConnLifetime time.Duration
+		MaxConns        int
+		MinConns        int
+	}
+	SQLite struct {
+		Path string
+		WAL  bool
+	}
+}
+
+// The key stores of Signing.
+const (
+	KeyFile     = "keyfile"
+	KMSTransit  = "kms_transit"
+	PostgresKey = "postgres_key"
+)
+
+// Signing is the keys that sign tokens.
+type Signing struct {
+	Algorithm   string // ES256 or RS256
+	KeyPath     string
+	KeyStore    string
+	PostgresKey struct {
+		EncryptionKey Ref
+	}
+	KMSTransit struct {
+		Address string
+		AppRole struct {
+			Mount    string
+			RoleID   string
+			SecretID string
+		}
+		KeyName string
+		Mount   string
+		Timeout time.Duration
+		Token   string
+	}
+}
+
+// The modes of DCR.
+const (
+	Open              = "open"
+	ApprovedRedirects = "approved_redirects"
+	AdminOnly         = "admin_only"
+)
+
+// DCR is dynamic client registration, and the lifetimes of tokens of people.
+type DCR struct {
+	ApprovedRedirects    []string
+	DefaultRefreshExpiry time.Duration
+	DefaultTokenExpiry   time.Duration
+	Mode                 string
+	RateLimit            float64 // requests a second of one address
+	RateLimitBurst       int
+}
+
+// CIMD is clients that are known by the URL of their metadata document.
+type CIMD struct {
+	AllowPrivateAddresses bool
+	CacheTTL              time.Duration
+	Enabled               bool
+	FetchTimeout          time.Duration
+	RequireHTTPS          bool
+}
+
+// Session is the login session of a browser.
+type Session struct {
+	CookieName string
+	FailClosed bool
+	MaxAge     time.Duration
+	SameSite   string // lax, strict or none
+	Secret     string
+	Secure     bool // always with SameSite none
+}
+
+// RateLimit bounds requests of an address, and wrong passwords.
+type RateLimit struct {
+	AuthFailMax          int // 0: no lockout
+	AuthFailWindow       time.Duration
+	AuthLockout          time.Duration
+	Burst                int
+	Enabled              bool // of requests; the lockout is there all the same
+	MaxTrackedIdentities int
+	RequestsPerSecond    float64
+}
+
+// Admin is the administration API and its listener.
+type Admin struct {
+	Address              string
+	APIKey               string
+	AuditDefaultLookback time.Duration
+	AuditMaxLookback     time.Duration
+	Burst                int
+	Enabled              bool
+	RequestsPerSecond    float64 // 0: no limit
+}
+
+// OAuth is rules of the authorization and token endpoints.
+type OAuth struct {
+	CodeExpiry         time.Duration
+	DefaultClientScope string
+	RefreshReuseGrace  time.Duration
+	RequireScope       bool
+	StateMaxAge        time.Duration
+}
+
+// OIDC is the upstream provider that people may sign in with.
+type OIDC struct {
+	ClientID           string
+	ClientSecret       string
+	ClientSecretEnv    Ref // the earlier name of ClientSecretRef, which has it too
+	ClientSecretRef    Ref
+	ConnectorID        string
+	DisplayName        string
+	Enabled            bool
+	IncludeGroupsScope bool
+	Issuer             string
+	RedirectURI        string
+	Scopes             []string
+	ShowLocalLogin     bool
+}
+
+// Observability is logs, metrics and traces.
+type Observability struct {
+	Logging struct {
+		AddSource bool
+		Format    string // json or text
+		Level     string // debug, info, warn or error
+		Outputs   struct {
+			Insecure     bool
+			OTel         bool
+			OTelEndpoint string
+			Stdout       bool
+		}
+	}
+	Metrics struct {
+		Insecure     bool
+		OTelEndpoint string
+		Path         string
+		Provider     string // prometheus, otel, both or none
+	}
+	Tracing struct {
+		Enabled    bool
+		Endpoint   string
+		Insecure   bool
+		SampleRate float64
+	}
+}
+
+// The drivers of DataEncryption.
+const (
+	AESMaster         = "aes_master"
+	KMSTransitEncrypt = "kms_transit_encrypt"
+)
+
+// DataEncryption seals what is secret in the database.
+type DataEncryption struct {
+	AESMaster struct {
+		Key    Ref // 64 hex characters
+		OldKey Ref // decrypts only
+	}
+	Driver            string // empty: what has to be sealed is refused
+	KMSTransitEncrypt struct {
+		Address string
+		AppRole struct {
+			RoleID   Ref
+			SecretID Ref
+		}
+		AuthMethod string // token or approle
+		KeyName    string
+		MountPath  string
+		Token      Ref
+	}
+}
+
+// ClientCredentials is the grant of machines.
+type ClientCredentials struct {
+	Enabled     bool
+	TokenExpiry time.Duration
+}
+
+// DPoP is sender-constrained tokens.
+type DPoP struct {
+	Enabled       bool
+	NonceTTL      time.Duration
+	ProofLifetime time.Duration
+	RequireNonce  bool
+}
+
+// TokenExchange is RFC 8693.
+type TokenExchange struct {
+	AllowSelfExchange bool
+	Enabled           bool
+	MaxChainDepth     int
+	TokenExpiry       time.Duration
+}
+
+// Agents is clients that say that they are agents.
+type Agents struct {
+	EnableJWKSListing bool
+}
+
+// Connect is the flow that connects a user with an upstream.
+type Connect struct {
+	AllowedReturnURLs []string
+	RedirectBaseURL   string
+	StateSecret       string
+}
+
+// XAA is enterprise-managed authorization.
+type XAA struct {
+	Enabled         bool
+	JWKSCacheTTL    time.Duration
+	MaxAssertionAge time.Duration
+	RequireResource bool
+	SubjectMode     string // auto_map or strict
+	TokenExpiry     time.Duration
+}
+
+// Pages is what people see.
+type Pages struct {
+	// Folder has templates that stand in for the built-in ones; empty: none.
+	Folder string
+}
+
+// Ref is a key whose value is the name of an environment variable. The secret in it is
+// read once, at load.
+type Ref struct {
+	Name   string
+	Secret string
+}
+
+// Localhost reports whether the host of the issuer is localhost or a loopback address:
+// a try on one's own machine.
+func (c *Config) Localhost() bool { return c.issuer != nil && localhost(c.issuer.Hostname()) }
+
+// IssuerPath is the path of the issuer, empty where it has none: a metadata document is
+// served with it behind its well-known path.
+func (c *Config) IssuerPath() string {
+	if c.issuer == nil {
+		return ""
+	}
+	return c.issuer.EscapedPath()
+}
+
+// Given reports whether the file or the environment has a key.
+func (c *Config) Given(key string) bool { return c.given[key] }
+
+// Warnings are what an operator should know and that stops nothing, for the log at
+// start and the notices of the administration API.
+func (c *Config) Warnings() []string {
+	var w []string
+	add := func(on bool, text string) {
+		if on {
+			w = append(w, text)
+		}
+	}
+	add(!c.Localhost() && c.issuer.Scheme == "http", "server.issuer is not https: tokens and passwords can be read on the way")
+	add(!c.Localhost() && c.issuer.Scheme == "https" && !c.Session.Secure && c.Session.SameSite != "none",
+		"session.secure is off although server.issuer is https: the session cookie is also sent in the clear")
+	add(c.DCR.Mode == Open && !c.Localhost(), "dcr.mode is open: anybody who reaches the server may register a client")
+	add(c.DCR.Mode != AdminOnly && c.OAuth.DefaultClientScope == "",
+		"oauth.default_client_scope is empty: clients that register themselves have no scope ceiling; a later version refuses them")
+	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
+	add(c.Admin.Enabled && c.Admin.APIKey == "", "admin.api_key is not set: the administration API is open to whoever reaches its listener")
+	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: call it oidc.client_secret_ref")
+	return w
+}
+
+// localhost reports whether a host is this machine by name or address.
+func localhost(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

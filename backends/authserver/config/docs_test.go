@@ -1,0 +1,107 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the page of the keys")
+
+const page = "../../../docs/reference/authserver-config.md"
+
+// TestPage: the page of the keys is what the table makes.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	want := reference()
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != want {
+		t.Errorf("docs/reference/authserver-config.md is not what the table makes (%v): run the test with -update", err)
+	}
+}
+
+// reference is the page.
+func reference() string {
+	var w strings.Builder
+	w.WriteString(`# Keys of the authorization server
+
+One YAML file, and the environment above it: built-in default, below the file, below the variable. A variable that is set and not empty wins. A list is written with
+commas in a variable. A time has a unit: ` + "`30s`, `15m`, `24h`" + `. The key of a section that is not written, or has nothing behind it, has its default.
+
+A key that is not on this page, a value that does not parse, and a rule that is not kept stop the server from starting; the errors are told all at once, each with the
+key and its variable. ` + "`tollgate authserver check --config <file>`" + ` tells them beforehand, and shows what is in effect without secrets.
+
+A key whose name ends in ` + "`_env` or `_ref`" + ` has the name of a variable, which is read once at start; that variable must be set. Aliases and tags of YAML are not read.
+
+`)
+	section := ""
+	for i := range keys {
+		k := &keys[i]
+		name, _, below := strings.Cut(k.Name, ".")
+		if !below {
+			name = "Others"
+		}
+		if name != section {
+			if section != "" {
+				w.WriteString("\n")
+			}
+			section = name
+			heading := "`" + name + "`"
+			if !below {
+				heading = name
+			}
+			fmt.Fprintf(&w, "## %s\n\n| Key | Type | Default | Variable | |\n|---|---|---|---|---|\n", heading)
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", k.Name, k.Type(), code(k.Default), code(k.Variable()), k.Rule)
+	}
+	w.WriteString(`
+## ` + "`resources`" + `
+
+A list of resources to make where the database has none with their slug. A later change of the file does not change what is there.
+
+| Member | |
+|---|---|
+| ` + "`slug`" + ` | its name, unique: letters, digits, points, hyphens, underscores |
+| ` + "`uri`" + ` | absolute and unique; required of ` + "`mint`" + ` |
+| ` + "`backend_kind`" + ` | ` + "`mint`" + ` (default): tokens are made here; ` + "`broker`" + `: they are those of an upstream |
+| ` + "`display_name`" + ` | what people read |
+| ` + "`scopes`" + ` | a list of ` + "`name`, `description`" + ` and, of ` + "`broker`, `upstream`" + ` (a word or a list) |
+| ` + "`broker_provider_slug`" + ` | of ` + "`broker`" + `: the provider; also written ` + "`BrokerProviderSlug`" + `, or by its ` + "`broker_provider_id`" + ` |
+| ` + "`policy`" + ` | ` + "`exchange.allowed_client_ids`, `runtime.client_ids`, `connect.allowed_return_urls`" + ` |
+
+## ` + "`broker_providers`" + `
+
+A list of upstream providers, made in the same way: ` + "`slug`, `display_name`, `protocol` (`oauth`, `api_key` or `service_account`), `config_data`" + ` by protocol, read at first use.
+
+## Not in this version yet
+
+What these keys switch on is not built. Where it is on by default it is not offered to clients; a key that asks for it, or changes it, is an error at start.
+
+`)
+	for _, f := range []*Feature{cimd, dpop, exchange, xaa, agents, connect, oidc, kms, otlp} {
+		if f.Built {
+			continue
+		}
+		var names []string
+		for i := range keys {
+			if keys[i].Feature == f {
+				names = append(names, "`"+keys[i].Name+"`")
+			}
+		}
+		fmt.Fprintf(&w, "- %s: %s\n", f.Name, strings.Join(names, ", "))
+	}
+	return w.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return "`" + text + "`"
+}

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// sections are the keys of the file that have keys below them.
+var sections = func() map[string]bool {
+	s := make(map[string]bool)
+	for i := range keys {
+		for at, c := range keys[i].Name {
+			if c == '.' {
+				s[keys[i].Name[:at]] = true
+			}
+		}
+	}
+	return s
+}()
+
+// byName are the keys.
+var byName = func() map[string]*Key {
+	m := make(map[string]*Key, len(keys))
+	for i := range keys {
+		m[keys[i].Name] = &keys[i]
+	}
+	return m
+}()
+
+// file reads the YAML text: a mapping of sections. Aliases and tags are not read, so that
+// a small text cannot stand for a large one.
+func (l *loader) file(text []byte) {
+	l.leaves = make(map[string]leaf)
+	if len(text) > maxFile {
+		l.faults = append(l.faults, fmt.Sprintf("the file has more than %d bytes", maxFile))
+		return
+	}
+	root, err := document(text)
+	if err != nil {
+		l.faults = append(l.faults, err.Error())
+		return
+	}
+	if root != nil {
+		l.section("", root)
+	}
+}
+
+// document is the one document of a text; nil: it is empty.
+func document(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	switch err := decoder.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, nil //nolint:nilnil // see above
+	case err != nil:
+		return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file must be one YAML document")
+	}
+	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || null(first.Content[0]) {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return first.Content[0], nil
+}
+
+// null reports whether a node says nothing, as a key without a value does.
+func null(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// plain refuses what is not read.
+func plain(n *yaml.Node) error {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return errors.New("aliases are not read: write the value out")
+	case n.Style&yaml.TaggedStyle != 0:
+		return errors.New("tags are not read")
+	}
+	return nil
+}
+
+// at notes what is wrong at a place of the file.
+func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
+	if name == "" {
+		name = "the file"
+	}
+	l.faults = append(l.faults, fmt.Sprintf("%s: %s (line %d)", name, fmt.Sprintf(format, args...), n.Line))
+}
+
+// section reads a mapping, whose keys are below prefix.
+func (l *loader) section(prefix string, n *yaml.Node) {
+	if err := plain(n); err != nil {
+		l.at(strings.TrimSuffix(prefix, "."), n, "%s", err)
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		l.at(strings.TrimSuffix(prefix, "."), n, "must be a section with keys")
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		word, value := n.Content[i], n.Content[i+1]
+		if word.Kind != yaml.ScalarNode || len(word.Value) > 100 {
+			l.at(strings.TrimSuffix(prefix, "."), word, "a key must be a word")
+			continue
+		}
+		name := prefix + word.Value
+		if seen[name] {
+			l.at(name, word, "is given twice")
+			continue
+		}
+		seen[name] = true
+		switch seeds := l.lists.of(name); {
+		case seeds != nil:
+			*seeds = value
+		case sections[name]:
+			if !null(value) {
+				l.section(name+".", value)
+			}
+		case byName[name] != nil:
+			l.leaf(byName[name], value)
+		default:
+			l.at(name, word, "there is no such key")
+		}
+	}
+}
+
+// leaf reads the value of a key. Nothing at all leaves its default.
+func (l *loader) leaf(k *Key, n *yaml.Node) {
+	err := plain(n)
+	read := leaf{}
+	switch {
+	case err != nil:
+	case null(n):
+		return
+	case n.Kind == yaml.ScalarNode:
+		read.text = n.Value
+	case n.Kind == yaml.SequenceNode:
+		read.list = make([]string, 0, len(n.Content))
+		for _, item := range n.Content {
+			if err = plain(item); err == nil && (item.Kind != yaml.ScalarNode || null(item)) {
+				err = errors.New("must be a list of words")
+			}
+			if err != nil {
+				break
+			}
+			if item.Value != "" {
+				read.list = append(read.list, item.Value)
+			}
+		}
+	default:
+		err = errors.New("must be a value, not a section")
+	}
+	if err != nil {
+		l.at(k.String(), n, "%s", err)
+		return
+	}
+	l.leaves[k.Name] = read
+}

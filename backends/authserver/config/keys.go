@@ -1,0 +1,555 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// Key is one row of the table: one leaf of the YAML file.
+type Key struct {
+	// Name is its path, such as server.address.
+	Name string
+	// Default is its value where neither the file nor the environment has it, in the
+	// spelling of the environment; empty: none, which is also false, 0 and an empty list.
+	Default string
+	// Env is its environment variable. Empty: AUTHSERVER_ and the name in capitals, with
+	// _ for each point; none: there is none.
+	Env string
+	// Feature is what it belongs to; nil: the server itself.
+	Feature *Feature
+	// Secret: its value is never shown.
+	Secret bool
+	// Own: it is one more than the contract has.
+	Own bool
+	// Rule is what it means and what must hold of it.
+	Rule string
+
+	at    func(c *Config) any // where its value is: a pointer, which gives its type
+	check check
+}
+
+const none = "none"
+
+// Variable is the environment variable; empty: there is none.
+func (k *Key) Variable() string {
+	switch k.Env {
+	case "":
+		return "AUTHSERVER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+	case none:
+		return ""
+	}
+	return k.Env
+}
+
+// Keys is the table.
+func Keys() []Key { return keys }
+
+var keys = []Key{
+	{
+		Name: "server.address", Default: ":9000", at: func(c *Config) any { return &c.Server.Address }, check: listenAddress,
+		Rule: "where the public listener listens",
+	},
+	{
+		Name: "server.allowed_origins", at: func(c *Config) any { return &c.Server.AllowedOrigins }, check: origins,
+		Rule: "CORS origins; empty means no CORS",
+	},
+	{
+		Name: "server.idle_timeout", Default: "120s", at: func(c *Config) any { return &c.Server.IdleTimeout }, check: positive,
+		Rule: "how long a connection without a request is kept",
+	},
+	{
+		Name: "server.issuer", Default: "http://localhost:9000", at: func(c *Config) any { return &c.Server.Issuer }, check: issuer,
+		Rule: "who the server is, byte for byte as in tokens and metadata: an http or https URL without a query, a fragment, or a slash at its end",
+	},
+	{
+		Name: "server.read_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.ReadTimeout }, check: positive,
+		Rule: "how long reading a request may take",
+	},
+	{
+		Name: "server.shutdown_wait", Default: "10s", at: func(c *Config) any { return &c.Server.ShutdownWait }, check: positive,
+		Rule: "how long requests may go on when the server stops or reloads",
+	},
+	{
+		Name: "server.write_timeout", Default: "30s", at: func(c *Config) any { return &c.Server.WriteTimeout }, check: positive,
+		Rule: "how long an answer may take",
+	},
+
+	{
+		Name: "storage.driver", Default: "sqlite", at: func(c *Config) any { return &c.Storage.Driver }, check: oneOf(SQLite, Postgres),
+		Rule: "`sqlite` or `postgres`",
+	},
+	{
+		Name: "storage.postgres.dsn", Secret: true, at: func(c *Config) any { return &c.Storage.Postgres.DSN }, check: required(onPostgres),
+		Rule: "required when driver is `postgres`",
+	},
+	{
+		Name: "storage.postgres.max_conn_idle_time", Default: "30m", at: func(c *Config) any { return &c.Storage.Postgres.MaxConnIdleTime }, check: positive,
+		Rule: "an idle connection is closed after this time",
+	},
+	{
+		Name: "storage.postgres.max_conn_lifetime", Default: "1h", at: func(c *Config) any { return &c.Storage.Postgres.MaxConnLifetime }, check: positive,
+		Rule: "a connection is closed after this time",
+	},
+	{
+		Name: "storage.postgres.max_conns", Default: "25", at: func(c *Config) any { return &c.Storage.Postgres.MaxConns }, check: between(1, 1000),
+		Rule: "connections of this process, 1 to 1000",
+	},
+	{
+		Name: "storage.postgres.min_conns", Default: "5", at: func(c *Config) any { return &c.Storage.Postgres.MinConns }, check: keptConns,
+		Rule: "connections that are kept, at most max_conns",
+	},
+	{
+		Name: "storage.sqlite.path", Default: "data/authserver.db", at: func(c *Config) any { return &c.Storage.SQLite.Path }, check: required(onSQLite),
+		Rule: "required when driver is `sqlite`",
+	},
+	{
+		Name: "storage.sqlite.wal", Default: "true", at: func(c *Config) any { return &c.Storage.SQLite.WAL },
+		Rule: "write-ahead log; off, readers wait for the writer",
+	},
+
+	{
+		Name: "signing.algorithm", Default: "ES256", at: func(c *Config) any { return &c.Signing.Algorithm }, check: oneOf("ES256", "RS256"),
+		Rule: "`ES256` or `RS256`",
+	},
+	{
+		Name: "signing.key_path", Default: "data/keys", at: func(c *Config) any { return &c.Signing.KeyPath }, check: required(keysInFiles),
+		Rule: "key-file directory; required when key_store is `keyfile`",
+	},
+	{
+		Name: "signing.key_store", Default: "keyfile", at: func(c *Config) any { return &c.Signing.KeyStore }, check: all(oneOf(KeyFile, KMSTransit, PostgresKey), needs(kms, KMSTransit), keyStore),
+		Rule: "`keyfile`, `kms_transit` or `postgres_key`",
+	},
+	{
+		Name: "signing.postgres_key.encryption_key_env", Env: "AUTHSERVER_SIGNING_PG_ENCRYPTION_KEY_ENV", at: func(c *Config) any { return &c.Signing.PostgresKey.EncryptionKey }, check: masterKey,
+		Rule: "name of the env var holding the key-encryption key; relevant only when data_encryption.driver is `aes_master`",
+	},
+	{
+		Name: "signing.kms_transit.address", Env: "AUTHSERVER_KMS_ADDR", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Address }, check: required(keysInKMS, address),
+		Rule: "key-management server address; required when key_store is `kms_transit`",
+	},
+	{
+		Name: "signing.kms_transit.approle.mount", Default: "approle", Env: "AUTHSERVER_KMS_APPROLE_MOUNT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.Mount }, check: required(keysInKMS),
+		Rule: "auth mount",
+	},
+	{
+		Name: "signing.kms_transit.approle.role_id", Env: "AUTHSERVER_KMS_APPROLE_ROLE_ID", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.RoleID },
+		Rule: "role to log in as; mutually exclusive with token",
+	},
+	{
+		Name: "signing.kms_transit.approle.secret_id", Env: "AUTHSERVER_KMS_APPROLE_SECRET_ID", Feature: kms, Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.SecretID }, check: required(appRole),
+		Rule: "required when role_id is set",
+	},
+	{
+		Name: "signing.kms_transit.key_name", Default: "authserver-signing", Env: "AUTHSERVER_KMS_TRANSIT_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.KeyName }, check: required(keysInKMS),
+		Rule: "name of the signing key",
+	},
+	{
+		Name: "signing.kms_transit.mount", Default: "transit", Env: "AUTHSERVER_KMS_TRANSIT_MOUNT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Mount }, check: required(keysInKMS),
+		Rule: "transit engine mount path",
+	},
+	{
+		Name: "signing.kms_transit.timeout", Default: "10s", Env: "AUTHSERVER_KMS_TIMEOUT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Timeout }, check: positive,
+		Rule: "HTTP request timeout",
+	},
+	{
+		Name: "signing.kms_transit.token", Env: "AUTHSERVER_KMS_TOKEN", Feature: kms, Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.Token }, check: kmsToken,
+		Rule: "static token; mutually exclusive with approle",
+	},
+
+	{
+		Name: "dcr.approved_redirects", at: func(c *Config) any { return &c.DCR.ApprovedRedirects }, check: redirects,
+		Rule: "redirect URIs that the mode `approved_redirects` allows, whole",
+	},
+	{
+		Name: "dcr.default_refresh_expiry", Default: "168h", at: func(c *Config) any { return &c.DCR.DefaultRefreshExpiry }, check: positive,
+		Rule: "lifetime of a refresh token, from each rotation",
+	},
+	{
+		Name: "dcr.default_token_expiry", Default: "15m", at: func(c *Config) any { return &c.DCR.DefaultTokenExpiry }, check: positive,
+		Rule: "lifetime of an access token",
+	},
+	{
+		Name: "dcr.mode", Default: "open", at: func(c *Config) any { return &c.DCR.Mode }, check: oneOf(Open, ApprovedRedirects, AdminOnly),
+		Rule: "`open`, `approved_redirects`, `admin_only`",
+	},
+	{
+		Name: "dcr.rate_limit", Default: "10", at: func(c *Config) any { return &c.DCR.RateLimit }, check: positive,
+		Rule: "registrations per second of an address",
+	},
+	{
+		Name: "dcr.rate_limit_burst", Default: "20", at: func(c *Config) any { return &c.DCR.RateLimitBurst }, check: positive,
+		Rule: "registrations of an address at once",
+	},
+
+	{
+		Name: "cimd.allow_private_addresses", Default: "false", Feature: cimd, at: func(c *Config) any { return &c.CIMD.AllowPrivateAddresses }, check: onlyLocal(true),
+		Rule: "turns off address filtering on document fetches (URL check and dial); development only; validation refuses it unless server.issuer is localhost",
+	},
+	{
+		Name: "cimd.cache_ttl", Default: "1h", Feature: cimd, at: func(c *Config) any { return &c.CIMD.CacheTTL }, check: positive,
+		Rule: "how long a document is used at most, from 60s",
+	},
+	{
+		Name: "cimd.enabled", Default: "true", Feature: cimd, at: func(c *Config) any { return &c.CIMD.Enabled },
+		Rule: "clients known by the URL of their metadata document",
+	},
+	{
+		Name: "cimd.fetch_timeout", Default: "10s", Feature: cimd, at: func(c *Config) any { return &c.CIMD.FetchTimeout }, check: positive,
+		Rule: "whole time of a fetch",
+	},
+	{
+		Name: "cimd.require_https", Default: "true", Feature: cimd, at: func(c *Config) any { return &c.CIMD.RequireHTTPS }, check: onlyLocal(false),
+		Rule: "false, with an issuer on localhost only: `http` URLs too",
+	},
+
+	{
+		Name: "session.cookie_name", Default: "authserver_session", at: func(c *Config) any { return &c.Session.CookieName }, check: cookieName,
+		Rule: "name of the session cookie",
+	},
+	{
+		Name: "session.fail_closed", Default: "true", at: func(c *Config) any { return &c.Session.FailClosed },
+		Rule: "when true a transient user-store lookup error rejects the cookie; when false such errors keep sessions valid",
+	},
+	{
+		Name: "session.max_age", Default: "24h", at: func(c *Config) any { return &c.Session.MaxAge }, check: positive,
+		Rule: "how long a login lasts",
+	},
+	{
+		Name: "session.same_site", Default: "lax", at: func(c *Config) any { return &c.Session.SameSite }, check: oneOf("lax", "strict", "none"),
+		Rule: "`lax`, `strict`, `none`",
+	},
+	{
+		Name: "session.secret", Secret: true, at: func(c *Config) any { return &c.Session.Secret }, check: required(public),
+		Rule: "required when server.issuer is not localhost",
+	},
+	{
+		Name: "session.secure", Default: "false", at: func(c *Config) any { return &c.Session.Secure },
+		Rule: "the cookie is sent by https only; always so with same_site `none`",
+	},
+
+	{
+		Name: "rate_limit.auth_fail_max", Default: "10", at: func(c *Config) any { return &c.RateLimit.AuthFailMax }, check: notNegative,
+		Rule: "wrong passwords in the window that lock an identity from an address; 0 means no lockout",
+	},
+	{
+		Name: "rate_limit.auth_fail_window", Default: "10m", at: func(c *Config) any { return &c.RateLimit.AuthFailWindow }, check: positive,
+		Rule: "counted from the first failure",
+	},
+	{
+		Name: "rate_limit.auth_lockout", Default: "15m", at: func(c *Config) any { return &c.RateLimit.AuthLockout }, check: positive,
+		Rule: "how long a lock lasts",
+	},
+	{
+		Name: "rate_limit.burst", Default: "200", at: func(c *Config) any { return &c.RateLimit.Burst }, check: limited,
+		Rule: "requests of an address at once; must be greater than zero",
+	},
+	{
+		Name: "rate_limit.enabled", Default: "true", at: func(c *Config) any { return &c.RateLimit.Enabled },
+		Rule: "the limit on requests; the lockout of wrong passwords is there all the same",
+	},
+	{
+		Name: "rate_limit.max_tracked_identities", Default: "250000", at: func(c *Config) any { return &c.RateLimit.MaxTrackedIdentities }, check: positive,
+		Rule: "bound on identities held by the auth-failure lockout; at the bound an entry that is not locked is evicted to admit a newcomer; locked entries are never evicted; a newcomer is refused only when every tracked identity is locked; each identity is capped at 254 bytes",
+	},
+	{
+		Name: "rate_limit.requests_per_second", Default: "100", Env: "AUTHSERVER_RATE_LIMIT_RPS", at: func(c *Config) any { return &c.RateLimit.RequestsPerSecond }, check: limited,
+		Rule: "per-source-address refill rate; must be greater than zero (validation rejects zero); to switch limiting off set `enabled` false",
+	},
+
+	{
+		Name: "admin.address", Default: ":9001", at: func(c *Config) any { return &c.Admin.Address }, check: ownAddress,
+		Rule: "where the admin listener listens; without a host, and without admin.api_key, on this machine only",
+	},
+	{
+		Name: "admin.api_key", Secret: true, at: func(c *Config) any { return &c.Admin.APIKey }, check: required(publicAdmin),
+		Rule: "required when admin is enabled and server.issuer is not localhost",
+	},
+	{
+		Name: "admin.audit_default_lookback", Default: "24h", at: func(c *Config) any { return &c.Admin.AuditDefaultLookback }, check: lookback,
+		Rule: "how far back `GET /admin/audit` reaches when `since` is omitted",
+	},
+	{
+		Name: "admin.audit_max_lookback", Default: "720h", at: func(c *Config) any { return &c.Admin.AuditMaxLookback }, check: positive,
+		Rule: "furthest back a caller may ask; a request beyond it is rejected, not narrowed",
+	},
+	{
+		Name: "admin.burst", Env: none, at: func(c *Config) any { return &c.Admin.Burst }, check: notNegative,
+		Rule: "rate-limiter burst size",
+	},
+	{
+		Name: "admin.enabled", Default: "true", at: func(c *Config) any { return &c.Admin.Enabled },
+		Rule: "whether there is an admin listener",
+	},
+	{
+		Name: "admin.requests_per_second", Env: none, at: func(c *Config) any { return &c.Admin.RequestsPerSecond }, check: notNegative,
+		Rule: "per-IP rate limit; 0 means no limit",
+	},
+
+	{
+		Name: "oauth.code_expiry", Default: "60s", Own: true, at: func(c *Config) any { return &c.OAuth.CodeExpiry }, check: atMost(10 * time.Minute),
+		Rule: "lifetime of an authorization code, at most 10m",
+	},
+	{
+		Name: "oauth.default_client_scope", at: func(c *Config) any { return &c.OAuth.DefaultClientScope }, check: scopeWords,
+		Rule: "space-separated scope ceiling given to clients created by dynamic registration and by metadata documents, only when all their grants keep a user in the loop; empty means such clients have no ceiling and authorize requests are bounded by the resource catalog only; from v0.3.0 a client without a ceiling is refused with `invalid_scope`; a startup warning and an admin UI notice appear while it is empty and dcr.mode leaves registration open",
+	},
+	{
+		Name: "oauth.require_scope", Default: "true", at: func(c *Config) any { return &c.OAuth.RequireScope },
+		Rule: "true: an authorize request without `scope` fails with `invalid_scope`; false: all scopes registered for the resource are used",
+	},
+	{
+		Name: "oauth.refresh_reuse_grace", Default: "0s", Own: true, at: func(c *Config) any { return &c.OAuth.RefreshReuseGrace }, check: notNegative,
+		Rule: "for this long the refresh token before the last one is answered with a new pair, at most 3 times, instead of ending its family",
+	},
+	{
+		Name: "oauth.state_max_age", Default: "10m", Feature: oidc, at: func(c *Config) any { return &c.OAuth.StateMaxAge }, check: positive,
+		Rule: "lifetime of the OIDC state cookie (Max-Age) and the freshness window checked at callback",
+	},
+
+	{
+		Name: "oidc.client_id", Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientID }, check: required(upstream),
+		Rule: "required when oidc is enabled",
+	},
+	{
+		Name: "oidc.client_secret", Feature: oidc, Secret: true, at: func(c *Config) any { return &c.OIDC.ClientSecret }, check: oidcSecret,
+		Rule: "mutually exclusive with client_secret_ref",
+	},
+	{
+		Name: "oidc.client_secret_env", Env: none, Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientSecretEnv }, check: oneName,
+		Rule: "deprecated earlier name of client_secret_ref, normalized into it at load",
+	},
+	{
+		Name: "oidc.client_secret_ref", Env: none, Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientSecretRef },
+		Rule: "env var name holding the secret",
+	},
+	{
+		Name: "oidc.connector_id", Feature: oidc, at: func(c *Config) any { return &c.OIDC.ConnectorID },
+		Rule: "optional upstream connector identifier",
+	},
+	{
+		Name: "oidc.display_name", Feature: oidc, at: func(c *Config) any { return &c.OIDC.DisplayName },
+		Rule: "login button text",
+	},
+	{
+		Name: "oidc.enabled", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Enabled }, check: needs(oidc),
+		Rule: "login by an upstream provider",
+	},
+	{
+		Name: "oidc.include_groups_scope", Default: "true", Feature: oidc, at: func(c *Config) any { return &c.OIDC.IncludeGroupsScope },
+		Rule: "include the `groups` scope if the upstream supports it",
+	},
+	{
+		Name: "oidc.issuer", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Issuer }, check: required(upstream, address),
+		Rule: "upstream issuer URL; required when oidc is enabled",
+	},
+	{
+		Name: "oidc.redirect_uri", Feature: oidc, at: func(c *Config) any { return &c.OIDC.RedirectURI }, check: required(upstream, address),
+		Rule: "callback redirect URI; required when oidc is enabled",
+	},
+	{
+		Name: "oidc.scopes", Default: "openid, email, profile", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Scopes }, check: upstreamScopes,
+		Rule: "scopes asked for upstream; must hold `openid`",
+	},
+	{
+		Name: "oidc.show_local_login", Default: "true", at: func(c *Config) any { return &c.OIDC.ShowLocalLogin },
+		Rule: "false hides the password form and `POST /login` answers 404",
+	},
+
+	{
+		Name: "observability.logging.add_source", Env: "AUTHSERVER_LOG_ADD_SOURCE", at: func(c *Config) any { return &c.Observability.Logging.AddSource },
+		Rule: "adds the place in the source to a line",
+	},
+	{
+		Name: "observability.logging.format", Default: "json", Env: "AUTHSERVER_LOG_FORMAT", at: func(c *Config) any { return &c.Observability.Logging.Format }, check: oneOf("json", "text"),
+		Rule: "`json`, `text`",
+	},
+	{
+		Name: "observability.logging.level", Default: "info", Env: "AUTHSERVER_LOG_LEVEL", at: func(c *Config) any { return &c.Observability.Logging.Level }, check: oneOf("debug", "info", "warn", "error"),
+		Rule: "`debug`, `info`, `warn`, `error`",
+	},
+	{
+		Name: "observability.logging.outputs.insecure", Env: "AUTHSERVER_LOG_OTEL_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.Insecure },
+		Rule: "allow insecure gRPC for log export",
+	},
+	{
+		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel }, check: needs(otlp),
+		Rule: "export logs by OTLP",
+	},
+	{
+		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs),
+		Rule: "required when log otel output is on",
+	},
+	{
+		Name: "observability.logging.outputs.stdout", Default: "true", Env: "AUTHSERVER_LOG_STDOUT", at: func(c *Config) any { return &c.Observability.Logging.Outputs.Stdout },
+		Rule: "logs to the standard output",
+	},
+	{
+		Name: "observability.metrics.insecure", Env: "AUTHSERVER_METRICS_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.Insecure },
+		Rule: "allow insecure gRPC for metrics export",
+	},
+	{
+		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics),
+		Rule: "required when provider is `otel` or `both`",
+	},
+	{
+		Name: "observability.metrics.path", Default: "/metrics", Env: "AUTHSERVER_METRICS_PATH", at: func(c *Config) any { return &c.Observability.Metrics.Path }, check: scrapePath,
+		Rule: "scrape path",
+	},
+	{
+		Name: "observability.metrics.provider", Default: "prometheus", Env: "AUTHSERVER_METRICS_PROVIDER", at: func(c *Config) any { return &c.Observability.Metrics.Provider }, check: all(oneOf("prometheus", "otel", "both", "none"), needs(otlp, "otel", "both")),
+		Rule: "`prometheus`, `otel`, `none` (and `both`, which the endpoint rule refers to)",
+	},
+	{
+		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Enabled }, check: needs(otlp),
+		Rule: "export traces by OTLP",
+	},
+	{
+		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced),
+		Rule: "required when tracing is enabled",
+	},
+	{
+		Name: "observability.tracing.insecure", Env: "AUTHSERVER_TRACING_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Insecure },
+		Rule: "allow insecure gRPC for traces",
+	},
+	{
+		Name: "observability.tracing.sample_rate", Default: "1.0", Env: "AUTHSERVER_TRACING_SAMPLE_RATE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.SampleRate }, check: between(0, 1),
+		Rule: "share of requests that are traced, 0 to 1",
+	},
+
+	{
+		Name: "data_encryption.aes_master.key_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KEY_ENV", at: func(c *Config) any { return &c.DataEncryption.AESMaster.Key }, check: required(sealedByMaster, masterKey),
+		Rule: "name of the env var holding a 64-hex-character (32-byte) master key",
+	},
+	{
+		Name: "data_encryption.aes_master.old_key_env", Env: none, at: func(c *Config) any { return &c.DataEncryption.AESMaster.OldKey }, check: masterKey,
+		Rule: "env var name of the previous master key, decrypt-only, for rotation: set both, run re-encrypt, then remove the old one",
+	},
+	{
+		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: all(oneOf("", AESMaster, KMSTransitEncrypt), needs(kms, KMSTransitEncrypt)),
+		Rule: "`aes_master` or `kms_transit_encrypt`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS, address),
+		Rule: "required when driver is `kms_transit_encrypt`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.RoleID }, check: required(sealerByAppRole),
+		Rule: "required when auth_method is `approle`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.approle.secret_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.SecretID }, check: required(sealerByAppRole),
+		Rule: "required when auth_method is `approle`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(sealedByKMS, oneOf("", "token", "approle")),
+		Rule: "`token` or `approle`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(sealedByKMS),
+		Rule: "required when driver is `kms_transit_encrypt`",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(sealedByKMS),
+		Rule: "transit engine mount path",
+	},
+	{
+		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Token }, check: required(sealerByToken),
+		Rule: "env var holding the token",
+	},
+
+	{
+		Name: "client_credentials.enabled", Default: "true", at: func(c *Config) any { return &c.ClientCredentials.Enabled },
+		Rule: "the grant `client_credentials`",
+	},
+	{
+		Name: "client_credentials.token_expiry", Default: "1h", at: func(c *Config) any { return &c.ClientCredentials.TokenExpiry }, check: positive,
+		Rule: "machine token TTL",
+	},
+
+	{
+		Name: "dpop.enabled", Default: "true", Feature: dpop, at: func(c *Config) any { return &c.DPoP.Enabled },
+		Rule: "support only: a client that sends no proof still gets a bearer token",
+	},
+	{
+		Name: "dpop.nonce_ttl", Default: "60s", Feature: dpop, at: func(c *Config) any { return &c.DPoP.NonceTTL }, check: positive,
+		Rule: "how long a nonce is good",
+	},
+	{
+		Name: "dpop.proof_lifetime", Default: "60s", Feature: dpop, at: func(c *Config) any { return &c.DPoP.ProofLifetime }, check: positive,
+		Rule: "maximum difference between now and the proof's `iat`",
+	},
+	{
+		Name: "dpop.require_nonce", Default: "false", Feature: dpop, at: func(c *Config) any { return &c.DPoP.RequireNonce },
+		Rule: "when true every proof must carry the server nonce",
+	},
+
+	{
+		Name: "token_exchange.allow_self_exchange", Default: "false", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.AllowSelfExchange },
+		Rule: "a client may exchange its own token for a narrower scope",
+	},
+	{
+		Name: "token_exchange.enabled", Default: "true", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.Enabled },
+		Rule: "the grant of RFC 8693",
+	},
+	{
+		Name: "token_exchange.max_chain_depth", Default: "5", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.MaxChainDepth }, check: exchanged(between(1, 10)),
+		Rule: "required when enabled; 1 to 10",
+	},
+	{
+		Name: "token_exchange.token_expiry", Default: "1h", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.TokenExpiry }, check: exchanged(positive),
+		Rule: "required when enabled",
+	},
+
+	{
+		Name: "agents.enable_jwks_listing", Default: "false", Feature: agents, at: func(c *Config) any { return &c.Agents.EnableJWKSListing },
+		Rule: "lists agents in the JWKS endpoint, which exposes client ids publicly",
+	},
+
+	{
+		Name: "connect.allowed_return_urls", Feature: connect, at: func(c *Config) any { return &c.Connect.AllowedReturnURLs }, check: returnURLs,
+		Rule: "where a user may be sent back to; an entry that ends in `/*` allows all below it",
+	},
+	{
+		Name: "connect.redirect_base_url", Feature: connect, at: func(c *Config) any { return &c.Connect.RedirectBaseURL }, check: address,
+		Rule: "base URL for OAuth callbacks",
+	},
+	{
+		Name: "connect.state_secret", Feature: connect, Secret: true, at: func(c *Config) any { return &c.Connect.StateSecret }, check: stateSecret,
+		Rule: "HMAC key for state tokens; required, at least 32 characters",
+	},
+
+	{
+		Name: "xaa.enabled", Default: "true", Feature: xaa, at: func(c *Config) any { return &c.XAA.Enabled },
+		Rule: "the grant of ID-JAG assertions",
+	},
+	{
+		Name: "xaa.jwks_cache_ttl", Default: "1h", Feature: xaa, at: func(c *Config) any { return &c.XAA.JWKSCacheTTL }, check: positive,
+		Rule: "how long keys of an identity provider are used",
+	},
+	{
+		Name: "xaa.max_assertion_age", Default: "5m", Feature: xaa, at: func(c *Config) any { return &c.XAA.MaxAssertionAge }, check: positive,
+		Rule: "maximum age of the ID-JAG `iat`",
+	},
+	{
+		Name: "xaa.require_resource", Default: "false", Feature: xaa, at: func(c *Config) any { return &c.XAA.RequireResource },
+		Rule: "refuse exchanges that name no resource on the assertion or the request",
+	},
+	{
+		Name: "xaa.subject_mode", Default: "auto_map", Feature: xaa, at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf("auto_map", "strict"),
+		Rule: "`auto_map` or `strict`",
+	},
+	{
+		Name: "xaa.token_expiry", Default: "1h", Feature: xaa, at: func(c *Config) any { return &c.XAA.TokenExpiry }, check: positive,
+		Rule: "TTL of XAA access tokens",
+	},
+
+	{
+		Name: "client_secret_pepper", Secret: true, at: func(c *Config) any { return &c.ClientSecretPepper },
+		Rule: "when non-empty, client secrets are hashed and verified with HMAC-SHA256 using it; when empty a slow password hash is used; user passwords are not affected",
+	},
+
+	{
+		Name: "pages.folder", Own: true, at: func(c *Config) any { return &c.Pages.Folder },
+		Rule: "folder with templates and styles that stand in for the built-in pages",
+	},
+}

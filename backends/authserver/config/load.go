@@ -1,0 +1,218 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Errors are all that is wrong with a configuration, sorted; each names the key and its
+// variable. None has the value of a secret.
+type Errors []string
+
+func (f Errors) Error() string { return strings.Join(f, "\n") }
+
+// maxFile bounds the file, in bytes.
+const maxFile = 1 << 20
+
+// Load reads the file, where path names one, and the environment of the process. The
+// error is Errors where the configuration is at fault.
+func Load(path string) (*Config, error) {
+	var text []byte
+	if path != "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		if text, err = io.ReadAll(io.LimitReader(file, maxFile+1)); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+	}
+	return Parse(text, os.LookupEnv)
+}
+
+// Parse is Load of a text and an environment. A variable that is empty is not set.
+func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error) {
+	l := loader{Config: new(Config), env: func(name string) string {
+		value, _ := lookup(name)
+		return value
+	}}
+	l.given = make(map[string]bool)
+	l.file(text)
+	for i := range keys {
+		l.key(&keys[i])
+	}
+	l.normalize()
+	if l.issuer, _ = absolute(l.Server.Issuer); len(l.unread) == 0 {
+		l.seeds()
+	}
+	for i := range keys {
+		l.rule(&keys[i])
+	}
+	if len(l.faults) > 0 {
+		slices.Sort(l.faults)
+		return nil, slices.Compact(l.faults)
+	}
+	return l.Config, nil
+}
+
+// defaults is what there is without a file and an environment. The rules do not matter.
+var defaults = func() *Config {
+	c := new(Config)
+	for i := range keys {
+		if err := set(keys[i].at(c), keys[i].Default); err != nil {
+			panic(keys[i].Name + ": " + err.Error())
+		}
+	}
+	return c
+}()
+
+// loader is a configuration on its way.
+type loader struct {
+	*Config
+	env    func(name string) string
+	leaves map[string]leaf // what the file has, by key
+	lists  seedNodes
+	unread map[string]bool // keys whose value did not parse: no rule is asked
+	faults Errors
+}
+
+// leaf is a value of the file: one word, or a list.
+type leaf struct {
+	text string
+	list []string
+}
+
+// fault notes what is wrong with a key.
+func (l *loader) fault(k *Key, format string, args ...any) {
+	l.faults = append(l.faults, k.String()+": "+fmt.Sprintf(format, args...))
+}
+
+// String is the key with its variable.
+func (k *Key) String() string {
+	if v := k.Variable(); v != "" {
+		return k.Name + " (" + v + ")"
+	}
+	return k.Name
+}
+
+// key gives a key its value.
+func (l *loader) key(k *Key) {
+	at := k.at(l.Config)
+	if err := set(at, k.Default); err != nil {
+		panic(k.Name + ": " + err.Error())
+	}
+	var err error
+	inFile, ok := l.leaves[k.Name]
+	_, isList := at.(*[]string)
+	switch variable := k.Variable(); {
+	case variable != "" && l.env(variable) != "":
+		err, l.given[k.Name] = set(at, l.env(variable)), true
+	case ok && isList && inFile.list == nil:
+		err, l.given[k.Name] = errors.New("must be a list"), true
+	case ok && isList:
+		*at.(*[]string), l.given[k.Name] = inFile.list, true
+	case ok && inFile.list != nil:
+		err, l.given[k.Name] = errors.New("must not be a list"), true
+	case ok:
+		err, l.given[k.Name] = set(at, inFile.text), true
+	}
+	if ref, is := at.(*Ref); is && ref.Name != "" && err == nil {
+		if ref.Secret = l.env(ref.Name); ref.Secret == "" {
+			err = fmt.Errorf("names the variable %s, which is not set", ref.Name)
+		}
+	}
+	if err != nil {
+		if l.unread == nil {
+			l.unread = make(map[string]bool)
+		}
+		l.unread[k.Name] = true
+		if k.Secret {
+			err = errors.New("does not parse")
+		}
+		l.fault(k, "%s", err)
+	}
+}
+
+// rule checks a key whose value parsed.
+func (l *loader) rule(k *Key) {
+	if l.unread[k.Name] {
+		return
+	}
+	if k.check != nil {
+		if fault := k.check(l.Config, k.at(l.Config)); fault != "" {
+			l.fault(k, "%s", fault)
+		}
+	}
+	if fault := k.untouched(l.Config); fault != "" {
+		l.fault(k, "%s", fault)
+	}
+}
+
+// normalize moves what has an earlier name, and fills what follows from other keys.
+func (l *loader) normalize() {
+	if o := &l.OIDC; o.ClientSecretRef.Name == "" {
+		o.ClientSecretRef = o.ClientSecretEnv
+	}
+	if a := &l.Admin; a.RequestsPerSecond > 0 && a.Burst == 0 {
+		a.Burst = int(math.Ceil(min(a.RequestsPerSecond, math.MaxInt32)))
+	}
+	if l.Session.SameSite == "none" {
+		l.Session.Secure = true
+	}
+}
+
+// set parses text into the value of a key. An empty one is the zero value.
+func set(at any, text string) (err error) {
+	switch v := at.(type) {
+	case *string:
+		*v = text
+	case *Ref:
+		*v = Ref{Name: text}
+	case *bool:
+		switch text {
+		case "true", "1":
+			*v = true
+		case "false", "0", "":
+			*v = false
+		default:
+			err = fmt.Errorf("%q is not true or false", text)
+		}
+	case *int:
+		if *v = 0; text != "" {
+			if *v, err = strconv.Atoi(text); err != nil || int64(*v) > math.MaxInt32 || int64(*v) < math.MinInt32 {
+				err = fmt.Errorf("%q is not a whole number", text)
+			}
+		}
+	case *float64:
+		if *v = 0; text != "" {
+			if *v, err = strconv.ParseFloat(text, 64); err != nil || math.IsInf(*v, 0) || math.IsNaN(*v) {
+				err = fmt.Errorf("%q is not a number", text)
+			}
+		}
+	case *time.Duration:
+		if *v = 0; text != "" {
+			*v, err = time.ParseDuration(text)
+			if last := text[len(text)-1]; err != nil || last >= '0' && last <= '9' {
+				err = fmt.Errorf("%q is not a duration with a unit, such as 30s, 15m or 24h", text)
+			}
+		}
+	case *[]string:
+		*v = nil
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				*v = append(*v, word)
+			}
+		}
+	default:
+		panic(fmt.Sprintf("a key cannot be a %T", at))
+	}
+	return err
+}

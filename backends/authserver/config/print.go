@@ -1,0 +1,98 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Type is the name of what a key holds: string, bool, int, float, duration or list of
+// string.
+func (k *Key) Type() string {
+	switch k.at(new(Config)).(type) {
+	case *bool:
+		return "bool"
+	case *int:
+		return "int"
+	case *float64:
+		return "float"
+	case *time.Duration:
+		return "duration"
+	case *[]string:
+		return "list of string"
+	}
+	return "string"
+}
+
+// Text is the value of a key in the spelling of the environment. It is the secret where
+// the key is one; Shown is for people.
+func (k *Key) Text(c *Config) string {
+	switch v := k.at(c).(type) {
+	case *string:
+		return *v
+	case *Ref:
+		return v.Name
+	case *bool:
+		return strconv.FormatBool(*v)
+	case *int:
+		return strconv.Itoa(*v)
+	case *float64:
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	case *time.Duration:
+		return spell(*v)
+	case *[]string:
+		return strings.Join(*v, ", ")
+	}
+	return ""
+}
+
+// Shown is Text, but of a secret only whether it is set.
+func (k *Key) Shown(c *Config) string {
+	text := k.Text(c)
+	switch {
+	case !k.Secret:
+		return text
+	case text == "":
+		return "(not set)"
+	}
+	return "(set)"
+}
+
+// spell is a duration as people write it: 1h, not 1h0m0s.
+func spell(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// Print writes the effective configuration without secrets, a key a line.
+func (c *Config) Print(w io.Writer) error {
+	for i := range keys {
+		k := &keys[i]
+		source := ""
+		if !c.given[k.Name] {
+			source = "  # default"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s%s\n", k.Name, k.Shown(c), source); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Resources {
+		if _, err := fmt.Fprintf(w, "resources: %s (%s)\n", r.Slug, r.URI); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.BrokerProviders {
+		if _, err := fmt.Fprintf(w, "broker_providers: %s (%s)\n", p.Slug, p.Protocol); err != nil {
+			return err
+		}
+	}
+	return nil
+}

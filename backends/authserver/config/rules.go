@@ -1,0 +1,349 @@
+package config
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// check is a rule of a key: its value, as the pointer of its row, against the whole
+// configuration. It returns what is wrong, without the value of a secret.
+type check func(c *Config, value any) string
+
+// condition is when another key is required.
+type condition struct {
+	text  string
+	holds func(c *Config) bool
+}
+
+var (
+	onPostgres  = condition{"storage.driver is postgres", func(c *Config) bool { return c.Storage.Driver == Postgres }}
+	onSQLite    = condition{"storage.driver is sqlite", func(c *Config) bool { return c.Storage.Driver == SQLite }}
+	keysInFiles = condition{"signing.key_store is keyfile", func(c *Config) bool { return c.Signing.KeyStore == KeyFile }}
+	keysInKMS   = condition{"signing.key_store is kms_transit", func(c *Config) bool { return c.Signing.KeyStore == KMSTransit }}
+	appRole     = condition{"signing.kms_transit.approle.role_id is set", func(c *Config) bool { return c.Signing.KMSTransit.AppRole.RoleID != "" }}
+
+	public      = condition{"server.issuer is not localhost", func(c *Config) bool { return c.issuer != nil && !c.Localhost() }}
+	publicAdmin = condition{"admin is enabled and server.issuer is not localhost", func(c *Config) bool { return c.Admin.Enabled && public.holds(c) }}
+	upstream    = condition{"oidc is enabled", func(c *Config) bool { return c.OIDC.Enabled }}
+
+	pushedLogs    = condition{"observability.logging.outputs.otel is on", func(c *Config) bool { return c.Observability.Logging.Outputs.OTel }}
+	pushedMetrics = condition{"observability.metrics.provider is otel or both", func(c *Config) bool {
+		return c.Observability.Metrics.Provider == "otel" || c.Observability.Metrics.Provider == "both"
+	}}
+	traced = condition{"observability.tracing.enabled is true", func(c *Config) bool { return c.Observability.Tracing.Enabled }}
+
+	sealedByMaster  = condition{"data_encryption.driver is aes_master", func(c *Config) bool { return c.DataEncryption.Driver == AESMaster }}
+	sealedByKMS     = condition{"data_encryption.driver is kms_transit_encrypt", func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt }}
+	sealerByAppRole = condition{"auth_method is approle", func(c *Config) bool {
+		return sealedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "approle"
+	}}
+	sealerByToken = condition{"auth_method is token", func(c *Config) bool {
+		return sealedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "token"
+	}}
+)
+
+// required refuses an empty value where when holds; another one is checked further.
+func required(when condition, further ...check) check {
+	return func(c *Config, value any) string {
+		empty := false
+		switch v := value.(type) {
+		case *string:
+			empty = *v == ""
+		case *Ref:
+			empty = v.Name == ""
+		}
+		switch {
+		case !empty:
+			return all(further...)(c, value)
+		case when.holds(c):
+			return "required when " + when.text
+		}
+		return ""
+	}
+}
+
+// all is the first of several faults.
+func all(checks ...check) check {
+	return func(c *Config, value any) string {
+		for _, check := range checks {
+			if fault := check(c, value); fault != "" {
+				return fault
+			}
+		}
+		return ""
+	}
+}
+
+func oneOf(values ...string) check {
+	return func(_ *Config, value any) string {
+		if v := *value.(*string); !slices.Contains(values, v) {
+			return fmt.Sprintf("%q is none of: %s", v, strings.TrimPrefix(strings.Join(values, ", "), ", "))
+		}
+		return ""
+	}
+}
+
+// number is the value of an int, a float or a duration.
+func number(value any) float64 {
+	switch v := value.(type) {
+	case *int:
+		return float64(*v)
+	case *float64:
+		return *v
+	case *time.Duration:
+		return float64(*v)
+	}
+	return math.NaN()
+}
+
+func positive(_ *Config, value any) string {
+	if !(number(value) > 0) {
+		return "must be greater than zero"
+	}
+	return ""
+}
+
+func notNegative(_ *Config, value any) string {
+	if !(number(value) >= 0) {
+		return "must not be negative"
+	}
+	return ""
+}
+
+func between(low, high int) check {
+	return func(_ *Config, value any) string {
+		if n := number(value); !(n >= float64(low) && n <= float64(high)) {
+			return fmt.Sprintf("must be from %d to %d", low, high)
+		}
+		return ""
+	}
+}
+
+func atMost(high time.Duration) check {
+	return func(c *Config, value any) string {
+		if number(value) > float64(high) {
+			return fmt.Sprintf("must be at most %s", spell(high))
+		}
+		return positive(c, value)
+	}
+}
+
+// limited is positive while the limit on requests is on.
+func limited(c *Config, value any) string {
+	if !c.RateLimit.Enabled {
+		return ""
+	}
+	if fault := positive(c, value); fault != "" {
+		return fault + "; to switch the limit off set rate_limit.enabled to false"
+	}
+	return ""
+}
+
+// exchanged is a check while token exchange is on.
+func exchanged(rule check) check {
+	return func(c *Config, value any) string {
+		if !c.TokenExchange.Enabled {
+			return ""
+		}
+		return rule(c, value)
+	}
+}
+
+// keptConns: no more connections are kept than there may be.
+func keptConns(c *Config, value any) string {
+	if *value.(*int) > c.Storage.Postgres.MaxConns {
+		return "must be at most storage.postgres.max_conns"
+	}
+	return notNegative(c, value)
+}
+
+func lookback(c *Config, value any) string {
+	if *value.(*time.Duration) > c.Admin.AuditMaxLookback {
+		return "must be at most admin.audit_max_lookback"
+	}
+	return positive(c, value)
+}
+
+func listenAddress(_ *Config, value any) string {
+	_, port, err := net.SplitHostPort(*value.(*string))
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Sprintf("%q is not an address to listen at, such as :9000 or 127.0.0.1:9000", *value.(*string))
+	}
+	return ""
+}
+
+// ownAddress: the two listeners are not the same.
+func ownAddress(c *Config, value any) string {
+	if c.Admin.Enabled && c.Admin.Address == c.Server.Address {
+		return "is that of server.address"
+	}
+	return listenAddress(c, value)
+}
+
+// absolute is an http or https URL that a program can follow.
+func absolute(text string) (*url.URL, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return nil, false
+	}
+	return u, true
+}
+
+func address(_ *Config, value any) string {
+	text := *value.(*string)
+	if _, ok := absolute(text); text != "" && !ok {
+		return fmt.Sprintf("%q is not an http or https URL", text)
+	}
+	return ""
+}
+
+func issuer(c *Config, value any) string {
+	text := *value.(*string)
+	u, ok := absolute(text)
+	if !ok || u.RawQuery != "" || strings.ContainsAny(text, "?#") || strings.HasSuffix(text, "/") {
+		return fmt.Sprintf("%q is not an http or https URL without a query, a fragment, or a slash at its end", text)
+	}
+	return ""
+}
+
+func origins(_ *Config, value any) string {
+	for _, text := range *value.(*[]string) {
+		u, ok := absolute(text)
+		if !ok || text != u.Scheme+"://"+u.Host {
+			return fmt.Sprintf("%q is not an origin such as https://app.example.com", text)
+		}
+	}
+	return ""
+}
+
+// redirects are whole URIs; which schemes are good is told where a client registers.
+func redirects(_ *Config, value any) string {
+	for _, text := range *value.(*[]string) {
+		if u, err := url.Parse(text); err != nil || u.Scheme == "" || u.Fragment != "" {
+			return fmt.Sprintf("%q is not an absolute URI without a fragment", text)
+		}
+	}
+	return ""
+}
+
+func returnURLs(_ *Config, value any) string {
+	for _, text := range *value.(*[]string) {
+		if _, ok := absolute(strings.TrimSuffix(text, "*")); !ok {
+			return fmt.Sprintf("%q is not an http or https URL", text)
+		}
+	}
+	return ""
+}
+
+// onlyLocal refuses a value of a bool unless the issuer is localhost.
+func onlyLocal(refused bool) check {
+	return func(c *Config, value any) string {
+		if *value.(*bool) == refused && public.holds(c) {
+			return fmt.Sprintf("may be %t only when server.issuer is localhost", refused)
+		}
+		return ""
+	}
+}
+
+// token is that of RFC 9110 section 5.6.2, which the name of a cookie is.
+var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$")
+
+func cookieName(_ *Config, value any) string {
+	if !token.MatchString(*value.(*string)) {
+		return fmt.Sprintf("%q is not a name for a cookie", *value.(*string))
+	}
+	return ""
+}
+
+// scopeToken is that of RFC 6749 section 3.3.
+var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,256}$`)
+
+func scopeWords(_ *Config, value any) string {
+	for word := range strings.FieldsSeq(*value.(*string)) {
+		if !scopeToken.MatchString(word) {
+			return fmt.Sprintf("%q is not a scope", word)
+		}
+	}
+	return ""
+}
+
+func upstreamScopes(c *Config, value any) string {
+	if scopes := *value.(*[]string); c.OIDC.Enabled && !slices.Contains(scopes, "openid") {
+		return "must hold openid"
+	}
+	return ""
+}
+
+func scrapePath(_ *Config, value any) string {
+	path := *value.(*string)
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#{} ") || path == "/" || path == "/admin" || strings.HasPrefix(path, "/admin/") {
+		return fmt.Sprintf("%q is not a path such as /metrics outside of /admin", path)
+	}
+	return ""
+}
+
+// keyStore: keys in the database are sealed.
+func keyStore(c *Config, value any) string {
+	if *value.(*string) == PostgresKey && c.DataEncryption.Driver == "" {
+		return "postgres_key keeps the keys sealed: set data_encryption.driver"
+	}
+	return ""
+}
+
+func kmsToken(c *Config, value any) string {
+	both := *value.(*string) != "" && appRole.holds(c)
+	neither := *value.(*string) == "" && !appRole.holds(c)
+	switch {
+	case both:
+		return "may not be set together with signing.kms_transit.approle.role_id"
+	case neither && keysInKMS.holds(c):
+		return "this or signing.kms_transit.approle.role_id is required when " + keysInKMS.text
+	}
+	return ""
+}
+
+// masterKey is 32 bytes in hex, in the variable that is named.
+func masterKey(_ *Config, value any) string {
+	ref := value.(*Ref)
+	if raw, err := hex.DecodeString(ref.Secret); ref.Secret != "" && (err != nil || len(raw) != 32) {
+		return fmt.Sprintf("the variable %s does not hold 64 hex characters", ref.Name)
+	}
+	return ""
+}
+
+func oidcSecret(c *Config, value any) string {
+	if *value.(*string) != "" && c.OIDC.ClientSecretRef.Name != "" {
+		return "may not be set together with oidc.client_secret_ref"
+	}
+	return ""
+}
+
+// oneName: the deprecated key and the one that took its place say the same.
+func oneName(c *Config, value any) string {
+	if old := value.(*Ref); old.Name != "" && old.Name != c.OIDC.ClientSecretRef.Name {
+		return "is the earlier name of oidc.client_secret_ref, which is set too"
+	}
+	return ""
+}
+
+// stateSecret is long enough, and there as soon as a user can be sent to an upstream.
+func stateSecret(c *Config, value any) string {
+	switch text := *value.(*string); {
+	case text == "" && len(c.BrokerProviders) > 0:
+		return "required when there are broker_providers"
+	case text != "" && len(text) < 32:
+		return "must have at least 32 characters"
+	}
+	return ""
+}

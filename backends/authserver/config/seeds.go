@@ -1,0 +1,276 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Resource is an entry of resources: the body of POST /admin/resources.
+type Resource struct {
+	Slug        string  `json:"slug"`
+	URI         string  `json:"uri,omitempty"`
+	BackendKind string  `json:"backend_kind,omitempty"` // mint or broker; default: mint
+	DisplayName string  `json:"display_name,omitempty"`
+	Scopes      []Scope `json:"scopes,omitempty"`
+
+	BrokerProviderID   string `json:"broker_provider_id,omitempty"`
+	BrokerProviderSlug string `json:"broker_provider_slug,omitempty"`
+
+	Policy Policy `json:"policy,omitzero"`
+}
+
+// Scope is one that a resource declares.
+type Scope struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Upstream    Words  `json:"upstream,omitempty"` // of a broker resource
+}
+
+// Policy is who may do what with a resource.
+type Policy struct {
+	Exchange struct {
+		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
+	} `json:"exchange,omitzero"`
+	Runtime struct {
+		ClientIDs []string `json:"client_ids,omitempty"`
+	} `json:"runtime,omitzero"`
+	Connect struct {
+		AllowedReturnURLs []string `json:"allowed_return_urls,omitempty"`
+	} `json:"connect,omitzero"`
+}
+
+// BrokerProvider is an entry of broker_providers: the body of POST
+// /admin/broker-providers.
+type BrokerProvider struct {
+	Slug        string          `json:"slug"`
+	DisplayName string          `json:"display_name,omitempty"`
+	Protocol    string          `json:"protocol"`              // oauth, api_key or service_account
+	ConfigData  json.RawMessage `json:"config_data,omitempty"` // by protocol; read at first use
+}
+
+// Words is a string or a list of them.
+type Words []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Words) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		*w = make(Words, 1)
+		return json.Unmarshal(text, &(*w)[0])
+	}
+	return json.Unmarshal(text, (*[]string)(w))
+}
+
+// The bounds of the lists of the file.
+const (
+	maxSeeds     = 10000
+	maxSeedDepth = 10
+)
+
+// seedNodes are the lists of the file as they were written.
+type seedNodes struct{ resources, providers *yaml.Node }
+
+// of is the place of a list; nil: name is none.
+func (s *seedNodes) of(name string) **yaml.Node {
+	switch name {
+	case "resources":
+		return &s.resources
+	case "broker_providers":
+		return &s.providers
+	}
+	return nil
+}
+
+// seeds reads the lists.
+func (l *loader) seeds() {
+	providers := make(map[string]bool)
+	l.BrokerProviders = entries(l, "broker_providers", l.lists.providers, func(p *BrokerProvider) error {
+		if providers[p.Slug] {
+			return fmt.Errorf("the slug %q is given twice", p.Slug)
+		}
+		providers[p.Slug] = true
+		return p.check()
+	})
+	slugs, uris := make(map[string]bool), make(map[string]bool)
+	l.Resources = entries(l, "resources", l.lists.resources, func(r *Resource) error {
+		switch {
+		case slugs[r.Slug]:
+			return fmt.Errorf("the slug %q is given twice", r.Slug)
+		case r.URI != "" && uris[r.URI]:
+			return fmt.Errorf("the uri %q is given twice", r.URI)
+		}
+		slugs[r.Slug], uris[r.URI] = true, true
+		return r.check()
+	})
+	if len(l.BrokerProviders) > 0 && !connect.Built {
+		l.faults = append(l.faults, "broker_providers: "+connect.missing())
+	}
+}
+
+// entries reads one list, each entry strictly.
+func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) []T {
+	switch {
+	case n == nil || null(n):
+		return nil
+	case n.Kind != yaml.SequenceNode || len(n.Content) > maxSeeds:
+		l.at(name, n, "must be a list of at most %d entries", maxSeeds)
+		return nil
+	}
+	list := make([]T, 0, len(n.Content))
+	for i, item := range n.Content {
+		var entry T
+		err := decode(item, &entry)
+		if err == nil {
+			err = check(&entry)
+		}
+		if err != nil {
+			l.at(fmt.Sprintf("%s[%d]", name, i), item, "%s", err)
+			continue
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// decode reads a node as the JSON that it stands for.
+func decode(n *yaml.Node, into any) error {
+	value, err := plainValue(n, maxSeedDepth)
+	if err != nil {
+		return err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return errors.New("must be a section with keys")
+	}
+	if slug, ok := object["BrokerProviderSlug"]; ok { // its other spelling
+		if object["broker_provider_slug"] != nil {
+			return errors.New("BrokerProviderSlug and broker_provider_slug are the same")
+		}
+		object["broker_provider_slug"] = slug
+		delete(object, "BrokerProviderSlug")
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// plainValue is a node as encoding/json has values.
+func plainValue(n *yaml.Node, depth int) (any, error) {
+	if err := plain(n); err != nil {
+		return nil, err
+	}
+	if depth == 0 {
+		return nil, errors.New("is nested too deeply")
+	}
+	switch n.Kind { //nolint:exhaustive // plain has refused aliases, and only a whole file is a document
+	case yaml.MappingNode:
+		object := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			word := n.Content[i]
+			if word.Kind != yaml.ScalarNode {
+				return nil, errors.New("a key must be a word")
+			}
+			if _, ok := object[word.Value]; ok {
+				return nil, fmt.Errorf("%q is given twice", word.Value)
+			}
+			value, err := plainValue(n.Content[i+1], depth-1)
+			if err != nil {
+				return nil, err
+			}
+			object[word.Value] = value
+		}
+		return object, nil
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			value, err := plainValue(item, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = value
+		}
+		return list, nil
+	case yaml.ScalarNode:
+		switch n.ShortTag() {
+		case "!!null", "!!bool", "!!int", "!!float":
+			var value any
+			err := n.Decode(&value)
+			return value, err
+		}
+		return n.Value, nil
+	}
+	return nil, errors.New("is nothing that can be read")
+}
+
+// slug is a name that stands in a path and in a parameter.
+var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+func (r *Resource) check() error {
+	if r.BackendKind == "" {
+		r.BackendKind = "mint"
+	}
+	if !slug.MatchString(r.Slug) {
+		return fmt.Errorf("slug: %q is not 1 to 100 letters, digits, points, hyphens and underscores", r.Slug)
+	}
+	u, err := url.Parse(r.URI)
+	switch {
+	case r.BackendKind != "mint" && r.BackendKind != "broker":
+		return fmt.Errorf("backend_kind: %q is none of: mint, broker", r.BackendKind)
+	case r.URI == "" && r.BackendKind == "mint":
+		return errors.New("uri: required when backend_kind is mint")
+	case r.URI != "" && (err != nil || !u.IsAbs() || strings.Contains(r.URI, "#") || len(r.URI) > 2048):
+		return fmt.Errorf("uri: %q is not an absolute URI without a fragment", r.URI)
+	case len(r.Scopes) > 1000:
+		return errors.New("scopes: more than 1000")
+	}
+	broker := r.BackendKind == "broker"
+	switch named := r.BrokerProviderID != "" || r.BrokerProviderSlug != ""; {
+	case broker && !connect.Built:
+		return errors.New(connect.missing())
+	case broker && !named:
+		return errors.New("broker_provider_slug: required when backend_kind is broker")
+	case !broker && named:
+		return errors.New("broker_provider_slug: only of backend_kind broker")
+	}
+	seen := make(map[string]bool)
+	for _, s := range r.Scopes {
+		switch {
+		case !scopeToken.MatchString(s.Name):
+			return fmt.Errorf("scopes: %q is not a scope", s.Name)
+		case seen[s.Name]:
+			return fmt.Errorf("scopes: %s is given twice", s.Name)
+		case len(s.Upstream) > 0 && !broker:
+			return fmt.Errorf("scopes: %s: upstream is only of backend_kind broker", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
+
+func (p *BrokerProvider) check() error {
+	if !slug.MatchString(p.Slug) {
+		return fmt.Errorf("slug: %q is not 1 to 100 letters, digits, points, hyphens and underscores", p.Slug)
+	}
+	switch p.Protocol {
+	case "oauth", "api_key", "service_account":
+	default:
+		return fmt.Errorf("protocol: %q is none of: oauth, api_key, service_account", p.Protocol)
+	}
+	if len(p.ConfigData) > 0 && p.ConfigData[0] != '{' {
+		return errors.New("config_data: must be a section with keys")
+	}
+	return nil
+}
