@@ -6,6 +6,7 @@ package kernel
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,7 +32,14 @@ type Server struct {
 	Key []byte
 	// Audit writes down what happened; it never blocks and never fails a request.
 	Audit func(ctx context.Context, e Event)
+
+	watching sync.Mutex
+	watches  map[string][]func(key string)
+	stops    []func()
 }
+
+// Conn is what the rooms run their statements on.
+type Conn = store.Conn
 
 // Signer signs what the server hands out under a label.
 func (s *Server) Signer(label string) signed.Signer {

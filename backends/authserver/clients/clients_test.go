@@ -1,0 +1,143 @@
+package clients_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+)
+
+// quick is a slow hash that is quick.
+var quick = password.Hasher{Params: password.Params{Memory: 64, Passes: 1, Lanes: 1}}
+
+func TestRows(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		ctx := t.Context()
+		cs := clients.New(k.Server, clients.Options{Hasher: quick})
+		one := &clients.Client{
+			Name: "One", AuthMethod: clients.MethodBasic, Redirects: []string{"https://c.example/cb"}, Grants: []string{clients.GrantCode},
+			Responses: []string{"code"}, Scope: []string{"a", "b"}, Agent: true, AgentText: "does", Source: clients.Admin,
+			Metadata: clients.Metadata{ClientURI: "https://c.example", Contacts: []string{"c@example.com"}, JWKS: clients.RawJSON(`{"keys":[]}`), DPoP: true},
+		}
+		secret, err := cs.Create(ctx, one)
+		if err != nil || len(secret) != 43 || strings.Contains(one.Secret, secret) || strings.HasPrefix(one.ID, "http") {
+			t.Fatalf("secret %q, client %+v, error %v", secret, one, err)
+		}
+		got, err := cs.Find(ctx, one.ID)
+		if err != nil || got.Name != "One" || !slices.Equal(got.Scope, one.Scope) || !got.Agent || got.Metadata.ClientURI != "https://c.example" ||
+			!got.Metadata.DPoP || !got.IssuedAt.Equal(one.IssuedAt) || !slices.Equal(got.Redirects, one.Redirects) || got.Secret != one.Secret {
+			t.Fatalf("%+v, error %v", got, err)
+		}
+		if _, err := cs.Find(ctx, "other"); !errors.Is(err, clients.ErrUnknown) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := cs.SetStatus(ctx, one.ID, clients.Suspended); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := cs.Find(ctx, one.ID); err != nil || got.Active() {
+			t.Errorf("%+v is active at once after it was suspended, error %v", got, err)
+		}
+		if _, err := cs.SetStatus(ctx, one.ID, clients.Revoked); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cs.SetStatus(ctx, one.ID, clients.Active); !errors.Is(err, clients.ErrRevoked) {
+			t.Errorf("taken in again: error %v", err)
+		}
+		if _, err := cs.SetStatus(ctx, "other", clients.Active); !errors.Is(err, clients.ErrUnknown) {
+			t.Errorf("error %v", err)
+		}
+		two := &clients.Client{Name: "Two", AuthMethod: clients.MethodNone, Source: clients.DCR}
+		if secret, err := cs.Create(ctx, two); err != nil || secret != "" || two.Secret != "" {
+			t.Errorf("a public client has the secret %q, error %v", secret, err)
+		}
+		for filter, want := range map[clients.Filter]int{{}: 2, {Source: clients.DCR}: 1, {Status: clients.Revoked}: 1, {Status: clients.Revoked, Source: clients.DCR}: 0} {
+			if list, err := cs.List(ctx, filter, 10, 0); err != nil || len(list) != want {
+				t.Errorf("%+v: %d clients, error %v", filter, len(list), err)
+			}
+		}
+		if err := cs.Delete(ctx, two.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cs.Find(ctx, two.ID); !errors.Is(err, clients.ErrUnknown) {
+			t.Errorf("found after it was deleted: error %v", err)
+		}
+		if err := cs.Delete(ctx, two.ID); !errors.Is(err, clients.ErrUnknown) {
+			t.Errorf("deleted twice: error %v", err)
+		}
+	})
+}
+
+// TestOtherNode has one node suspend a client, and another see it.
+func TestOtherNode(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		here := clients.New(k.Server, clients.Options{Hasher: quick})
+		other := authtest.On(t, k.DB)
+		there := clients.New(other.Server, clients.Options{Hasher: quick})
+		c := &clients.Client{AuthMethod: clients.MethodNone, Source: clients.Admin}
+		if _, err := here.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := there.Find(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := here.SetStatus(t.Context(), c.ID, clients.Suspended); err != nil {
+			t.Fatal(err)
+		}
+		other.Clock.Pass(5 * time.Second)
+		if got, err := there.Find(t.Context(), c.ID); err != nil || got.Active() {
+			t.Errorf("%+v, error %v", got, err)
+		}
+	})
+}
+
+func TestMatchRedirect(t *testing.T) {
+	t.Parallel()
+	c := &clients.Client{Redirects: []string{
+		"https://c.example/cb?x=1", "http://127.0.0.1/cb", "http://[::1]:80/cb", "http://localhost:9/cb?y", "com.example.app:/cb",
+	}}
+	for uri, want := range map[string]bool{
+		"https://c.example/cb?x=1": true, "https://c.example/cb": false, "https://C.example/cb?x=1": false, "https://c.example/cb?x=1&z": false,
+		"https://c.example:443/cb?x=1": false, "https://c.example/cb/../cb?x=1": false, "https://c.example/cb?x=1#": false, "https://c.example@evil.example/cb?x=1": false,
+		"http://127.0.0.1/cb": true, "http://127.0.0.1:5000/cb": true, "http://127.0.0.1:5000/cb/": false, "http://127.0.0.1:/cb": false,
+		"http://127.0.0.1:123456/cb": false, "http://127.0.0.1:5000@evil.example/cb": false, "http://127.0.0.1.evil.example/cb": false, "https://127.0.0.1/cb": false,
+		"http://127.0.0.1:50x/cb": false, "http://127.0.0.2/cb": false, "http://localhost/cb": false, "http://localhost/cb?y": true, "http://localhost:1/cb?y": true,
+		"http://[::1]/cb": true, "http://[::1]:65535/cb": true, "HTTP://127.0.0.1/cb": false, "com.example.app:/cb": true, "com.example.app:/cb2": false,
+		"http://127.0.0.1:80\\@evil.example/cb": false, "": false,
+	} {
+		if _, ok := c.MatchRedirect(uri); ok != want {
+			t.Errorf("%q: %t, want %t", uri, ok, want)
+		}
+	}
+	only := &clients.Client{Redirects: []string{"https://c.example/cb"}}
+	if uri, ok := only.MatchRedirect(""); !ok || uri != "https://c.example/cb" {
+		t.Errorf("%q, %t", uri, ok)
+	}
+	if _, ok := (&clients.Client{}).MatchRedirect(""); ok {
+		t.Error("a client without redirect URIs has one")
+	}
+}
+
+func FuzzMatchRedirect(f *testing.F) {
+	c := &clients.Client{Redirects: []string{"http://127.0.0.1:7/cb"}}
+	f.Add("http://127.0.0.1:50000/cb")
+	f.Add("http://127.0.0.1:@x/cb")
+	f.Fuzz(func(t *testing.T, uri string) {
+		if _, ok := c.MatchRedirect(uri); !ok {
+			return
+		}
+		rest, ok := strings.CutPrefix(uri, "http://127.0.0.1")
+		if !ok || !strings.HasSuffix(rest, "/cb") {
+			t.Fatalf("%q", uri)
+		}
+		if port := strings.TrimSuffix(rest, "/cb"); strings.Trim(port, ":0123456789") != "" {
+			t.Fatalf("%q", uri)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package clients
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// peppered begins the stored form of a secret under the pepper: its HMAC-SHA256, in hex.
+// The secret has 256 random bits, so that it needs no slow hash. Others are in the form
+// of internal/password.
+const peppered = "hmac-sha256$"
+
+// newSecret makes a secret, and its stored form.
+func (cs *Clients) newSecret(ctx context.Context) (clear, stored string, err error) {
+	clear = secret.New()
+	if len(cs.options.Pepper) > 0 {
+		return clear, cs.pepper(clear), nil
+	}
+	stored, err = cs.options.Hasher.Hash(ctx, clear)
+	return clear, stored, err
+}
+
+func (cs *Clients) pepper(clear string) string {
+	h := hmac.New(sha256.New, cs.options.Pepper)
+	h.Write([]byte(clear))
+	out := make([]byte, len(peppered)+2*sha256.Size)
+	hex.Encode(out[copy(out, peppered):], h.Sum(nil))
+	return string(out)
+}
+
+// RotateSecret gives a client another secret, which is shown this once.
+func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, err error) {
+	clear, stored, err := cs.newSecret(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, err = cs.Edit(ctx, id, func(c *Client) error {
+		if c.AuthMethod != MethodBasic && c.AuthMethod != MethodPost {
+			return ErrNoSecret
+		}
+		c.Secret = stored
+		return nil
+	})
+	return clear, err
+}
+
+// ErrNoSecret tells that a client has none.
+const ErrNoSecret = fault("the client does not authenticate with a secret")
+
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+// verify compares a secret with the stored one; nil: there is no such client, and the
+// same work is done. One that is hashed slowly is hashed anew under the pepper.
+func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, error) {
+	var id, stored string
+	if c != nil {
+		id, stored = c.ID, c.Secret
+	}
+	hasPepper := len(cs.options.Pepper) > 0
+	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper {
+		made := cs.pepper(clear) // also without a pepper, whose rows then never match
+		return subtle.ConstantTimeCompare([]byte(made), []byte(stored)) == 1 && hasPepper, nil
+	}
+	known := cs.proven.sum(id, stored, clear)
+	if stored != "" && cs.proven.has(id, known) {
+		return true, nil
+	}
+	ok, err := cs.options.Hasher.Verify(ctx, stored, clear)
+	if err != nil || !ok {
+		return false, err
+	}
+	if !hasPepper {
+		cs.proven.add(id, known)
+		return true, nil
+	}
+	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
+		_, err := conn.Exec("UPDATE authserver_clients SET secret = ? WHERE id = ? AND secret = ?", cs.pepper(clear), id, stored)
+		return err
+	})
+	return true, err
+}
+
+// provenFor is how long a secret is not hashed slowly again; provenMost, of how many
+// clients.
+const (
+	provenFor  = 5 * time.Minute
+	provenMost = 50_000
+)
+
+// proven remembers one good secret of each client, as a digest under a key of this
+// process.
+type proven struct {
+	key []byte
+	now func() time.Time
+
+	mu  sync.RWMutex
+	all map[string]provenSecret
+}
+
+type provenSecret struct {
+	sum   [sha256.Size]byte
+	until time.Time
+}
+
+func newProven(now func() time.Time) *proven {
+	p := &proven{key: make([]byte, 32), now: now, all: make(map[string]provenSecret)}
+	_, _ = rand.Read(p.key) // never fails
+	return p
+}
+
+// sum has the stored form in it: a secret that was rotated is another one.
+func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
+	h := hmac.New(sha256.New, p.key)
+	for _, part := range [...]string{id, stored, clear} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+func (p *proven) has(id string, sum [sha256.Size]byte) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	known, ok := p.all[id]
+	return ok && hmac.Equal(known.sum[:], sum[:]) && p.now().Before(known.until)
+}
+
+func (p *proven) add(id string, sum [sha256.Size]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= provenMost {
+		clear(p.all)
+	}
+	p.all[id] = provenSecret{sum, p.now().Add(provenFor)}
+}
+
+// drop forgets a client; empty: all.
+func (p *proven) drop(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id == "" {
+		clear(p.all)
+		return
+	}
+	delete(p.all, id)
+}

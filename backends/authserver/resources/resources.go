@@ -1,0 +1,256 @@
+// Package resources knows for what tokens can be asked: the protected resources with
+// their scopes (RFC 8707, RFC 9728), and which scopes a request gets.
+package resources
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The kinds of resources.
+const (
+	Mint   = "mint"   // this server makes the tokens
+	Broker = "broker" // another one does, and this one hands them on
+)
+
+// Resource is a row.
+type Resource struct {
+	ID          string  `json:"id,omitempty"`
+	Slug        string  `json:"slug"`
+	URI         string  `json:"uri,omitempty"`
+	Kind        string  `json:"backend_kind"`
+	DisplayName string  `json:"display_name"`
+	Scopes      []Scope `json:"scopes"`
+	// Provider is the id of a broker resource's provider.
+	Provider  string    `json:"broker_provider_id,omitempty"`
+	Policy    Policy    `json:"policy"`
+	CreatedAt time.Time `json:"-"`
+	UpdatedAt time.Time `json:"-"`
+}
+
+// Scope is a word that a resource declares.
+type Scope struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Upstream is what it is called there; of broker resources.
+	Upstream Words `json:"upstream,omitempty"`
+}
+
+// Words are a text or a list of them in JSON.
+type Words []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Words) UnmarshalJSON(text []byte) error {
+	var one string
+	if err := json.Unmarshal(text, &one); err == nil {
+		*w = Words{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(w))
+}
+
+// Policy says who may do what with a resource.
+type Policy struct {
+	Exchange struct {
+		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
+	} `json:"exchange"`
+	Runtime struct {
+		ClientIDs []string `json:"client_ids,omitempty"`
+	} `json:"runtime"`
+	Connect struct {
+		AllowedReturnURLs []string `json:"allowed_return_urls,omitempty"`
+	} `json:"connect"`
+}
+
+// Names of the scopes, in the order in which they were declared.
+func (r *Resource) Names() []string {
+	names := make([]string, len(r.Scopes))
+	for i, s := range r.Scopes {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Errors of changes.
+var (
+	ErrUnknown = errors.New("there is no such resource")
+	ErrExists  = errors.New("a resource with this slug or uri is there already")
+)
+
+var slug = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+const (
+	maxURI    = 2048
+	maxScopes = 1000
+)
+
+// Check says what is wrong with a resource; nil: nothing.
+func (r *Resource) Check() error {
+	refuse := func(param, message string) error {
+		return apierror.New(400, "invalid_value", "%s %s", param, message).With(param)
+	}
+	if !slug.MatchString(r.Slug) {
+		return refuse("slug", "must be 1 to 63 lower case letters, digits, dots, hyphens and underscores, a letter or digit first")
+	}
+	switch r.Kind {
+	case Mint:
+		if r.URI == "" {
+			return refuse("uri", "is required for a mint resource")
+		}
+	case Broker:
+	default:
+		return refuse("backend_kind", "must be mint or broker")
+	}
+	if r.URI != "" {
+		u, err := url.Parse(r.URI)
+		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI || strings.ContainsFunc(r.URI, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+			return refuse("uri", "must be an absolute URI without fragment, of at most 2048 characters")
+		}
+	}
+	if len(r.Scopes) > maxScopes {
+		return refuse("scopes", "must be at most 1000")
+	}
+	for i, s := range r.Scopes {
+		if !Word(s.Name) || s.Name == OfflineAccess {
+			return refuse(fmt.Sprintf("scopes[%d].name", i), "must be a scope token of RFC 6749 section 3.3, other than offline_access")
+		}
+		if slices.ContainsFunc(r.Scopes[:i], func(other Scope) bool { return other.Name == s.Name }) {
+			return refuse(fmt.Sprintf("scopes[%d].name", i), "is there twice")
+		}
+		if r.Kind == Mint && len(s.Upstream) > 0 {
+			return refuse(fmt.Sprintf("scopes[%d].upstream", i), "is for broker resources alone")
+		}
+	}
+	return nil
+}
+
+const columns = "id, slug, uri, kind, display_name, scopes, provider_id, policy, created_at, updated_at"
+
+func scan(row store.Row) (*Resource, error) {
+	r := new(Resource)
+	var uri sql.NullString
+	var scopes, policy string
+	var created, updated int64
+	if err := row.Scan(&r.ID, &r.Slug, &uri, &r.Kind, &r.DisplayName, &scopes, &r.Provider, &policy, &created, &updated); err != nil {
+		return nil, err
+	}
+	r.URI = uri.String
+	if err := errors.Join(json.Unmarshal([]byte(scopes), &r.Scopes), json.Unmarshal([]byte(policy), &r.Policy)); err != nil {
+		return nil, fmt.Errorf("reading resource %q: %w", r.Slug, err)
+	}
+	r.CreatedAt, r.UpdatedAt = time.UnixMicro(created), time.UnixMicro(updated)
+	return r, nil
+}
+
+// Create stores a resource and gives it an id.
+func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	r.ID = kernel.NewID()
+	now := cat.Now().Truncate(time.Microsecond)
+	r.CreatedAt, r.UpdatedAt = now, now
+	return exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
+		values := append([]any{r.ID, r.Slug}, r.values(now)...)
+		_, err := c.Exec("INSERT INTO authserver_resources (id, slug, uri, kind, display_name, scopes, provider_id, policy, updated_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			append(values, now.UnixMicro())...)
+		return err
+	}))
+}
+
+// values are the columns from uri to updated_at.
+func (r *Resource) values(now time.Time) []any {
+	scopes, err := json.Marshal(r.Scopes)
+	policy, err2 := json.Marshal(r.Policy)
+	if errors.Join(err, err2) != nil {
+		panic(err) // texts
+	}
+	if r.Scopes == nil {
+		scopes = []byte("[]")
+	}
+	return []any{sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, string(scopes), r.Provider, string(policy), now.UnixMicro()}
+}
+
+func exists(err error) error {
+	if store.IsUniqueViolation(err) {
+		return ErrExists
+	}
+	return err
+}
+
+// Edit changes a resource in one transaction: edit gets it as it is stored, and may
+// refuse.
+func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Resource) error) (edited *Resource, err error) {
+	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
+		r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrUnknown
+		}
+		if err != nil {
+			return err
+		}
+		if err := edit(r); err != nil {
+			return err
+		}
+		if err := r.Check(); err != nil {
+			return err
+		}
+		r.UpdatedAt = cat.Now().Truncate(time.Microsecond)
+		edited = r
+		_, err = c.Exec("UPDATE authserver_resources SET slug = ?, uri = ?, kind = ?, display_name = ?, scopes = ?, provider_id = ?, policy = ?, updated_at = ? WHERE id = ?",
+			append(append([]any{r.Slug}, r.values(r.UpdatedAt)...), r.ID)...)
+		return err
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return edited, nil
+}
+
+// Delete removes a resource.
+func (cat *Catalog) Delete(ctx context.Context, idOrSlug string) error {
+	return cat.Change(ctx, topic, "", func(c store.Conn) error {
+		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
+		if err == nil && n == 0 {
+			err = ErrUnknown
+		}
+		return err
+	})
+}
+
+// Seed stores the resources whose slug is not there yet. One that is not good is an
+// error, and none is stored then.
+func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
+	for i := range list {
+		if err := list[i].Check(); err != nil {
+			return fmt.Errorf("resources[%d]: %w", i, err)
+		}
+	}
+	for i := range list {
+		r := list[i]
+		_, err := cat.Find(ctx, r.Slug)
+		if errors.Is(err, ErrUnknown) {
+			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
+				if again, finding := cat.Find(ctx, r.Slug); finding == nil && again.Slug == r.Slug {
+					err = nil // another node was faster
+				}
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("resources[%d] %q: %w", i, r.Slug, err)
+		}
+	}
+	return nil
+}

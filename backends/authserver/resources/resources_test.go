@@ -1,0 +1,180 @@
+package resources_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+func seed(tb testing.TB, cat *resources.Catalog) {
+	tb.Helper()
+	var list []resources.Resource
+	err := json.Unmarshal([]byte(`[
+		{"slug":"mail","uri":"https://api.example/mail","backend_kind":"mint","display_name":"Mail","scopes":[{"name":"read","description":"Read"},{"name":"send"}]},
+		{"slug":"files","uri":"https://api.example/files","backend_kind":"mint","scopes":[{"name":"read"},{"name":"write"}]},
+		{"slug":"other","backend_kind":"broker","scopes":[{"name":"far","upstream":"a"},{"name":"off","upstream":["b","c"]}]}]`), &list)
+	if err == nil {
+		err = cat.Seed(tb.Context(), list)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestRows(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		ctx := t.Context()
+		cat := resources.New(k.Server, resources.Options{})
+		seed(t, cat)
+		seed(t, cat) // changes nothing
+		all, err := cat.All(ctx)
+		if err != nil || len(all) != 3 || all[0].Slug != "files" {
+			t.Fatalf("%+v, error %v", all, err)
+		}
+		if far, err := cat.Find(ctx, "other"); err != nil || !slices.Equal(far.Scopes[0].Upstream, []string{"a"}) || !slices.Equal(far.Scopes[1].Upstream, []string{"b", "c"}) {
+			t.Errorf("%+v, error %v", far, err)
+		}
+		mail, err := cat.Find(ctx, "https://api.example/mail")
+		if err != nil || mail.Slug != "mail" {
+			t.Fatalf("%+v, error %v", mail, err)
+		}
+		if _, err := cat.Edit(ctx, mail.ID, func(r *resources.Resource) error {
+			r.Scopes = append(r.Scopes, resources.Scope{Name: "delete"})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if scopes, err := cat.Scopes(ctx); err != nil || !slices.Equal(scopes, []string{"delete", "read", "send", "write"}) {
+			t.Errorf("%q, error %v", scopes, err)
+		}
+		if _, err := cat.Edit(ctx, "mail", func(r *resources.Resource) error { r.URI = "https://api.example/files"; return nil }); !errors.Is(err, resources.ErrExists) {
+			t.Errorf("the URI of another one: error %v", err)
+		}
+		if _, err := cat.Edit(ctx, "mail", func(r *resources.Resource) error { r.URI = ""; return nil }); err == nil {
+			t.Error("a mint resource without URI")
+		}
+		if err := cat.Create(ctx, &resources.Resource{Slug: "mail", Kind: resources.Broker}); !errors.Is(err, resources.ErrExists) {
+			t.Errorf("the slug of another one: error %v", err)
+		}
+		for ref, want := range map[string]string{"mail": "mail", "files": "files", "other": "", "": "", "https://api.example/mail": ""} {
+			r, err := cat.ByRef(ctx, ref)
+			if want == "" && !errors.Is(err, resources.ErrUnknown) || want != "" && (err != nil || r.Slug != want) {
+				t.Errorf("%q: %+v, error %v", ref, r, err)
+			}
+		}
+		if err := cat.Delete(ctx, "mail"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cat.Find(ctx, "mail"); !errors.Is(err, resources.ErrUnknown) {
+			t.Errorf("error %v", err)
+		}
+		if err := cat.Delete(ctx, "mail"); !errors.Is(err, resources.ErrUnknown) {
+			t.Errorf("error %v", err)
+		}
+		other := authtest.On(t, k.DB)
+		there := resources.New(other.Server, resources.Options{})
+		if _, err := there.Find(ctx, "files"); err != nil {
+			t.Fatal(err)
+		}
+		if err := cat.Delete(ctx, "files"); err != nil {
+			t.Fatal(err)
+		}
+		other.Clock.Pass(5 * time.Second)
+		if _, err := there.Find(ctx, "files"); !errors.Is(err, resources.ErrUnknown) {
+			t.Errorf("another node after five seconds: error %v", err)
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]resources.Resource{
+		"slug":           {Slug: "A", Kind: "broker"},
+		"kind":           {Slug: "a", Kind: "x"},
+		"no uri":         {Slug: "a", Kind: "mint"},
+		"relative":       {Slug: "a", Kind: "mint", URI: "/x"},
+		"fragment":       {Slug: "a", Kind: "mint", URI: "https://x.example/#"},
+		"scope":          {Slug: "a", Kind: "broker", Scopes: []resources.Scope{{Name: "a b"}}},
+		"twice":          {Slug: "a", Kind: "broker", Scopes: []resources.Scope{{Name: "a"}, {Name: "a"}}},
+		"offline_access": {Slug: "a", Kind: "broker", Scopes: []resources.Scope{{Name: "offline_access"}}},
+		"upstream":       {Slug: "a", Kind: "mint", URI: "https://x.example", Scopes: []resources.Scope{{Name: "a", Upstream: []string{"b"}}}},
+	} {
+		if r.Check() == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+func TestScope(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	lax := resources.New(k.Server, resources.Options{Own: []string{"openid"}})
+	strict := resources.New(k.Server, resources.Options{RequireScope: true})
+	seed(t, lax)
+	for name, test := range map[string]struct {
+		cat      *resources.Catalog
+		resource string
+		ceiling  string
+		asked    string
+		want     string // the scope, or the code of the refusal
+	}{
+		"as asked":             {strict, "mail", "", "send read", "send read"},
+		"twice":                {strict, "mail", "", "send  send ", "send"},
+		"offline":              {strict, "mail", "", "read offline_access", "read"},
+		"offline alone":        {strict, "mail", "", "offline_access", "!invalid_scope"},
+		"none":                 {strict, "mail", "", "", "!invalid_scope"},
+		"none, lax":            {lax, "mail", "", "", "read send"},
+		"none, lax, ceiling":   {lax, "mail", "send write", "", "send"},
+		"none, lax, all":       {lax, "", "", "", "read send write"},
+		"other's":              {strict, "mail", "", "write", "!invalid_scope"},
+		"of two":               {strict, "mail files", "", "write send", "write send"},
+		"of any":               {strict, "", "", "write", "write"},
+		"broker's, none named": {strict, "", "", "far", "!invalid_scope"},
+		"unknown":              {strict, "", "", "x", "!invalid_scope"},
+		"above the ceiling":    {strict, "mail", "read", "read send", "!invalid_scope"},
+		"own":                  {lax, "mail", "", "openid read", "openid read"},
+		"own of another":       {strict, "mail", "", "openid read", "!invalid_scope"},
+		"bad characters":       {strict, "mail", "", "re\"ad", "!invalid_scope"},
+		"too long":             {strict, "mail", "", strings.Repeat("r", 9000), "!invalid_scope"},
+		"by uri":               {strict, "https://api.example/mail", "", "read", "read"},
+		"unknown resource":     {strict, "x", "", "read", "!invalid_target"},
+	} {
+		of, err := test.cat.Resolve(t.Context(), strings.Fields(test.resource))
+		var got []string
+		if err == nil {
+			got, err = test.cat.Scope(t.Context(), strings.Fields(test.ceiling), of, test.asked)
+		}
+		text := strings.Join(got, " ")
+		if refusal, ok := apierror.From(err); ok {
+			text = "!" + refusal.Code
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if text != test.want {
+			t.Errorf("%s: %q, want %q", name, text, test.want)
+		}
+	}
+}
+
+func FuzzParseScope(f *testing.F) {
+	f.Add("a b offline_access")
+	f.Fuzz(func(t *testing.T, text string) {
+		words, err := resources.ParseScope(text)
+		if err != nil {
+			return
+		}
+		for i, word := range words {
+			if !resources.Word(word) || slices.Contains(words[:i], word) {
+				t.Fatalf("%q of %q", words, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package resources
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+)
+
+// OfflineAccess is accepted and left out: refresh tokens do not depend on it.
+const OfflineAccess = "offline_access"
+
+const (
+	maxScope      = 8192 // bytes
+	maxScopeWords = 200
+)
+
+// Word reports whether a text is a scope token (RFC 6749 section 3.3).
+func Word(text string) bool {
+	if text == "" || len(text) > 255 {
+		return false
+	}
+	for i := range len(text) {
+		if b := text[i]; b <= ' ' || b >= 0x7f || b == '"' || b == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseScope is the words of a scope, each once, without offline_access.
+func ParseScope(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > maxScope {
+		return nil, kernel.Refuse(kernel.InvalidScope, "the scope is longer than %d characters", maxScope)
+	}
+	words := make([]string, 0, 8)
+	for word := range strings.SplitSeq(text, " ") {
+		switch {
+		case word == "" || word == OfflineAccess || slices.Contains(words, word):
+		case !Word(word):
+			return nil, kernel.Refuse(kernel.InvalidScope, "the scope has characters that a scope must not have")
+		case len(words) == maxScopeWords:
+			return nil, kernel.Refuse(kernel.InvalidScope, "the scope has more than %d words", maxScopeWords)
+		default:
+			words = append(words, word)
+		}
+	}
+	return words, nil
+}
+
+// Scope is what an authorization request for these resources (none: for any) gets of
+// the scope that it asks for. The ceiling is that of the client; empty: it has none.
+// What is refused is invalid_scope.
+func (cat *Catalog) Scope(ctx context.Context, ceiling []string, of []*Resource, asked string) ([]string, error) {
+	words, err := ParseScope(asked)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := cat.declared(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 0 {
+		if cat.options.RequireScope {
+			return nil, kernel.Refuse(kernel.InvalidScope, "the request must say its scope")
+		}
+		return Cut(declared, ceiling), nil
+	}
+	if err := cat.check(words, declared); err != nil {
+		return nil, err
+	}
+	return words, Within(words, ceiling)
+}
+
+// Declared refuses scopes that none of these resources (none: no resource at all)
+// declares.
+func (cat *Catalog) Declared(ctx context.Context, of []*Resource, words []string) error {
+	declared, err := cat.declared(ctx, of)
+	if err != nil {
+		return err
+	}
+	return cat.check(words, declared)
+}
+
+func (cat *Catalog) check(words, declared []string) error {
+	for _, word := range words {
+		if !slices.Contains(declared, word) && !slices.Contains(cat.options.Own, word) {
+			return kernel.Refuse(kernel.InvalidScope, "no resource of the request declares the scope %s", word)
+		}
+	}
+	return nil
+}
+
+func (cat *Catalog) declared(ctx context.Context, of []*Resource) ([]string, error) {
+	if len(of) == 0 {
+		return cat.Scopes(ctx)
+	}
+	if len(of) == 1 {
+		return of[0].Names(), nil
+	}
+	var names []string
+	for _, r := range of {
+		for _, s := range r.Scopes {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// Within refuses words that are not below the ceiling of a client; empty: it has none.
+func Within(words, ceiling []string) error {
+	if len(ceiling) == 0 {
+		return nil
+	}
+	for _, word := range words {
+		if !slices.Contains(ceiling, word) {
+			return kernel.Refuse(kernel.InvalidScope, "the client is not registered for the scope %s", word)
+		}
+	}
+	return nil
+}
+
+// Cut is those of the words that are below the ceiling of a client; empty: it has none.
+func Cut(words, ceiling []string) []string {
+	if len(ceiling) == 0 {
+		return words
+	}
+	var cut []string
+	for _, word := range words {
+		if slices.Contains(ceiling, word) {
+			cut = append(cut, word)
+		}
+	}
+	return cut
+}
