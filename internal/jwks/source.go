@@ -72,8 +72,9 @@ type fetchedKeys struct {
 	renew, expires, useless time.Time
 }
 
-// NewSource makes a source, which fetches nothing yet. It may outlive a configuration:
-// logger is asked for each line.
+// NewSource makes a source, which fetches nothing yet. The address is the operator's
+// word: it may be in any network. A source may outlive a configuration: logger is asked
+// for each line.
 func NewSource(address Address, logger func() *zap.Logger) *Source {
 	s := &Source{Address: address, logger: logger, now: time.Now}
 	s.ctx, s.end = context.WithCancel(context.Background())

@@ -75,14 +75,24 @@ func policy(images, forms string) string {
 
 // AllowImages lets the page show images from a further source, such as https:.
 func (c *Call) AllowImages(source string) {
-	c.images += " " + source
+	c.images += onePolicySource(source)
 	c.setPolicy()
 }
 
-// AllowForms lets a form of the page lead to another site, also by a redirect.
+// AllowForms lets a form of the page lead to another site, such as
+// https://client.example, also by a redirect. What is no source (CSP 3, section 2.3.1)
+// is not allowed: others may have written it.
 func (c *Call) AllowForms(source string) {
-	c.forms += " " + source
+	c.forms += onePolicySource(source)
 	c.setPolicy()
+}
+
+// onePolicySource is a source behind a space; empty: the text is none, or more than one.
+func onePolicySource(text string) string {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`;,'"`, r) }) {
+		return ""
+	}
+	return " " + text
 }
 
 // Context is that of the request.
@@ -105,8 +115,14 @@ func (c *Call) Base() string {
 	return "http://" + c.R.Host + c.site.mount
 }
 
-// Here is the path of this page with its parameters, to come back to.
-func (c *Call) Here() string { return c.inside(c.R.URL.RequestURI()) }
+// Here is the path of this page with its parameters, to come back to; of one whose
+// address holds a secret, that of the first page.
+func (c *Call) Here() string {
+	if c.concealed {
+		return "/"
+	}
+	return c.inside(c.R.URL.RequestURI())
+}
 
 func (c *Call) inside(uri string) string {
 	path, ok := strings.CutPrefix(uri, c.site.mount)

@@ -108,6 +108,11 @@ func newSite(t *testing.T, mount, base string, set ...func(*Options[*shop])) *te
 			c.AllowImages("https:")
 			return c.Show("index", "", nil)
 		}},
+		{Method: http.MethodGet, Path: "/forms", Admit: everybody, Serve: func(c *shop) error {
+			c.AllowForms(c.Query.Text("to"))
+			return c.Show("index", "", nil)
+		}},
+		{Method: http.MethodGet, Path: "/hidden", Secret: true, Serve: func(c *shop) error { return c.Show("index", "", nil) }},
 		{Method: http.MethodGet, Path: "/broken", Admit: everybody, Serve: func(c *shop) error { return c.Show("broken", "", 7) }},
 		{Method: http.MethodGet, Path: "/unknown", Admit: everybody, Serve: func(c *shop) error { return c.Show("nothing", "", nil) }},
 	}
@@ -514,6 +519,8 @@ func TestMount(t *testing.T) {
 	token := b.get("/shop/things/7").want(200, `action="/shop/things/7"`).field("token")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/shop/settings").want(303).header("Location", "/shop/confirm?next=%2Fsettings")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/blog").want(303).header("Location", "/shop/confirm?next=%2F")
+	// Nobody is led back to an address that holds a secret: it would be in that of the login.
+	s.browser().get("/shop/hidden?token=x").want(303).header("Location", "/shop/login?next=%2F")
 	s.service.down = io.EOF
 	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
 }
@@ -584,6 +591,20 @@ func TestCookies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPolicy: what a site is told to allow is one source, and no further directive.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'%; frame-ancestors 'none'; base-uri 'none'"
+	for source, want := range map[string]string{
+		"https://client.example": " https://client.example", "http://127.0.0.1:8080": " http://127.0.0.1:8080", "com.example.app:": " com.example.app:",
+		"https://a;script-src": "", "https://a,b": "", "https://a *": "", "https://a\t*": "", "https://a\r\nX:y": "", "'unsafe-inline'": "", "https://ä.example": "", "": "",
+	} {
+		a := s.browser().get("/forms?to=" + url.QueryEscape(source)).want(200)
+		a.header("Content-Security-Policy", strings.Replace(policy, "%", want, 1))
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 		return fmt.Errorf("there is no page %q", name)
 	}
 	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), Links: c.site.links, call: c}
-	if c.R.Method == http.MethodPost || c.concealed {
+	if c.R.Method == http.MethodPost {
 		v.Path = "/"
 	}
 	out, ok := c.site.buffers.Get().(*bytes.Buffer)
