@@ -2,8 +2,11 @@ package tollgate_test
 
 import (
 	"encoding/json"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -19,6 +22,8 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
 // pages are the documents by their paths from the root of the repository.
@@ -57,38 +62,6 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block is a fenced block of a page.
-type block struct {
-	info string // behind the fence: the language, and more words
-	text string
-	line int
-}
-
-// fenced divides a page into its blocks and the text around them.
-func fenced(text string) (blocks []block, rest string) {
-	var around strings.Builder
-	var open *block
-	indent := ""
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		bare := strings.TrimLeft(line, " ")
-		info, fence := strings.CutPrefix(bare, "```")
-		switch {
-		case fence && open == nil:
-			open, indent = &block{info: strings.TrimSpace(info), line: number}, line[:len(line)-len(bare)]
-		case fence && strings.TrimSpace(info) == "":
-			blocks = append(blocks, *open)
-			open = nil
-		case open != nil:
-			open.text += strings.TrimPrefix(line, indent)
-		default:
-			around.WriteString(line)
-		}
-	}
-	return blocks, around.String()
-}
-
 var (
 	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
 	codeSpan   = regexp.MustCompile("`[^`\n]*`")
@@ -101,7 +74,7 @@ var (
 // anchors are the fragments that the headings of a page can be reached by, as the
 // common renderers make them.
 func anchors(text string) map[string]bool {
-	_, text = fenced(text)
+	_, text = doctest.Blocks(text)
 	found := make(map[string]bool)
 	for _, match := range heading.FindAllStringSubmatch(text, -1) {
 		name := linkedText.ReplaceAllString(match[1], "$1")
@@ -118,7 +91,7 @@ func anchors(text string) map[string]bool {
 
 // links are where a page leads.
 func links(text string) []string {
-	_, text = fenced(text)
+	_, text = doctest.Blocks(text)
 	text = codeSpan.ReplaceAllString(text, "")
 	var found []string
 	for _, pattern := range []*regexp.Regexp{inline, attribute} {
@@ -213,9 +186,9 @@ func TestDocumentCaddyfiles(t *testing.T) {
 	t.Parallel()
 	count := 0
 	for name, text := range pages(t) {
-		blocks, _ := fenced(text)
+		blocks, _ := doctest.Blocks(text)
 		for _, b := range blocks {
-			words := strings.Fields(b.info)
+			words := strings.Fields(b.Info)
 			if len(words) == 0 || words[0] != "caddyfile" {
 				continue
 			}
@@ -223,12 +196,12 @@ func TestDocumentCaddyfiles(t *testing.T) {
 			place := strings.Join(words[1:], " ")
 			around, ok := surroundings[place]
 			if !ok {
-				t.Errorf("%s:%d: there is no surrounding %q", name, b.line, place)
+				t.Errorf("%s:%d: there is no surrounding %q", name, b.Line, place)
 				continue
 			}
-			_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(around[0]+b.text+around[1]), map[string]any{"filename": "Caddyfile"})
+			_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(around[0]+b.Text+around[1]), map[string]any{"filename": "Caddyfile"})
 			if err != nil {
-				t.Errorf("%s:%d: %v", name, b.line, err)
+				t.Errorf("%s:%d: %v", name, b.Line, err)
 			}
 		}
 	}
@@ -483,6 +456,105 @@ func TestDocumentMetrics(t *testing.T) {
 	}
 }
 
+// command is one of the commands of the binary with all below it; nil where there is
+// none.
+func command(name string) *cobra.Command {
+	registered, ok := caddycmd.Commands()[name]
+	if !ok {
+		return nil
+	}
+	c := &cobra.Command{Use: name}
+	if registered.Flags != nil {
+		c.Flags().AddGoFlagSet(registered.Flags)
+	}
+	if registered.CobraFunc != nil {
+		registered.CobraFunc(c)
+	}
+	return c
+}
+
+// TestDocumentShell: what the documents have for a shell is written as one reads it, and
+// asks for commands and flags that there are; what is in other languages can be read,
+// too.
+func TestDocumentShell(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	for name, text := range pages(t) {
+		blocks, _ := doctest.Blocks(text)
+		for _, b := range blocks {
+			where := name + ":" + strconv.Itoa(b.Line)
+			switch b.Language() {
+			case "go":
+				if _, err := parser.ParseFile(token.NewFileSet(), where, b.Text, 0); err != nil && strings.HasPrefix(b.Text, "package ") {
+					t.Error(err)
+				}
+			case "python":
+				reads(t, where, b.Text, "python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())")
+			case "json":
+				if !json.Valid([]byte(b.Text)) && !strings.Contains(b.Text, "…") {
+					t.Errorf("%s: no JSON", where)
+				}
+			}
+			for _, step := range b.Steps() {
+				reads(t, where, step.Command, "bash", "-n")
+				for line := range strings.Lines(strings.ReplaceAll(step.Command, "\\\n", " ")) {
+					asked += asks(t, where, line)
+				}
+			}
+		}
+	}
+	if asked < 40 {
+		t.Errorf("only %d commands: they are not found any more", asked)
+	}
+}
+
+// reads has a program look at a text.
+func reads(t *testing.T, where, text, program string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s%s", where, err, text, out)
+	}
+}
+
+// asks checks the commands of ours in a line of a shell, and counts them.
+func asks(t *testing.T, where, line string) (count int) {
+	t.Helper()
+	words := strings.Fields(line)
+	for i, word := range words {
+		if path.Base(word) != "tollgate" || i+1 == len(words) || !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(words[i+1]) || words[i+1] == "tollgate" {
+			continue
+		}
+		c := command(words[i+1])
+		if c == nil {
+			t.Errorf("%s: there is no command %q", where, words[i+1])
+			continue
+		}
+		count++
+		for _, word := range words[i+2:] {
+			if strings.ContainsAny(word, "|;<>&)") || word == "#" {
+				break
+			}
+			if flag, ok := strings.CutPrefix(word, "--"); ok && flag != "" {
+				flag, _, _ = strings.Cut(flag, "=")
+				if c.Flag(flag) == nil && c.InheritedFlags().Lookup(flag) == nil {
+					t.Errorf("%s: %s has no flag --%s", where, c.CommandPath(), flag)
+				}
+				continue
+			}
+			below, _, err := c.Find([]string{word})
+			switch {
+			case err == nil && below != c:
+				c = below
+			case c.HasSubCommands():
+				t.Errorf("%s: %s has no command %q", where, c.CommandPath(), word)
+			}
+		}
+	}
+	return count
+}
+
 // TestDocumentCommands: the page of the command line has every command of ours with
 // its flags.
 func TestDocumentCommands(t *testing.T) {
@@ -508,14 +580,11 @@ func TestDocumentCommands(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"keychain", "board", "events", "keyring", "scripted-model"} {
-		command, ok := caddycmd.Commands()[name]
-		if !ok || command.CobraFunc == nil {
+		if c := command(name); c != nil {
+			walk(c, "tollgate "+name)
+		} else {
 			t.Errorf("there is no command %s", name)
-			continue
 		}
-		c := &cobra.Command{Use: name}
-		command.CobraFunc(c)
-		walk(c, "tollgate "+name)
 	}
 	if count < 30 {
 		t.Errorf("only %d commands", count)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests run and this machine lacks: a PostgreSQL server, a
 # Redis or Valkey server, a C compiler for the race detector, curl, Node.js with
-# npm, the browser Chromium, and the agent Puppet with the client of its store.
+# npm, Python, the browser Chromium, and the agent Puppet with the client of its store.
 # It only looks for programs, so that what was installed by other means counts
 # too, and it calls apt-get only when something is missing.
 set -eu
@@ -19,6 +19,7 @@ missing() {
 	has_postgres || printf 'postgresql '
 	has_redis || printf 'redis-server '
 	has node || printf 'nodejs '
+	has python3 || printf 'python3 '
 	has npm || printf 'npm '
 	has puppet || printf 'puppet-agent '
 	has_terminus || printf 'puppet-terminus-puppetdb '

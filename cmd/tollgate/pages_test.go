@@ -1,0 +1,614 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/doctest"
+)
+
+// reader follows one page in a folder of their own: runs its blocks in order, writes
+// the files that it names, and compares what is printed with what the page shows.
+//
+// What the page says is changed in three ways, the same for commands, files and output,
+// so that pages run beside each other, without rights and without the internet:
+//   - a port is a free one; ports 80 and 443 are moved by options of Caddy and of curl;
+//   - /etc, /usr/bin, /var/lib and /run are folders below the reader's;
+//   - `…` in a command is what was printed with the same beginning, such as ak-…
+type reader struct {
+	t     *testing.T
+	name  string
+	home  string // HOME; the page begins here
+	ports map[string]string
+	env   []string
+
+	printed string              // so far
+	last    func() string       // what the last command has printed
+	running map[string]*process // what was started and runs on, by its command
+	names   []string            // of what runs, as they were started
+}
+
+// process is a command that runs on.
+type process struct {
+	cmd    *exec.Cmd
+	out    *output
+	exited chan struct{}
+}
+
+// before is what a page takes for granted.
+type before struct {
+	caddyfile string            // one of caddyfiles/, as the Caddyfile
+	options   string            // more lines of its global options
+	files     map[string]string // more files
+	env       []string          // more variables
+	commands  string            // run first
+	node      bool              // the packages of Node.js
+	authority string            // the root of certificates that everybody trusts
+	stands    map[string]string // what stands for a `…` that was not printed
+}
+
+// pagePorts are the ports that pages name.
+var pagePorts = regexp.MustCompile(`\b(8443|9099|8080|9180|11434|8000|1234)\b`)
+
+// rooted are the folders that only root may write to.
+var rooted = regexp.MustCompile(`(^|[\s=":]|file\.|unix/)(/(?:etc/(?:tollgate|systemd|sysusers\.d)|usr/bin/tollgate|var/lib/tollgate|run/tollgate))`)
+
+// lasting are commands that run until they are ended.
+var lasting = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:make run|(?:bin/)?tollgate run|python3 -m http\.server|sudo systemctl enable --now tollgate)\b`)
+
+// stands are programs that a reader has and a test must not use: they change the machine
+// or ask the internet. The clone is a copy of what it has for a reader.
+var stands = map[string]string{
+	"git":  `[ "$1 $2" = "clone https://github.com/tollgate-gateway/tollgate" ] && cp -r "$HOME/.clone/tollgate" .`,
+	"make": `exec %s -o build "$@"`,
+	"sudo": `[ "$1" = -u ] && shift 2; exec "$@"`,
+	"install": `for a; do shift; case $a in -g) group=1 ;; *) [ "$group" ] || set -- "$@" "$a"; group= ;; esac; done
+exec %s "$@"`,
+	"systemd-sysusers": `test -e "$HOME/etc/sysusers.d/$1"`,
+	"systemctl":        `[ "$1" = daemon-reload ]`,
+	"editor":           `echo sk-0123456789 > "$1"`,
+}
+
+func newReader(t *testing.T, name string, b before) *reader {
+	t.Helper()
+	// Short, because the path of a socket may have 104 characters at most.
+	home, err := os.MkdirTemp("", "tg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{t: t, name: name, home: home, ports: make(map[string]string), running: make(map[string]*process)}
+	t.Cleanup(func() {
+		for _, command := range r.names {
+			r.end(command)
+		}
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
+	r.last = func() string { return "" }
+	r.env = append(environment(home), "PATH="+r.path(".bin")+":"+os.Getenv("PATH"), "BASH_ENV=")
+	r.env = append(r.env, b.env...)
+	if b.authority != "" {
+		r.env = append(r.env, "CURL_CA_BUNDLE="+r.path(b.authority))
+	}
+	for _, folder := range []string{".bin", ".clone/tollgate/bin", "data", "etc/systemd/system", "etc/sysusers.d", "usr/bin", "var/lib/tollgate", "run/tollgate"} {
+		if err := os.MkdirAll(r.path(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range stands {
+		if strings.Contains(script, "%s") {
+			own, err := exec.LookPath(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			script = fmt.Sprintf(script, own)
+		}
+		r.write(r.path(".bin", name), "#!/bin/bash\n"+script+"\n", 0o700)
+	}
+	for _, link := range []string{r.path(".bin", "tollgate"), r.path(".clone/tollgate/bin/tollgate")} {
+		if err := os.Symlink(binary, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// All names lead to this machine, and curl shows no progress where nobody looks.
+	r.write(r.path(".curlrc"), "silent\nshow-error\nmax-time = 120\nconnect-to = \":443:127.0.0.1:"+r.port("443")+"\"\n", 0o600)
+	r.clone("Makefile", "VERSION", "caddyfiles", "packaging", "backends/runevents/testdata")
+	if b.caddyfile != "" {
+		text, err := os.ReadFile(r.path(".clone/tollgate/caddyfiles", b.caddyfile, "Caddyfile"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first option is one that all of them have.
+		with := strings.Replace(string(text), "\tpersist_config off\n", "\tpersist_config off\n"+b.options, 1)
+		r.write(r.path("Caddyfile"), with, 0o600) // as local as the clone's
+	}
+	if b.node {
+		nodeProgram(t)
+		packages, err := filepath.Abs(filepath.Join(nodeClients, "node_modules"))
+		if err == nil {
+			err = os.Symlink(packages, r.path("node_modules"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range b.files {
+		if name == "Caddyfile" {
+			text = r.config(text)
+		}
+		r.write(r.path(name), text, 0o600)
+	}
+	for command := range strings.Lines(b.commands) {
+		r.step(doctest.Step{Command: strings.TrimSpace(command)}, b.stands)
+	}
+	return r
+}
+
+func (r *reader) path(parts ...string) string {
+	return filepath.Join(append([]string{r.home}, parts...)...)
+}
+
+func (r *reader) write(name, text string, mode fs.FileMode) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// clone copies what a reader uses of the repository, Caddyfiles as this reader can run
+// them.
+func (r *reader) clone(names ...string) {
+	r.t.Helper()
+	root := os.DirFS("../..")
+	for _, name := range names {
+		err := fs.WalkDir(root, name, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(root, name)
+			if err != nil {
+				return err
+			}
+			copied := string(text)
+			if strings.HasSuffix(strings.ToLower(name), "caddyfile") {
+				copied = r.config(copied)
+			} else if strings.HasPrefix(name, "packaging/") {
+				copied = r.local(copied)
+			}
+			r.write(r.path(".clone/tollgate", name), copied, 0o600)
+			return nil
+		})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func (r *reader) port(of string) string {
+	r.t.Helper()
+	if r.ports[of] == "" {
+		r.ports[of] = freePort(r.t)
+	}
+	return r.ports[of]
+}
+
+// local has the ports and the folders of this reader.
+func (r *reader) local(text string) string {
+	text = pagePorts.ReplaceAllStringFunc(text, r.port)
+	return rooted.ReplaceAllString(text, "${1}"+r.home+"${2}")
+}
+
+// config is a Caddyfile with the ports of this reader, and Caddy's own authority for
+// every name; it tells the system of none.
+func (r *reader) config(text string) string {
+	r.t.Helper()
+	text = r.local(text)
+	options := "\thttp_port " + r.port("80") + "\n\thttps_port " + r.port("443") + "\n\tlocal_certs\n"
+	for _, option := range []string{"skip_install_trust", "persist_config off"} {
+		if !strings.Contains(text, option) {
+			options += "\t" + option + "\n"
+		}
+	}
+	if !strings.Contains(text, "\tadmin ") {
+		options += "\tadmin 127.0.0.1:" + r.port("2019") + "\n"
+	}
+	// The global options are the block that begins a file, behind comments.
+	lines := slices.Collect(strings.Lines(text))
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			continue
+		case line == "{\n":
+			return strings.Join(lines[:i+1], "") + options + strings.Join(lines[i+1:], "")
+		}
+		break
+	}
+	return "{\n" + options + "}\n\n" + text
+}
+
+// follow runs the page.
+func (r *reader) follow(b before) {
+	r.t.Helper()
+	text, err := os.ReadFile("../../" + r.name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	blocks, _ := doctest.Blocks(string(text))
+	for _, block := range blocks {
+		where := fmt.Sprintf("%s:%d", r.name, block.Line)
+		if _, ok := block.NotRun(); ok {
+			continue
+		}
+		if block.File != "" {
+			text := r.local(block.Text)
+			if block.Language() == "caddyfile" {
+				text = r.config(block.Text)
+			}
+			name := r.local(block.File)
+			if home, ok := strings.CutPrefix(name, "~"); ok {
+				name = r.home + home
+			} else if !filepath.IsAbs(name) {
+				name = filepath.Join(r.folder(), name)
+			}
+			r.write(name, text, 0o600)
+		}
+		copied, isCopied := strings.CutPrefix(block.Note, "copied ")
+		switch {
+		case isCopied:
+			word, _, _ := strings.Cut(copied, " ")
+			line := regexp.MustCompile(`(?m)^ *` + word + ` (?:.*\\\n)*.*$`).FindString(r.printed)
+			if line == "" {
+				r.t.Fatalf("%s: no line of %s was printed:\n%s", where, word, r.printed)
+			}
+			printed := r.run(strings.Replace(strings.TrimSpace(line), word, copied, 1))
+			r.compare(where, block.Text, printed, true)
+		case block.Note == "prints":
+			r.awaitPrinted(where, block.Text)
+		}
+		for _, step := range block.Steps() {
+			printed := r.step(step, b.stands)
+			if step.Shown && printed != nil {
+				r.compare(where, step.Prints, *printed, false)
+			}
+		}
+	}
+}
+
+func (r *reader) compare(where, shown, printed string, among bool) {
+	r.t.Helper()
+	if err := doctest.Match(r.local(shown), printed, among); err != nil {
+		r.t.Fatalf("%s: %v", where, err)
+	}
+}
+
+// awaitPrinted waits until the last command has printed what the page shows.
+func (r *reader) awaitPrinted(where, shown string) {
+	r.t.Helper()
+	eventually(r.t, waitLimit, where+" is printed", func() error {
+		return doctest.Match(r.local(shown), r.last(), true)
+	})
+}
+
+// step runs a command. What it printed is nil for one that runs on.
+func (r *reader) step(step doctest.Step, stands map[string]string) *string {
+	r.t.Helper()
+	command := r.fill(r.local(step.Command), stands)
+	var script strings.Builder
+	for line := range strings.Lines(command) {
+		if !lasting.MatchString(line) {
+			script.WriteString(line)
+			continue
+		}
+		r.run(script.String())
+		script.Reset()
+		r.start(strings.TrimSpace(line))
+	}
+	if strings.TrimSpace(script.String()) == "" {
+		return nil
+	}
+	printed := r.run(script.String())
+	r.last = func() string { return printed }
+	return &printed
+}
+
+var (
+	shellComment = regexp.MustCompile(`(?m)(^| +)#.*$`)
+	elided       = regexp.MustCompile(`[\w-]*…`)
+)
+
+// fill puts what was printed into the places of `…`.
+func (r *reader) fill(command string, stands map[string]string) string {
+	r.t.Helper()
+	command = shellComment.ReplaceAllString(command, "")
+	return elided.ReplaceAllStringFunc(command, func(text string) string {
+		if stand, ok := stands[text]; ok {
+			return stand
+		}
+		if text == "…" {
+			return r.path(".clone") // of …/tollgate
+		}
+		found := regexp.MustCompile(`\b`+regexp.QuoteMeta(strings.TrimSuffix(text, "…"))+`[\w-]+`).FindAllString(r.printed, -1)
+		if len(found) == 0 {
+			r.t.Fatalf("%s: nothing like %s was printed before:\n%s", r.name, text, command)
+		}
+		return found[len(found)-1]
+	})
+}
+
+// The shell's folder and variables last from block to block.
+const shell = `
+set -aeo pipefail
+[ ! -e "$HOME/.env" ] || . "$HOME/.env"
+trap 'code=$?; export -p > "$HOME/.env"; pwd > "$HOME/.pwd"; exit $code' EXIT
+`
+
+func (r *reader) folder() string {
+	text, err := os.ReadFile(r.path(".pwd"))
+	if err != nil {
+		return r.home
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func (r *reader) command(ctx context.Context, script string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir, cmd.Env = r.folder(), r.env
+	return cmd
+}
+
+// run runs commands that end by themselves, and well.
+func (r *reader) run(script string) string {
+	r.t.Helper()
+	if strings.TrimSpace(script) == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), startLimit)
+	defer cancel()
+	out, err := r.command(ctx, shell+script).CombinedOutput()
+	r.printed += string(out)
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s\n%s%s", r.name, err, script, out, r.tails())
+	}
+	return string(out)
+}
+
+// tails are the ends of what the programs have printed that run on.
+func (r *reader) tails() string {
+	var b strings.Builder
+	for _, command := range r.names {
+		fmt.Fprintf(&b, "\n%s:\n%s", command, r.running[command].out.tail(4<<10))
+	}
+	return b.String()
+}
+
+// start runs a command that goes on, as in a terminal of its own, until it can be used.
+// What is started again has been ended before.
+func (r *reader) start(command string) {
+	r.t.Helper()
+	r.end(command)
+	script := command
+	if strings.HasPrefix(command, "sudo systemctl") {
+		unit, err := os.ReadFile(r.path("etc/systemd/system/tollgate.service"))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		line := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindSubmatch(unit)
+		if line == nil {
+			r.t.Fatalf("the unit starts nothing:\n%s", unit)
+		}
+		script = "cd " + r.path("var/lib/tollgate") + "\n" + string(line[1])
+	}
+	// The shell becomes the program.
+	cmd := r.command(context.Background(), shell+"trap - EXIT\n"+regexp.MustCompile(`(?m)^((?:[A-Z_]+=\S+ )*)(\S.*)\z`).ReplaceAllString(script, "${1}exec ${2}"))
+	p := &process{cmd: cmd, out: new(output), exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.out, p.out
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	watch(cmd.Process.Pid, true)
+	go func() {
+		_ = cmd.Wait()
+		watch(cmd.Process.Pid, false)
+		close(p.exited)
+	}()
+	r.running[command], r.last = p, p.out.String
+	defer func() { r.printed += p.out.String() }()
+	r.names = append(r.names, command)
+	eventually(r.t, startLimit, command+" runs", func() error {
+		select {
+		case <-p.exited:
+			r.t.Fatalf("%s: %s has ended:\n%s", r.name, command, p.out.tail(8<<10))
+		default:
+		}
+		return r.serves(p, command)
+	})
+}
+
+var managed = regexp.MustCompile(`"enabling automatic TLS certificate management","domains":\[([^\]]*)\]`)
+
+// serves tells whether a program can be used: it listens, and has its certificates.
+func (r *reader) serves(p *process, command string) error {
+	dial := (&net.Dialer{}).DialContext
+	addresses := map[string]string{}
+	switch text := p.out.String(); {
+	case strings.HasPrefix(command, "python3"):
+		addresses[""] = r.port("8080")
+	case strings.Contains(text, "Tollgate is up at "):
+		return nil
+	case !strings.Contains(text, "serving initial configuration"):
+		return errors.New("no configuration yet")
+	default:
+		if match := managed.FindStringSubmatch(text); match != nil {
+			for name := range strings.SplitSeq(match[1], ",") {
+				addresses[strings.Trim(name, `"`)] = r.port("443")
+			}
+		}
+	}
+	for name, port := range addresses {
+		dialed := dial
+		if name != "" {
+			dialed = (&tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}).DialContext
+		}
+		conn, err := dialed(r.t.Context(), "tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return err
+		}
+		if err := conn.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end ends a program that runs on.
+func (r *reader) end(command string) {
+	p, ok := r.running[command]
+	if !ok {
+		return
+	}
+	// A make that is told to end tells what it has started.
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err == nil {
+		select {
+		case <-p.exited:
+		case <-time.After(stopLimit):
+			r.t.Errorf("%s: %s does not end", r.name, command)
+			_ = p.cmd.Process.Kill()
+		}
+	}
+	<-p.exited
+	delete(r.running, command)
+	r.names = slices.DeleteFunc(r.names, func(name string) bool { return name == command })
+	if strings.Contains(p.out.String(), "panic:") {
+		r.t.Errorf("%s has panicked:\n%s", command, p.out.tail(8<<10))
+	}
+}
+
+// followed are the pages that are followed from the first block to the last, and what
+// they take for granted.
+var followed = map[string]before{
+	"README.md":                          {},
+	"docs/tutorials/first-answer.md":     {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
+	"docs/tutorials/team-gateway.md":     {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
+	"docs/tutorials/existing-service.md": {},
+	"docs/tutorials/forum.md":            {},
+	"docs/tutorials/fleet-events.md":     {},
+	"docs/how-to/budgets.md":             {caddyfile: "gateway", commands: "tollgate run"},
+	"docs/how-to/coding-agents.md":       {stands: map[string]string{"ak-…": "ak-0"}},
+	"docs/how-to/connect-sdks.md":        {caddyfile: "quickstart", commands: "tollgate run", node: true, env: []string{"NODE_EXTRA_CA_CERTS=data/caddy/pki/authorities/local/root.crt"}},
+	"docs/how-to/local-models.md": {
+		files: map[string]string{"Caddyfile": boardAndGateway}, env: []string{oldKey},
+		commands: "ln -s .clone/tollgate/caddyfiles .\ntollgate run\ntollgate keychain users add alice",
+	},
+	"docs/how-to/monitoring.md": {
+		caddyfile: "quickstart", options: "\tmetrics\n",
+		commands: "tollgate run\n" + askOnce,
+	},
+	"docs/how-to/move.md": {
+		env: []string{oldKey}, commands: "tollgate run",
+		files: map[string]string{
+			"Caddyfile":  boardAndGateway,
+			"users.txt":  "ada\ngrace\n",
+			"forum.json": `{"users":[{"name":"grace"}],"forums":[{"slug":"help","title":"Help"}],"threads":[{"forum":"help","title":"Hello","posts":[{"author":"grace","message":"First!"}]}]}`,
+		},
+	},
+	"docs/how-to/provider-keys.md": {caddyfile: "gateway", env: []string{"GROQ_API_KEY=gsk_0123456789"}, commands: "tollgate run\ntollgate keychain users add alice"},
+	"docs/how-to/rotate-keys.md": {
+		files: map[string]string{"Caddyfile": boardAndGateway},
+		env:   []string{oldKey, "NEW_KEY=MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "NEW=gsk_new456789"},
+		commands: "tollgate run\ntollgate keychain users add alice\n" +
+			"for p in openai groq; do echo sk-old456789 | tollgate keychain provider-keys add $p --user alice --label old; done\n" +
+			"sed -i 's/keyring.*/keyring aes {env.NEW_KEY} {env.OLD_KEY}/' Caddyfile",
+	},
+	"docs/how-to/trust-local-certificate.md": {caddyfile: "quickstart", commands: "tollgate run"},
+	"docs/how-to/upgrade.md":                 {caddyfile: "gateway"},
+}
+
+const oldKey = "OLD_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+const askOnce = `curl -f --cacert data/caddy/pki/authorities/local/root.crt https://localhost:8443/v1/chat/completions -H "Authorization: Bearer ak-…" -H 'Content-Type: application/json' -d '{"model":"keychain-high","messages":[{"role":"user","content":"Hello"}]}'`
+
+const boardAndGateway = `{
+	admin unix/data/admin.sock
+	persist_config off
+	storage file_system data/caddy
+	skip_install_trust
+	tollgate {
+		database sqlite data/tollgate.db
+		allow_networks 127.0.0.0/8
+		keyring aes {env.OLD_KEY}
+	}
+}
+
+llm.example.com {
+	tollgate gateway
+}
+
+forum.example.com {
+	tollgate board
+}
+`
+
+// TestPages: the commands of the documents do what the documents say.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(followed)) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			b := followed[name]
+			newReader(t, name, b).follow(b)
+		})
+	}
+}
+
+// TestPagesFollowed: no page of the README, the tutorials and the how-tos has a command
+// that is neither run nor marked with the reason why it is not.
+func TestPagesFollowed(t *testing.T) {
+	t.Parallel()
+	names := []string{"README.md"}
+	for _, folder := range []string{"tutorials", "how-to"} {
+		found, err := filepath.Glob("../../docs/" + folder + "/*.md")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for _, name := range found {
+			names = append(names, "docs/"+folder+"/"+filepath.Base(name))
+		}
+	}
+	for name := range followed {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "docs/how-to/back-up.md" }) // needs a PostgreSQL server
+	for _, name := range names {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, _ := doctest.Blocks(string(text))
+		for _, block := range blocks {
+			_, marked := block.NotRun()
+			if _, ok := followed[name]; !ok && !marked && len(block.Steps()) > 0 {
+				t.Errorf("%s:%d: it is not run: add the page to the list, or mark the block", name, block.Line)
+			}
+		}
+	}
+}

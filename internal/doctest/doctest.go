@@ -1,0 +1,114 @@
+// Package doctest reads the fenced blocks of the documents, as tests that adapt, check
+// or run them need them.
+//
+// A block of a shell is run as it stands: `sh` is a script, `console` has commands
+// behind `$ ` and what they print below. A comment right above a block, which readers
+// do not see, says what the block itself cannot:
+//
+//	<!-- not run: why -->     it needs what a test has not
+//	<!-- prints -->           a block of text: the last command prints this, among more
+//	<!-- copied curl -i -->   a block of text: what the printed command that begins with
+//	                          `curl` prints, among more, with the options behind it
+package doctest
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Block is a fenced block of a page.
+type Block struct {
+	Info string // behind the fence: the language, and more words
+	Text string
+	Line int
+	Note string // the comment right above
+	File string // the file that the line above names: `name`:
+}
+
+var (
+	comment  = regexp.MustCompile(`^<!-- (.*) -->$`)
+	fileName = regexp.MustCompile("(?:^| )`([^` ]+)`:$")
+)
+
+// Blocks divides a page into its blocks and the text around them.
+func Blocks(page string) (blocks []Block, rest string) {
+	var around strings.Builder
+	var open *Block
+	indent, above, number := "", "", 0
+	for line := range strings.Lines(page) {
+		number++
+		bare := strings.TrimLeft(line, " ")
+		info, fence := strings.CutPrefix(bare, "```")
+		switch {
+		case fence && open == nil:
+			open, indent = &Block{Info: strings.TrimSpace(info), Line: number}, line[:len(line)-len(bare)]
+			if match := comment.FindStringSubmatch(above); match != nil {
+				open.Note = match[1]
+			} else if match := fileName.FindStringSubmatch(above); match != nil {
+				open.File = match[1]
+			}
+			above = ""
+		case fence && strings.TrimSpace(info) == "":
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.Text += strings.TrimPrefix(line, indent)
+		default:
+			around.WriteString(line)
+			if text := strings.TrimSpace(line); text != "" {
+				above = text
+			}
+		}
+	}
+	return blocks, around.String()
+}
+
+// Language is the first word behind the fence.
+func (b Block) Language() string {
+	language, _, _ := strings.Cut(b.Info, " ")
+	return language
+}
+
+// NotRun is the reason why a block is not run, if it is not.
+func (b Block) NotRun() (reason string, ok bool) {
+	return strings.CutPrefix(b.Note, "not run: ")
+}
+
+// Step is a command and what it prints.
+type Step struct {
+	Command string
+	Prints  string
+	Shown   bool // whether the page says what it prints
+}
+
+// Steps are the commands of a block: none where it is of no shell. A script is one step.
+func (b Block) Steps() []Step {
+	switch b.Language() {
+	case "sh":
+		return []Step{{Command: strings.TrimRight(b.Text, "\n")}}
+	case "console":
+		return session(b.Text)
+	}
+	return nil
+}
+
+func session(text string) (steps []Step) {
+	continued := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		command, ok := strings.CutPrefix(line, "$ ")
+		switch {
+		case ok:
+			steps = append(steps, Step{Command: command})
+		case len(steps) == 0:
+			continue
+		case continued:
+			steps[len(steps)-1].Command += "\n" + line
+		default:
+			last := &steps[len(steps)-1]
+			last.Prints, last.Shown = last.Prints+line+"\n", true
+		}
+		continued = (ok || continued) && strings.HasSuffix(line, `\`)
+	}
+	return steps
+}

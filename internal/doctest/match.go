@@ -1,0 +1,79 @@
+package doctest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// varying is what no two runs print alike: keys and ids behind their prefix, passwords
+// that were made, moments and days. Whatever else differs is `…` in the documents, which
+// stands for any text of a line; a line of `…` alone stands for any lines.
+var varying = regexp.MustCompile(strings.Join([]string{
+	`(?:\b(?:ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)[0-9A-Za-z_-]+)`,
+	`(?:\b[A-Z2-7]{20}\b)`,
+	`(?:\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z)`,
+	`(?:…)`,
+}, "|"))
+
+// forms are the patterns for what varying finds, in its order.
+var forms = []struct{ begins, pattern *regexp.Regexp }{
+	{regexp.MustCompile(`^(ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)`), regexp.MustCompile(`[0-9A-Za-z_-]+`)},
+	{regexp.MustCompile(`^()[A-Z2-7]{20}`), regexp.MustCompile(`[A-Z2-7]{20}`)},
+	{regexp.MustCompile(`^()\d`), regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z`)},
+	{regexp.MustCompile(`^()…`), regexp.MustCompile(`.*?`)},
+}
+
+// Pattern is a regular expression for what a page shows as printed.
+func Pattern(shown string) string {
+	var b strings.Builder
+	for line := range strings.Lines(trimmed(shown)) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "…" {
+			b.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		at := 0
+		for _, found := range varying.FindAllStringIndex(line, -1) {
+			b.WriteString(regexp.QuoteMeta(line[at:found[0]]))
+			b.WriteString(form(line[found[0]:found[1]]))
+			at = found[1]
+		}
+		b.WriteString(regexp.QuoteMeta(line[at:]) + "\n")
+	}
+	return b.String()
+}
+
+func form(text string) string {
+	for _, f := range forms {
+		if match := f.begins.FindStringSubmatch(text); match != nil {
+			return regexp.QuoteMeta(match[1]) + f.pattern.String()
+		}
+	}
+	return regexp.QuoteMeta(text)
+}
+
+// Match compares what a page shows with what was printed: the whole of it, or, with
+// among, some lines of it.
+func Match(shown, printed string, among bool) error {
+	pattern, printed := Pattern(shown), trimmed(printed)
+	if !among {
+		pattern = `\A` + pattern + `\z`
+	} else {
+		pattern = `(?m)^` + pattern
+	}
+	matched, err := regexp.MatchString(pattern, printed)
+	if err == nil && !matched {
+		err = fmt.Errorf("the page shows\n%s\nand printed is\n%s", shown, printed)
+	}
+	return err
+}
+
+// trimmed is a text without spaces at the ends of lines, with a line feed at its end.
+func trimmed(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.Trim(strings.TrimRight(text, " \t\r\n"), "\r\n")) {
+		b.WriteString(strings.TrimRight(line, " \t\r\n") + "\n")
+	}
+	return b.String()
+}
