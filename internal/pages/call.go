@@ -34,6 +34,7 @@ type Call struct {
 	site     *site
 	session  string // the cookie of the session; empty: a guest
 	bound    string // the cookie that forms are bound to; empty: none yet
+	visit    string // the cookie of Visit; empty: none yet
 	ids      []id
 	images   string // further sources of images
 	forms    string // where forms may lead
@@ -54,8 +55,8 @@ func (c *Call) headers() {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Cookie")
+	c.noStore()
 	c.setPolicy()
 	if c.concealed {
 		h.Set("Referrer-Policy", "strict-origin") // requests for the files of the page are logged, too
@@ -63,6 +64,19 @@ func (c *Call) headers() {
 			c.site.conceal(c.R)
 		}
 	}
+	if c.site.closed {
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+	}
+}
+
+// noStore keeps the page for who asked.
+func (c *Call) noStore() {
+	if c.site.closed {
+		c.W.Header().Set("Cache-Control", "no-store")
+		return
+	}
+	c.W.Header().Set("Cache-Control", "private, no-store")
 }
 
 func (c *Call) setPolicy() { c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms)) }
@@ -197,6 +211,7 @@ const (
 	sessionCookie = "_session"
 	formCookie    = "_form"
 	noticeCookie  = "_notice"
+	visitCookie   = "_visit"
 )
 
 func (c *Call) https() bool {
@@ -286,6 +301,19 @@ func (c *Call) Browser() string {
 		c.setCookie(formCookie, c.bound, 24*time.Hour)
 	}
 	return c.bound
+}
+
+// Visit is a secret of the browser that stays when somebody signs in or out, for what
+// begins before that and ends after it. make: one is set where there is none.
+func (c *Call) Visit(make bool) string {
+	if c.visit == "" && !c.public {
+		c.visit = c.cookie(visitCookie)
+	}
+	if c.visit == "" && make {
+		c.visit = secret.New()
+		c.setCookie(visitCookie, c.visit, 24*time.Hour)
+	}
+	return c.visit
 }
 
 // Once is a key by which a form that is sent twice is known, empty where the form

@@ -69,6 +69,9 @@ func (c *Call) fail(err error) {
 		c.site.logger.Error("error page failed", zap.Error(err))
 	}
 	header, body := c.site.look.ErrorPage(c.site.mount, e)
+	if c.site.closed {
+		header.Del("Referrer-Policy") // there is a stricter one
+	}
 	maps.Copy(c.W.Header(), header)
 	c.W.WriteHeader(e.Status)
 	_, _ = c.W.Write(body) //nolint:gosec // html/template has written it; the client may be gone
@@ -78,16 +81,18 @@ func (c *Call) fail(err error) {
 // refused before it or where it cannot begin.
 func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
 	var out bytes.Buffer
-	data := struct {
-		Fault
-		Mount string
-		Links template.HTML
-	}{faultOf(e), mount, l.links(mount)}
-	if err := l.bare.ExecuteTemplate(&out, "bare", data); err != nil {
+	if err := l.bare.ExecuteTemplate(&out, "bare", bare{faultOf(e), mount, l.links(mount)}); err != nil {
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
 		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")}, "X-Content-Type-Options": {"nosniff"},
 		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
 	}, out.Bytes()
+}
+
+// bare is what the template of that name sees.
+type bare struct {
+	Fault
+	Mount string
+	Links template.HTML
 }

@@ -26,7 +26,7 @@ var (
 
 // token is what forms of this page send back.
 func (c *Call) token() string {
-	c.W.Header().Set("Cache-Control", "private, no-store") // a copy of the form would be nobody's
+	c.noStore() // a copy of the form would be nobody's
 	return c.site.signer().Sign(nil, c.Browser())
 }
 

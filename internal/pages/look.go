@@ -27,52 +27,71 @@ type Look struct {
 // sheet, static/name.css. A page that has the name of one here takes its place. The
 // files are part of the program, so it panics where they are wrong.
 func NewLook(name string, files fs.FS, funcs template.FuncMap) *Look {
-	l := &Look{name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'").Load(files, "static")}
-	sheet := read(own, "static/pages.css")
-	if l.files.Has(name + ".css") {
-		sheet = append(sheet, read(files, "static/"+name+".css")...)
+	l, err := newLook(name, funcs, own, files)
+	if err != nil {
+		panic(err)
 	}
-	l.files.Add(name+".css", sheet)
+	return l
+}
 
+// newLook reads the folders, of which later ones go before.
+func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, error) {
+	l := &Look{name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'")}
 	all := maps.Clone(words)
 	all["asset"] = l.asset
 	maps.Copy(all, funcs)
-	base := template.Must(template.New("").Funcs(all).ParseFS(own, "templates/*parts.html"))
-	parse := func(from fs.FS, names []string) {
-		for _, file := range names {
-			if !isParts(file) {
-				l.pages[strings.TrimSuffix(path.Base(file), ".html")] = template.Must(template.Must(base.Clone()).ParseFS(from, file))
+	l.bare = template.New("").Funcs(all)
+	sheet, err := fs.ReadFile(own, "static/pages.css")
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range folders[1:] {
+		for _, file := range glob(folder, "static/*") {
+			text, err := fs.ReadFile(folder, file)
+			if err != nil {
+				return nil, err
+			}
+			if l.files.Add(path.Base(file), text); file == "static/"+name+".css" {
+				sheet = append(sheet, text...)
 			}
 		}
 	}
-	theirs, mine := glob(files), glob(own)
-	for _, file := range theirs {
-		if isParts(file) {
-			template.Must(base.ParseFS(files, file))
+	l.files.Add(name+".css", sheet)
+	for _, folder := range folders {
+		for _, file := range glob(folder, "templates/*parts.html") {
+			if _, err := l.bare.ParseFS(folder, file); err != nil {
+				return nil, err
+			}
 		}
 	}
-	parse(own, mine)
-	parse(files, theirs)
-	l.bare = base
-	return l
+	for _, folder := range folders {
+		for _, file := range glob(folder, "templates/*.html") {
+			if isParts(file) {
+				continue
+			}
+			page, err := l.bare.Clone()
+			if err == nil {
+				page, err = page.ParseFS(folder, file)
+			}
+			if err != nil {
+				return nil, err
+			}
+			l.pages[pageOf(file)] = page
+		}
+	}
+	return l, nil
 }
 
 func isParts(file string) bool { return strings.HasSuffix(file, "parts.html") }
 
-func glob(files fs.FS) []string {
-	names, err := fs.Glob(files, "templates/*.html")
+func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".html") }
+
+func glob(files fs.FS, pattern string) []string {
+	names, err := fs.Glob(files, pattern)
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the patterns are good
 	}
 	return names
-}
-
-func read(files fs.FS, name string) []byte {
-	text, err := fs.ReadFile(files, name)
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	return text
 }
 
 // asset is the path of a static file without the mount, under which it never changes;

@@ -124,6 +124,9 @@ type Options[C any] struct {
 	TokenField string
 	// Back is the parameter of the page to sign in that leads back. Default: next.
 	Back string
+	// Closed keeps pages out of frames, of all caches and of what other sites are told,
+	// for a site that hands out what is worth stealing.
+	Closed bool
 	// Conceal keeps a request whose address holds a secret out of the logs.
 	// Default: nothing does.
 	Conceal func(*http.Request)
@@ -144,6 +147,7 @@ type site struct {
 	sessionCookie, tokenField, back string
 	sameSite                        http.SameSite
 	secure                          *bool
+	closed                          bool
 	links                           template.HTML
 	signer                          func() signed.Signer
 	origin                          *http.CrossOriginProtection
@@ -157,7 +161,7 @@ func New[C any](o Options[C]) *Site[C] {
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
 		look: o.Look, links: o.Look.links(o.Mount), called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
 		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
-		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
+		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, closed: o.Closed, origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}
 	for i := range o.Table {
 		page := &o.Table[i]
@@ -215,7 +219,7 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if err != nil || c.answered {
 		return err
 	}
-	if c.begun = true; c.session == "" {
+	if c.begun = true; c.session == "" && !c.site.closed {
 		c.W.Header().Set("Cache-Control", "no-cache")
 	}
 	if c.R.Method == http.MethodPost && !page.NoToken {
@@ -280,9 +284,12 @@ func Slugged(prefix string, id int64, slug string) string {
 }
 
 // Local is a path of this site from a parameter that anybody can have written;
-// what leads elsewhere is "/".
-func Local(path string) string {
-	if len(path) > 2000 || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+// what leads elsewhere, or has more than 2000 bytes, is "/".
+func Local(path string) string { return LocalUpTo(2000, path) }
+
+// LocalUpTo is Local for a path of at most so many bytes.
+func LocalUpTo(most int, path string) string {
+	if len(path) > most || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"
 	}
 	if u, err := url.Parse(path); err != nil || u.Host != "" || u.Scheme != "" {

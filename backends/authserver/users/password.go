@@ -1,0 +1,83 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// rules are those of new passwords.
+var rules = password.Rules{Least: 8, Most: 256}
+
+// ErrCredentials is the one answer to a user that there is not, to a wrong password and
+// to a user who is disabled.
+var ErrCredentials = errors.New("the mail address or the password is wrong")
+
+// hash hashes a new password, if it is one that may be.
+func (s *Users) hash(ctx context.Context, pass, email, name string) (string, error) {
+	switch err := rules.Check(pass, email, name); {
+	case errors.Is(err, password.ErrShort):
+		return "", invalid("password", fmt.Sprintf("the password must have %d characters or more", rules.Least))
+	case errors.Is(err, password.ErrLong):
+		return "", invalid("password", fmt.Sprintf("the password must have at most %d characters", rules.Most))
+	case err != nil:
+		return "", invalid("password", err.Error())
+	}
+	return s.Passwords.Hash(ctx, pass)
+}
+
+// SetPassword gives a user a new password.
+func (s *Users) SetPassword(ctx context.Context, id, pass, by string) error {
+	_, err := s.Update(ctx, id, Change{Password: &pass}, by)
+	return err
+}
+
+// Verify finds the active user whose mail address and password these are;
+// ErrCredentials: there is none. It hashes once whoever is asked for. A password that
+// was hashed with other parameters, or by another program, is hashed anew.
+func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
+	var u *User
+	var stored string
+	err := s.Read(ctx, func(c store.Conn) (err error) {
+		u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)), &stored)
+		if IsNone(err) {
+			u, stored, err = nil, "", nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(pass) > 4*rules.Most { // no hash is of it, but it costs the same
+		pass, stored = "", ""
+	}
+	good, err := s.Passwords.Verify(ctx, stored, pass)
+	if err != nil {
+		return nil, err
+	}
+	if !good || u == nil || !u.Active() {
+		return nil, ErrCredentials
+	}
+	if s.Passwords.Stale(stored) {
+		if err := s.renew(ctx, u.ID, stored, pass); err != nil {
+			return nil, err
+		}
+	}
+	return u, nil
+}
+
+// renew hashes a password anew, if it is still the one that was checked.
+func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
+	hash, err := s.Passwords.Hash(ctx, pass)
+	if err != nil {
+		return err
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ? AND password = ?", hash, id, stored)
+		return err
+	})
+}

@@ -1,0 +1,405 @@
+// Package users keeps the people who sign in: their rows, their passwords, and who of
+// them may no more.
+package users
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// The status of a user.
+const (
+	Active   = "active"
+	Disabled = "disabled"
+)
+
+// The roles.
+const (
+	RoleUser  = "user"
+	RoleAdmin = "admin"
+)
+
+// Local is the provider of who has a password here.
+const Local = "local"
+
+const (
+	nameMost  = 200 // characters
+	groupMost = 100 // groups, and characters of one
+)
+
+// User is a row. Times are Unix microseconds.
+type User struct {
+	ID            string // sub
+	Email         string
+	EmailVerified bool
+	Name          string
+	Role          string
+	Groups        []string
+	Status        string
+	Provider      string
+	CreatedAt     int64
+	UpdatedAt     int64
+}
+
+// Active reports whether the user may sign in and use what was issued.
+func (u *User) Active() bool { return u.Status == Active }
+
+// Users is where they are.
+type Users struct {
+	*kernel.Server
+	// Passwords hashes new ones.
+	Passwords password.Hasher
+	// Gone is called, in the transaction, with a user who is disabled, deleted or signed
+	// out everywhere: what was issued is to end. Sessions end by themselves.
+	Gone []func(c store.Conn, user string) error
+}
+
+const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at"
+
+func scan(row store.Row, more ...any) (*User, error) {
+	u := new(User)
+	var groups string
+	err := row.Scan(append([]any{&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider, &u.CreatedAt, &u.UpdatedAt}, more...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNone()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, json.Unmarshal([]byte(groups), &u.Groups)
+}
+
+func errNone() error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no such user")
+}
+
+// IsNone reports whether err says that there is no such user.
+func IsNone(err error) bool {
+	e, ok := apierror.From(err)
+	return ok && e.Status == http.StatusNotFound
+}
+
+// Find is the user of an id. Its error is one of IsNone where there is none.
+func (s *Users) Find(ctx context.Context, id string) (u *User, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		u, err = In(c, id)
+		return err
+	})
+	return u, err
+}
+
+// In is Find on a connection.
+func In(c store.Conn, id string) (*User, error) {
+	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE id = ?", text.Storable(id)))
+}
+
+// FindEmail is the user of a mail address, however it is written.
+func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
+		return err
+	})
+	return u, err
+}
+
+// List is a page of all, the newest first.
+func (s *Users) List(ctx context.Context, limit, offset int) (list []*User, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, func(r store.Row) (*User, error) { return scan(r) },
+			"SELECT "+columns+" FROM authserver_users ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?", limit, offset)
+		return err
+	})
+	return list, err
+}
+
+// Count is how many there are.
+func (s *Users) Count(ctx context.Context) (n int64, err error) {
+	err = s.Read(ctx, func(c store.Conn) error { return c.Row("SELECT COUNT(*) FROM authserver_users").Scan(&n) })
+	return n, err
+}
+
+// New is a user to be made.
+type New struct {
+	Email         string
+	EmailVerified bool
+	Name          string
+	// Password may be empty: then nobody signs in with one.
+	Password string
+	// Hash is that of a password instead, by argon2id or, with a cost of 10 at least, by
+	// bcrypt.
+	Hash   string
+	Role   string // default: user
+	Groups []string
+}
+
+// Create makes a user. by is who does, for the audit.
+func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
+	u := &User{
+		ID: uuid.Must(uuid.NewV7()).String(), EmailVerified: n.EmailVerified, Role: n.Role, Groups: n.Groups,
+		Status: Active, Provider: Local, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
+	}
+	if u.Role == "" {
+		u.Role = RoleUser
+	}
+	var err error
+	if u.Email, err = address(n.Email); err != nil {
+		return nil, err
+	}
+	if u.Name, err = name(n.Name); err != nil {
+		return nil, err
+	}
+	if err := u.check(); err != nil {
+		return nil, err
+	}
+	hash := n.Hash
+	switch {
+	case n.Hash != "" && n.Password != "":
+		return nil, invalid("password", "there is a password and the hash of one; give one of them")
+	case n.Hash != "" && !password.Imported(n.Hash) && !strings.HasPrefix(n.Hash, "$argon2id$"):
+		return nil, invalid("password", "the hash must be one of argon2id, or of bcrypt with a cost from 10 to 16")
+	case n.Password != "":
+		if hash, err = s.hash(ctx, n.Password, u.Email, u.Name); err != nil {
+			return nil, err
+		}
+	}
+	groups, err := json.Marshal(append([]string{}, u.Groups...))
+	if err != nil {
+		return nil, err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status, u.Provider, u.CreatedAt, u.UpdatedAt)
+		return taken(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.note(ctx, "user.created", by, u.ID)
+	return u, nil
+}
+
+// Change is what is to become of a user; nil: it stays.
+type Change struct {
+	Email, Name, Password, Role *string
+	EmailVerified               *bool
+	Groups                      *[]string
+}
+
+// Update changes a user. A new password ends all sessions, since one of them may be of
+// who had the old one.
+func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
+	before, err := s.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if ch.Email != nil {
+		if *ch.Email, err = address(*ch.Email); err != nil {
+			return nil, err
+		}
+	}
+	if ch.Name != nil {
+		if *ch.Name, err = name(*ch.Name); err != nil {
+			return nil, err
+		}
+	}
+	var hash string
+	if ch.Password != nil {
+		next := *before
+		next.apply(ch)
+		if hash, err = s.hash(ctx, *ch.Password, next.Email, next.Name); err != nil {
+			return nil, err
+		}
+	}
+	var u *User
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		if u, err = In(c, id); err != nil {
+			return err
+		}
+		moved := ch.Email != nil && mailaddress.Key(*ch.Email) != mailaddress.Key(u.Email)
+		u.apply(ch)
+		if moved && ch.EmailVerified == nil {
+			u.EmailVerified = false
+		}
+		if err := u.check(); err != nil {
+			return err
+		}
+		u.UpdatedAt = s.Micros()
+		groups, err := json.Marshal(append([]string{}, u.Groups...))
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE authserver_users SET email = ?, email_key = ?, email_verified = ?, name = ?, role = ?, user_groups = ?, updated_at = ? WHERE id = ?",
+			u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, string(groups), u.UpdatedAt, id)
+		if err != nil || ch.Password == nil {
+			return taken(err)
+		}
+		if _, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ?", hash, id); err != nil {
+			return err
+		}
+		return endSessions(c, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.note(ctx, "user.updated", by, id)
+	return u, nil
+}
+
+func (u *User) apply(ch Change) {
+	set(&u.Email, ch.Email)
+	set(&u.Name, ch.Name)
+	set(&u.Role, ch.Role)
+	set(&u.EmailVerified, ch.EmailVerified)
+	set(&u.Groups, ch.Groups)
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Disable keeps a user out: sessions, codes and tokens end.
+func (s *Users) Disable(ctx context.Context, id, by string) (*User, error) {
+	return s.setStatus(ctx, id, Disabled, "user.disabled", by)
+}
+
+// Enable lets a user in again. What has ended stays so.
+func (s *Users) Enable(ctx context.Context, id, by string) (*User, error) {
+	return s.setStatus(ctx, id, Active, "user.enabled", by)
+}
+
+func (s *Users) setStatus(ctx context.Context, id, status, action, by string) (u *User, err error) {
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?", status, s.Micros(), text.Storable(id)); err != nil {
+			return err
+		}
+		if u, err = In(c, id); err != nil || status == Active {
+			return err
+		}
+		return s.end(c, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.note(ctx, action, by, id)
+	return u, nil
+}
+
+// Delete forgets a user, and what was issued.
+func (s *Users) Delete(ctx context.Context, id, by string) error {
+	err := s.Write(ctx, func(c store.Conn) error {
+		if _, err := In(c, id); err != nil {
+			return err
+		}
+		if err := s.end(c, id); err != nil {
+			return err
+		}
+		_, err := c.Exec("DELETE FROM authserver_users WHERE id = ?", id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.note(ctx, "user.deleted", by, id)
+	return nil
+}
+
+// SignOut ends the sessions of a user, and what was issued.
+func (s *Users) SignOut(ctx context.Context, id, by string) error {
+	err := s.Write(ctx, func(c store.Conn) error {
+		if _, err := In(c, id); err != nil {
+			return err
+		}
+		return s.end(c, id)
+	})
+	if err == nil {
+		s.note(ctx, "user.force_logout", by, id)
+	}
+	return err
+}
+
+func (s *Users) end(c store.Conn, id string) error {
+	for _, gone := range s.Gone {
+		if err := gone(c, id); err != nil {
+			return err
+		}
+	}
+	return endSessions(c, id)
+}
+
+func endSessions(c store.Conn, id string) error {
+	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ?", id)
+	return err
+}
+
+func (s *Users) note(ctx context.Context, action, by, id string) {
+	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: []string{"user", id}})
+}
+
+// check refuses what no user has.
+func (u *User) check() error {
+	if u.Role != RoleUser && u.Role != RoleAdmin {
+		return invalid("role", "the role must be user or admin")
+	}
+	if len(u.Groups) > groupMost {
+		return invalid("groups", "there are too many groups")
+	}
+	for _, group := range u.Groups {
+		if group == "" || len([]rune(group)) > groupMost || !text.IsLine(group) {
+			return invalid("groups", "a group must be one line of at most 100 characters")
+		}
+	}
+	return nil
+}
+
+func address(typed string) (string, error) {
+	email, err := mailaddress.Parse(typed)
+	if err != nil {
+		return "", invalid("email", "this must be a mail address such as name@example.com")
+	}
+	return email, nil
+}
+
+func name(typed string) (string, error) {
+	name := text.Storable(text.Normal(typed))
+	if len([]rune(name)) > nameMost || !text.IsLine(name) {
+		return "", invalid("name", "the name must be one line of at most 200 characters")
+	}
+	return name, nil
+}
+
+func taken(err error) error {
+	if store.IsUniqueViolation(err) {
+		return apierror.New(http.StatusConflict, "conflict", "there is a user with this mail address already")
+	}
+	return err
+}
+
+func invalid(field, message string) error {
+	return &apierror.Error{
+		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: field, Message: message,
+		Details: []apierror.Detail{{Field: field, Reason: "invalid", Message: message}},
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,61 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+// NewBrandedLook is NewLook with a folder of whoever runs the service, in which there
+// are the same two folders: its templates and files take the places of those with their
+// names, its parts of those that they define, and its static/name.css goes behind the
+// others. Each page is tried with a sample of its data, and with site as Call.Site. The
+// error names the file and the line.
+func NewBrandedLook(name string, files fs.FS, funcs template.FuncMap, folder fs.FS, site any, samples map[string]any) (*Look, error) {
+	fault := faultOf(&apierror.Error{Status: http.StatusTooManyRequests, Message: "A sample.", RetryAfter: time.Minute})
+	samples = maps.Clone(samples)
+	samples["error"] = fault
+	for _, file := range glob(folder, "templates/*.html") {
+		if _, known := samples[pageOf(file)]; !known && !isParts(file) {
+			return nil, fmt.Errorf("%s: there is no such page; there are %s", file, strings.Join(slices.Sorted(maps.Keys(samples)), ", "))
+		}
+	}
+	l, err := newLook(name, funcs, own, files, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range slices.Sorted(maps.Keys(samples)) {
+		if err := l.try(page, site, samples[page]); err != nil {
+			return nil, fmt.Errorf("templates/%s.html: %w", page, err)
+		}
+	}
+	return l, l.bare.ExecuteTemplate(io.Discard, "bare", bare{fault, "", l.links("")})
+}
+
+// try shows a page to nobody.
+func (l *Look) try(page string, shown, data any) error {
+	r, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it goes nowhere
+	if err != nil {
+		return err
+	}
+	c := newCall(&site{look: l, tokenField: "token", signer: func() signed.Signer { return signed.Signer{} }}, nowhere{}, r)
+	c.Site, c.Name = shown, "Sample"
+	problem := []apierror.Detail{{Field: "field", Message: "A sample."}}
+	return c.show(http.StatusOK, page, "Sample", data, problem)
+}
+
+// nowhere takes a page.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header                { return make(http.Header) }
+func (nowhere) Write(page []byte) (n int, _ error) { return len(page), nil }
+func (nowhere) WriteHeader(int)                    {}
