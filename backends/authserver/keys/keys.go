@@ -1,0 +1,338 @@
+// Package keys has the keys that tokens are signed with: where they are kept, how one
+// takes the place of another, and the set of the public ones (RFC 7517).
+package keys
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+)
+
+// The algorithms (RFC 7518).
+const (
+	ES256 = "ES256"
+	RS256 = "RS256"
+)
+
+// Stored is a key as a Store keeps it.
+type Stored struct {
+	Algorithm string
+	PKCS8     []byte
+	CreatedAt time.Time
+}
+
+// Store keeps private keys. One that has never had a key of an algorithm is given the
+// first by Start.
+type Store interface {
+	// Load returns all keys.
+	Load(ctx context.Context) ([]Stored, error)
+	// Add keeps another one, unless first is set and there is one of its algorithm.
+	Add(ctx context.Context, kid string, k Stored, first bool) error
+	// Remove takes one away that is no longer of use.
+	Remove(ctx context.Context, kid string) error
+}
+
+// Options of the room.
+type Options struct {
+	Store Store
+	// Algorithm of new tokens: ES256 or RS256.
+	Algorithm string
+	// Retain is how long a key that was rotated still verifies: the longest life of a
+	// token and ten minutes.
+	Retain time.Duration
+}
+
+// Info is what may be told of a key.
+type Info struct {
+	ID        string
+	Algorithm string
+	CreatedAt time.Time
+	// RotatedAt is when the next one of its algorithm was made; zero: it is active.
+	RotatedAt time.Time
+}
+
+// Keys signs and verifies.
+type Keys struct {
+	*kernel.Server
+	options Options
+	set     atomic.Pointer[set]
+
+	mu     sync.Mutex // held while the keys are read or one is made
+	looked time.Time  // for a kid that nobody knew
+}
+
+// set is the keys of one moment. It does not change.
+type set struct {
+	all      []*key // the youngest first
+	signer   *key
+	byHeader map[string]*key // by the first segment of a token
+	jwks     []byte
+	until    time.Time // from then on one of them is too old; zero: never
+}
+
+// ErrToken is the error of a token that is not signed by this server.
+var ErrToken = errors.New("the token is not of this server")
+
+const topic = "keys"
+
+// New makes the room. It has no key before Start.
+func New(s *kernel.Server, o Options) *Keys {
+	return &Keys{Server: s, options: o}
+}
+
+// Start reads the keys, and makes the first one where there is none of the algorithm.
+func (ks *Keys) Start(ctx context.Context) error {
+	if err := ks.Reload(ctx); err != nil {
+		return err
+	}
+	ks.Watch(topic, func(string) { go func() { _ = ks.Reload(context.WithoutCancel(ctx)) }() })
+	return nil
+}
+
+// Reload reads the keys anew: another node may have rotated them.
+func (ks *Keys) Reload(ctx context.Context) error {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.reload(ctx)
+}
+
+func (ks *Keys) reload(ctx context.Context) error {
+	next, err := ks.load(ctx)
+	if err == nil && next.signer == nil {
+		if _, err = ks.make(ctx, true); err == nil {
+			next, err = ks.load(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the signing keys: %w", err)
+	}
+	if next.signer == nil {
+		return errors.New("there is no signing key")
+	}
+	ks.set.Store(next)
+	return nil
+}
+
+func (ks *Keys) load(ctx context.Context) (*set, error) {
+	stored, err := ks.options.Store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*key, 0, len(stored))
+	for _, s := range stored {
+		k, err := parse(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
+}
+
+// newSet leaves out the keys that are too old.
+func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
+	slices.SortFunc(all, func(a, b *key) int {
+		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	s := &set{byHeader: make(map[string]*key)}
+	younger := make(map[string]*key)
+	for _, k := range all {
+		if next := younger[k.Algorithm]; next != nil {
+			k.RotatedAt = next.CreatedAt
+			over := k.RotatedAt.Add(retain)
+			if !now.Before(over) {
+				continue
+			}
+			if s.until.IsZero() || over.Before(s.until) {
+				s.until = over
+			}
+		} else if k.Algorithm == algorithm {
+			s.signer = k
+		}
+		younger[k.Algorithm] = k
+		s.all = append(s.all, k)
+		for _, header := range k.headers {
+			s.byHeader[header] = k
+		}
+	}
+	s.jwks = append(s.jwks, `{"keys":[`...)
+	for i, k := range s.all {
+		if i > 0 {
+			s.jwks = append(s.jwks, ',')
+		}
+		s.jwks = append(s.jwks, k.jwk...)
+	}
+	s.jwks = append(s.jwks, `]}`...)
+	return s
+}
+
+// now are the keys that are good. One that got too old goes without being read.
+func (ks *Keys) now() *set {
+	s := ks.set.Load()
+	if s == nil || s.until.IsZero() || ks.Now().Before(s.until) {
+		return s
+	}
+	all := make([]*key, len(s.all))
+	for i, k := range s.all {
+		all[i] = new(*k)
+	}
+	next := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain)
+	ks.set.CompareAndSwap(s, next)
+	return next
+}
+
+// Rotate makes a key that signs from now on, on this node; on others that share the
+// store, within five seconds. The one before verifies on.
+func (ks *Keys) Rotate(ctx context.Context) (Info, error) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	made, err := ks.make(ctx, false)
+	if err != nil {
+		return Info{}, fmt.Errorf("rotating the signing key: %w", err)
+	}
+	if err := ks.reload(ctx); err != nil {
+		return Info{}, err
+	}
+	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
+	return made.Info, nil
+}
+
+func (ks *Keys) make(ctx context.Context, first bool) (*key, error) {
+	now := ks.Now().Truncate(time.Microsecond)
+	if s := ks.set.Load(); s != nil && s.signer != nil && !now.After(s.signer.CreatedAt) {
+		now = s.signer.CreatedAt.Add(time.Microsecond) // the youngest signs, also where the clock was set back
+	}
+	pkcs8, err := generate(ks.options.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	stored := Stored{ks.options.Algorithm, pkcs8, now}
+	k, err := parse(stored)
+	if err != nil {
+		return nil, err
+	}
+	return k, ks.options.Store.Add(ctx, k.ID, stored, first)
+}
+
+// Sweep removes keys from the store that have not verified anything for a day.
+func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	stored, err := ks.options.Store.Load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]*key, 0, len(stored))
+	for _, s := range stored {
+		if k, err := parse(s); err == nil {
+			all = append(all, k)
+		}
+	}
+	keep := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain+24*time.Hour)
+	for _, k := range all {
+		if slices.Contains(keep.all, k) {
+			continue
+		}
+		if err := ks.options.Store.Remove(ctx, k.ID); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// List tells of all keys, the youngest first.
+func (ks *Keys) List() []Info {
+	s := ks.now()
+	if s == nil {
+		return nil
+	}
+	list := make([]Info, len(s.all))
+	for i, k := range s.all {
+		list[i] = k.Info
+	}
+	return list
+}
+
+// JWKS is the JWK set of the public keys. It is not to be changed.
+func (ks *Keys) JWKS() []byte {
+	if s := ks.now(); s != nil {
+		return s.jwks
+	}
+	return nil
+}
+
+// Sign makes a JSON Web Signature (RFC 7515) in compact form, with a typ that is one of
+// Types.
+func (ks *Keys) Sign(typ Type, claims []byte) (string, error) {
+	s := ks.set.Load()
+	if s == nil {
+		return "", errors.New("there is no signing key yet")
+	}
+	return s.signer.sign(typ, claims)
+}
+
+// Verify checks that a token is one that Sign has made with a typ, and returns what was
+// signed. A key that is not known here yet is looked for once a second.
+func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byte, err error) {
+	header, rest, ok := strings.Cut(text, ".")
+	if !ok {
+		return nil, ErrToken
+	}
+	s := ks.now()
+	if s == nil {
+		return nil, errors.New("there is no signing key yet")
+	}
+	k := s.byHeader[header]
+	if k == nil && isHeader(header, typ) {
+		if s, err = ks.look(ctx); err != nil {
+			return nil, err
+		}
+		k = s.byHeader[header]
+	}
+	if k == nil || k.headers[typ] != header {
+		return nil, ErrToken
+	}
+	payload, signature, ok := strings.Cut(rest, ".")
+	if !ok {
+		return nil, ErrToken
+	}
+	mac, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	if err != nil || base64.RawURLEncoding.EncodedLen(len(mac)) != len(signature) { // line breaks are skipped
+		return nil, ErrToken
+	}
+	sum := sha256.Sum256([]byte(text[:len(header)+1+len(payload)]))
+	if !k.verify(sum[:], mac) {
+		return nil, ErrToken
+	}
+	claims, err = base64.RawURLEncoding.Strict().DecodeString(payload)
+	if err != nil {
+		return nil, ErrToken
+	}
+	return claims, nil
+}
+
+// look reads the keys anew, at most once a second.
+func (ks *Keys) look(ctx context.Context) (*set, error) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if now := ks.Now(); ks.looked.IsZero() || now.Sub(ks.looked) >= time.Second || now.Before(ks.looked) {
+		ks.looked = now
+		if err := ks.reload(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return ks.set.Load(), nil
+}

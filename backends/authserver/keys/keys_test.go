@@ -1,0 +1,299 @@
+package keys_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	golang "github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+const retain = time.Hour
+
+func start(tb testing.TB, k authtest.Kernel, s keys.Store, algorithm string) *keys.Keys {
+	tb.Helper()
+	ks := keys.New(k.Server, keys.Options{Store: s, Algorithm: algorithm, Retain: retain})
+	if err := ks.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return ks
+}
+
+func sign(tb testing.TB, ks *keys.Keys) string {
+	tb.Helper()
+	text, err := ks.Sign(keys.AccessToken, []byte(`{"sub":"ann"}`))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// stranger checks a token with the published set alone.
+func stranger(tb testing.TB, ks *keys.Keys, text string) {
+	tb.Helper()
+	set, err := jwks.ParseSet(ks.JWKS())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = golang.Parse(text, func(parsed *golang.Token) (any, error) {
+		if parsed.Header["typ"] != "at+jwt" {
+			tb.Errorf("typ %v", parsed.Header["typ"])
+		}
+		found, err := set.Find(tb.Context(), parsed.Header["kid"].(string), parsed.Method.Alg())
+		if err != nil {
+			return nil, err
+		}
+		return found[0], nil
+	})
+	if err != nil {
+		tb.Error(err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{keys.ES256, keys.RS256} {
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			k := authtest.SQLite(t)
+			folder := filepath.Join(t.TempDir(), "new", "keys")
+			ks := start(t, k, keys.Files{Folder: folder}, algorithm)
+			text := sign(t, ks)
+			stranger(t, ks, text)
+			if claims, err := ks.Verify(t.Context(), keys.AccessToken, text); err != nil || string(claims) != `{"sub":"ann"}` {
+				t.Errorf("%s, error %v", claims, err)
+			}
+			if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v, error %v", info.Mode(), err)
+			}
+			files, err := os.ReadDir(folder)
+			if err != nil || len(files) != 1 {
+				t.Fatalf("%v, error %v", files, err)
+			}
+			path := filepath.Join(folder, files[0].Name())
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v, error %v", info.Mode(), err)
+			}
+			if pem, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(pem), "-----BEGIN PRIVATE KEY-----\n") {
+				t.Errorf("%.40q, error %v", pem, err)
+			}
+			if again := start(t, k, keys.Files{Folder: folder}, algorithm); again.List()[0] != ks.List()[0] {
+				t.Error("another start has another key")
+			}
+			if err := os.Chmod(path, 0o640); err != nil {
+				t.Fatal(err)
+			}
+			if err := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: folder}, Algorithm: algorithm}).Start(t.Context()); err == nil {
+				t.Error("a key that others can read is taken")
+			}
+		})
+	}
+}
+
+// stores are the kinds of stores, each with another view of the same one.
+func stores(t *testing.T, test func(t *testing.T, k, other authtest.Kernel, s, same keys.Store)) {
+	t.Run("files", func(t *testing.T) {
+		t.Parallel()
+		folder := filepath.Join(t.TempDir(), "keys")
+		k := authtest.SQLite(t)
+		test(t, k, k, keys.Files{Folder: folder}, keys.Files{Folder: folder})
+	})
+	t.Run("table", func(t *testing.T) {
+		t.Parallel()
+		master, err := encryption.NewMaster(strings.Repeat("0a", 32), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+			other := authtest.On(t, k.DB)
+			test(t, k, other, keys.Table{Server: k.Server, Encryptor: master}, keys.Table{Server: other.Server, Encryptor: master})
+		})
+	})
+}
+
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
+		ks := start(t, k, s, keys.ES256)
+		there := keys.New(k.Server, keys.Options{Store: same, Algorithm: keys.ES256, Retain: retain})
+		if err := there.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		old := sign(t, ks)
+		k.Clock.Pass(time.Minute)
+		made, err := ks.Rotate(t.Context())
+		if err != nil || made.Algorithm != keys.ES256 {
+			t.Fatalf("%+v, error %v", made, err)
+		}
+		if k.Events.Count("key.rotated") != 1 {
+			t.Error("the rotation is not told of")
+		}
+		fresh := sign(t, ks)
+		if fresh[:40] == old[:40] && strings.Split(fresh, ".")[0] == strings.Split(old, ".")[0] {
+			t.Error("the old key signs on")
+		}
+		stranger(t, ks, old)
+		stranger(t, ks, fresh)
+		// Another node learns of the key by its first token.
+		if _, err := there.Verify(t.Context(), keys.AccessToken, fresh); err != nil {
+			t.Error(err)
+		}
+		stranger(t, there, fresh)
+		list := ks.List()
+		if len(list) != 2 || list[0].ID != made.ID || !list[0].RotatedAt.IsZero() || !list[1].RotatedAt.Equal(list[0].CreatedAt) {
+			t.Fatalf("%+v", list)
+		}
+		// An algorithm that is no longer used keeps its keys.
+		rsa := start(t, k, s, keys.RS256)
+		stranger(t, rsa, fresh)
+		stranger(t, rsa, sign(t, rsa))
+		if list := rsa.List(); len(list) != 3 {
+			t.Errorf("%+v", list)
+		}
+		k.Clock.Pass(retain - time.Second)
+		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); err != nil {
+			t.Errorf("just before the end: %v", err)
+		}
+		k.Clock.Pass(time.Second)
+		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); !errors.Is(err, keys.ErrToken) || strings.Contains(string(ks.JWKS()), list[1].ID) {
+			t.Errorf("behind its time: error %v, %s", err, ks.JWKS())
+		}
+		if n, err := ks.Sweep(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d removed, error %v", n, err)
+		}
+		k.Clock.Pass(24 * time.Hour)
+		if n, err := ks.Sweep(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d removed, error %v", n, err)
+		}
+		if err := ks.Reload(t.Context()); err != nil || len(ks.List()) != 2 {
+			t.Errorf("%+v, error %v", ks.List(), err)
+		}
+	})
+}
+
+// TestOtherNode has a node hear of a rotation.
+func TestOtherNode(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
+		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
+		if here.List()[0].ID != there.List()[0].ID {
+			t.Fatal("two nodes have made two first keys")
+		}
+		made, err := here.Rotate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := there.Reload(t.Context()); err != nil || there.List()[0].ID != made.ID {
+			t.Errorf("%+v, error %v", there.List(), err)
+		}
+	})
+}
+
+func TestTableNeedsEncryptor(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	err := keys.New(k.Server, keys.Options{Store: keys.Table{Server: k.Server}, Algorithm: keys.ES256}).Start(t.Context())
+	if !errors.Is(err, encryption.ErrNone) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestJWKS(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	folder := filepath.Join(t.TempDir(), "keys")
+	start(t, k, keys.Files{Folder: folder}, keys.RS256)
+	ks := start(t, k, keys.Files{Folder: folder}, keys.ES256)
+	var document struct {
+		Keys []map[string]string `json:"keys"`
+	}
+	if err := json.Unmarshal(ks.JWKS(), &document); err != nil || len(document.Keys) != 2 {
+		t.Fatalf("%s, error %v", ks.JWKS(), err)
+	}
+	set, err := jwks.ParseSet(ks.JWKS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, jwk := range document.Keys {
+		want := []string{"kty", "use", "alg", "kid", "crv", "x", "y"}
+		if jwk["kty"] == "RSA" {
+			want = []string{"kty", "use", "alg", "kid", "n", "e"}
+		}
+		if len(jwk) != len(want) || jwk["use"] != "sig" || len(jwk["kid"]) != 43 {
+			t.Errorf("%v", jwk)
+		}
+		for _, member := range want {
+			if jwk[member] == "" {
+				t.Errorf("%v has no %s", jwk, member)
+			}
+		}
+		found, err := set.Find(t.Context(), jwk["kid"], jwk["alg"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch found[0].(type) {
+		case *ecdsa.PublicKey, *rsa.PublicKey:
+		default:
+			t.Errorf("%T", found[0])
+		}
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	ks := start(t, k, keys.Files{Folder: filepath.Join(t.TempDir(), "a")}, keys.ES256)
+	other := start(t, k, keys.Files{Folder: filepath.Join(t.TempDir(), "b")}, keys.ES256)
+	text := sign(t, ks)
+	parts := strings.Split(text, ".")
+	plain, err := ks.Sign(keys.Plain, []byte(`{"sub":"ann"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]string{
+		"empty": "", "no dots": "x", "one dot": parts[0] + "." + parts[1], "another server": sign(t, other), "id token": plain,
+		"other claims": parts[0] + ".e30." + parts[2], "no signature": parts[0] + "." + parts[1] + ".", "short": text[:len(text)-2], "line break": text + "\n",
+		"more": text + ".x", "none": "eyJhbGciOiJub25lIn0." + parts[1] + ".",
+		"malleable": text[:len(text)-1] + string(rune(text[len(text)-1]+1)),
+	} {
+		if claims, err := ks.Verify(t.Context(), keys.AccessToken, bad); !errors.Is(err, keys.ErrToken) {
+			t.Errorf("%s: %s, error %v", name, claims, err)
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	k := authtest.SQLite(f)
+	ks := start(f, k, keys.Files{Folder: filepath.Join(f.TempDir(), "a")}, keys.ES256)
+	good := sign(f, ks)
+	f.Add(good)
+	f.Add(good[1:])
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := ks.Verify(t.Context(), keys.AccessToken, text); (err == nil) != (text == good) {
+			t.Fatalf("%q: error %v", text, err)
+		}
+	})
+}
+
+func BenchmarkSign(b *testing.B) {
+	k := authtest.SQLite(b)
+	ks := start(b, k, keys.Files{Folder: filepath.Join(b.TempDir(), "a")}, keys.ES256)
+	claims := []byte(strings.Repeat("x", 300))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ks.Sign(keys.AccessToken, claims); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
