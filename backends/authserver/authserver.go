@@ -3,3 +3,143 @@
 // kernel (what all stand on), clients, resources, users, keys, tokens, login,
 // consent, protocol (the endpoints), admin. A room stands on those before it.
 package authserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options of a server.
+type Options struct {
+	// Config and DB are required. The database may not be open yet.
+	Config *config.Config
+	DB     *store.DB
+	// Counters hold what may be used once, for all nodes. Required.
+	Counters counters.Store
+	// Key stands in for session.secret where that is not set.
+	Key []byte
+	// Logger is asked each time there is something to tell. Default: none.
+	Logger func() *zap.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Address is the client's address. Default: that of the connection.
+	Address func(*http.Request) string
+	// Version is what the administration API tells.
+	Version string
+}
+
+// Server is the authorization server on one database with one configuration.
+type Server struct {
+	kernel  *kernel.Server
+	config  *config.Config
+	version string
+	begun   time.Time
+
+	public, admin *site
+	jobs          []jobs.Job
+
+	mu  sync.Mutex
+	end func() // of the jobs; nil: they have not begun
+}
+
+// New makes a server. It touches neither the database nor a file.
+func New(o Options) (*Server, error) {
+	if o.Config == nil || o.DB == nil || o.Counters == nil {
+		return nil, errors.New("authserver: a configuration, a database and counters are required")
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Address == nil {
+		o.Address = peer
+	}
+	key := o.Key
+	if secret := o.Config.Session.Secret; secret != "" {
+		key = []byte(secret)
+	}
+	if len(key) == 0 {
+		return nil, errors.New("authserver: neither session.secret nor a key")
+	}
+	s := &Server{config: o.Config, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s.kernel = &kernel.Server{
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key,
+	}
+	s.kernel.Audit = s.audit
+	s.wire()
+	return s, nil
+}
+
+// wire makes the rooms out of the configuration, and the sites out of the rooms.
+func (s *Server) wire() {
+	s.public = newSite(s.kernel, s.health())
+	s.admin = newSite(s.kernel)
+}
+
+// Public is the site for clients and people. A path that is not of it is 404.
+func (s *Server) Public() http.Handler { return s.public }
+
+// Admin is the site of the administration API.
+func (s *Server) Admin() http.Handler { return s.admin }
+
+// Owns reports whether the path of a request is one of a site's: of Public, or of Admin.
+func (s *Server) Owns(admin bool, r *http.Request) bool {
+	if admin {
+		return s.admin.owns(r)
+	}
+	return s.public.owns(r)
+}
+
+// Start begins the work in the background, once, and tells what an operator should know.
+func (s *Server) Start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		return
+	}
+	for _, warning := range s.config.Warnings() {
+		s.kernel.Logger().Warn(warning)
+	}
+	s.end = jobs.New(jobs.Options{Jobs: s.jobs, Logger: s.kernel.Logger}).Start()
+}
+
+// Close ends the work in the background, and waits for it. Requests that are under way
+// are answered.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		s.end()
+	}
+	s.kernel.Close()
+}
+
+// peer is the address of the connection.
+func peer(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// audit writes down what happened.
+func (s *Server) audit(_ context.Context, e kernel.Event) {
+	s.kernel.Logger().Info("audit", zap.String("action", e.Action), zap.String("actor", e.Actor), zap.String("client", e.Client),
+		zap.String("ip", e.Address), zap.Strings("detail", e.Detail))
+}

@@ -18,6 +18,7 @@ const (
 	UnsupportedGrantType = "unsupported_grant_type"
 	AccessDenied         = "access_denied"
 	ServerError          = "server_error"
+	SlowDown             = "slow_down"
 	Unavailable          = "temporarily_unavailable"
 )
 

@@ -1,0 +1,118 @@
+package authserver_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
+
+// serve makes a server with a configuration, as text, on a database.
+func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
+	t.Helper()
+	cfg, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return noon }
+	shared := counters.NewMemory(now)
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: now, Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	s.Start() // once
+	t.Cleanup(func() {
+		s.Close()
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[string]any) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	var body map[string]any
+	_ = json.Unmarshal(w.Body.Bytes(), &body)
+	return w, body
+}
+
+// TestHealth: a database that is gone is told by all but livez.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := serve(t, db, "")
+		for _, path := range []string{"/health", "/ready"} {
+			w, body := get(s.Public(), http.MethodGet, path)
+			if w.Code != http.StatusOK || body["status"] != "ok" || body["db"] != "ok" || body["time"] != "2031-05-06T12:00:00Z" || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/health", "/ready"} {
+			if w, body := get(s.Public(), http.MethodGet, path); w.Code != http.StatusServiceUnavailable || body["status"] != "degraded" || body["db"] != "error" {
+				t.Errorf("%s without a database: %d %s", path, w.Code, w.Body)
+			}
+		}
+		if w, body := get(s.Public(), http.MethodGet, "/livez"); w.Code != http.StatusOK || body["status"] != "ok" {
+			t.Errorf("livez: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// TestSite: what is not there, and methods that are not.
+func TestSite(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "")
+	for _, test := range []struct {
+		method, path string
+		status       int
+		owns         bool
+	}{
+		{http.MethodHead, "/livez", http.StatusOK, true},
+		{http.MethodPost, "/livez", http.StatusMethodNotAllowed, true},
+		{http.MethodGet, "/livez/", http.StatusNotFound, false},
+		{http.MethodGet, "//livez", http.StatusNotFound, false},
+		{http.MethodGet, "/nothing", http.StatusNotFound, false},
+	} {
+		w, body := get(s.Public(), test.method, test.path)
+		if w.Code != test.status || s.Owns(false, httptest.NewRequest(test.method, test.path, nil)) != test.owns {
+			t.Errorf("%s %s: %d %s", test.method, test.path, w.Code, w.Body)
+		}
+		if w.Code == http.StatusMethodNotAllowed && (w.Header().Get("Allow") != "GET, HEAD" || body["error"] != "invalid_request") {
+			t.Errorf("%v %s", w.Header(), w.Body)
+		}
+		if s.Owns(true, httptest.NewRequest(test.method, test.path, nil)) {
+			t.Errorf("%s is of the administration too", test.path)
+		}
+	}
+}
+
+// TestNew: what a server cannot be without.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := counters.NewMemory(time.Now)
+	defer func() { _ = shared.Close() }()
+	db := databases.SQLite(t)
+	for _, o := range []authserver.Options{{}, {Config: cfg, DB: db}, {Config: cfg, DB: db, Counters: shared}} {
+		if _, err := authserver.New(o); err == nil {
+			t.Errorf("%+v makes a server", o)
+		}
+	}
+}

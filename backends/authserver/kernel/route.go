@@ -1,0 +1,68 @@
+package kernel
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Route is a row of the endpoints of a room.
+type Route struct {
+	// Method is one; GET answers HEAD too.
+	Method string
+	// Path is a pattern of http.ServeMux without a method and a host.
+	Path string
+	// Serve answers. What it returns is written by WriteError where nothing has been
+	// written yet.
+	Serve func(w http.ResponseWriter, r *http.Request) error
+}
+
+// WriteError answers with an OAuth error (RFC 6749 section 5.2), which has the members
+// of problem details (RFC 9457) beside its own. What is no refusal is server_error.
+func WriteError(w http.ResponseWriter, err error) {
+	e, ok := apierror.From(err)
+	if !ok {
+		e = Refuse(ServerError, "internal error")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+999_999_999).Seconds()), 10))
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(ErrorBody(e)) // nobody to tell when the client is gone
+}
+
+// ErrorBody is the body of an OAuth error. What came from a room or a middleware that
+// does not know OAuth has the code that its status stands for.
+func ErrorBody(e *apierror.Error) []byte {
+	body := jsontext.AppendQuoted([]byte(`{"error":`), oauthCode(e))
+	body = jsontext.AppendQuoted(append(body, `,"error_description":`...), e.Message)
+	body = strconv.AppendInt(append(body, `,"status":`...), int64(e.Status), 10)
+	body = jsontext.AppendQuoted(append(body, `,"title":`...), http.StatusText(e.Status))
+	body = append(body, `,"type":"about:blank"`...)
+	body = jsontext.AppendQuoted(append(body, `,"detail":`...), e.Message)
+	return append(body, '}')
+}
+
+// oauthCode is the code of an error as OAuth knows it.
+func oauthCode(e *apierror.Error) string {
+	switch e.Code {
+	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route", "invalid_body", "unsupported_media_type":
+	default:
+		return e.Code
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests:
+		return SlowDown
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusBadGateway:
+		return Unavailable
+	}
+	if e.Status >= http.StatusInternalServerError {
+		return ServerError
+	}
+	return InvalidRequest
+}

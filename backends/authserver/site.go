@@ -1,0 +1,86 @@
+package authserver
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// site is what one listener serves: the routes of rooms by their paths.
+type site struct {
+	kernel *kernel.Server
+	paths  rest.Paths[*place]
+}
+
+// place is what is at one path.
+type place struct {
+	methods map[string]kernel.Route
+	allow   string
+}
+
+// newSite makes a site of the tables of rooms. It panics when two routes collide, which
+// is a mistake in a table.
+func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
+	s := &site{kernel: k}
+	places := make(map[string]*place)
+	for _, route := range slices.Concat(tables...) {
+		p := places[route.Path]
+		if p == nil {
+			p = &place{methods: make(map[string]kernel.Route)}
+			places[route.Path] = p
+			s.paths.Add(route.Path, p)
+		}
+		if _, twice := p.methods[route.Method]; twice {
+			panic("two routes for " + route.Method + " " + route.Path)
+		}
+		p.methods[route.Method] = route
+	}
+	for _, p := range places {
+		if get, ok := p.methods[http.MethodGet]; ok {
+			p.methods[http.MethodHead] = get
+		}
+		methods := make([]string, 0, len(p.methods))
+		for method := range p.methods {
+			methods = append(methods, method)
+		}
+		slices.Sort(methods)
+		p.allow = strings.Join(methods, ", ")
+	}
+	return s
+}
+
+// owns reports whether a path is one of the site's, whatever the method.
+func (s *site) owns(r *http.Request) bool {
+	_, ok := s.paths.Find(r)
+	return ok
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rest.NoSniff(w.Header())
+	if err := s.serve(w, r); err != nil {
+		e, ok := apierror.From(err)
+		if !ok || e.Status >= http.StatusInternalServerError {
+			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.Error(err))
+		}
+		kernel.WriteError(w, err)
+	}
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
+	p, ok := s.paths.Find(r)
+	if !ok {
+		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
+	}
+	route, ok := p.methods[r.Method]
+	if !ok {
+		w.Header().Set("Allow", p.allow)
+		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "use %s", p.allow)
+	}
+	return route.Serve(w, r)
+}
