@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
 )
 
@@ -25,7 +27,7 @@ func quickstart(t *testing.T, global string, env ...string) *node {
 	config := shipped(t, "quickstart",
 		"http://127.0.0.1:11434/v1 http://127.0.0.1:8000/v1 http://127.0.0.1:1234/v1", "http://127.0.0.1:"+nobody+"/v1",
 		"\t\tallow_networks 127.0.0.0/8\n", "\t\tallow_networks 127.0.0.0/8\n"+global)
-	config = strings.ReplaceAll(strings.ReplaceAll(config, "8443", site), "9099", scripted)
+	config = strings.NewReplacer("8443", site, "9099", scripted, "8440", freePort(t)).Replace(config)
 	return newNode(t, config, env...)
 }
 
@@ -187,5 +189,142 @@ func TestQuickstartLocalServer(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("the local server was asked %d times", asked)
+	}
+}
+
+// TestQuickstartTrust: with the lines of the banner clients of three languages trust the
+// certificate, and without them they do not.
+func TestQuickstartTrust(t *testing.T) {
+	t.Parallel()
+	n := quickstart(t, "").start()
+	banner := n.banner()
+	url := regexp.MustCompile(`https://localhost:\d+`).FindString(banner) + "/livez"
+	for client, ask := range map[string]string{
+		"SSL_CERT_FILE":       `python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' ` + url,
+		"NODE_EXTRA_CA_CERTS": `node -e 'fetch(process.argv[1]).then((r) => r.text()).then(console.log).catch((e) => { console.log(e.cause.code); process.exit(1) })' ` + url,
+	} {
+		line := regexp.MustCompile(`(?m)^  export ` + client + `=.*$`).FindString(banner)
+		if line == "" {
+			t.Errorf("the banner has no %s:\n%s", client, banner)
+			continue
+		}
+		if out := n.shell(line + "\n" + ask); strings.TrimSpace(out) != `{"status":"ok"}` {
+			t.Errorf("%s: %s", client, out)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", ask)
+		cmd.Dir, cmd.Env = n.dir, n.env
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("%s: trusted without it: %s", client, out)
+		}
+	}
+	// What it would change the machine with is the root of the file.
+	if !strings.Contains(banner, binary+" trust --config Caddyfile ") {
+		t.Errorf("the banner has no line for the machine:\n%s", banner)
+	}
+	root, err := os.ReadFile(n.path("data", "caddy", "pki", "authorities", "local", "root.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := n.admin(http.MethodGet, "/pki/ca/local", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gjson.Get(authority, "root_certificate").String(); strings.TrimSpace(got) != strings.TrimSpace(string(root)) {
+		t.Errorf("the authority of the server: %s", authority)
+	}
+}
+
+// TestQuickstartStoredKey: a provider key that was stored is named by the next start, and
+// takes the place of the scripted model.
+func TestQuickstartStoredKey(t *testing.T) {
+	t.Parallel()
+	n := quickstart(t, "").start()
+	n.banner()
+	cmd := exec.CommandContext(t.Context(), binary, "keychain", "provider-keys", "add", "groq", "--user", "local")
+	cmd.Dir, cmd.Env, cmd.Stdin = n.dir, n.env, strings.NewReader("gsk_stored0123456789\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	n.stop()
+	n.out = new(output)
+	n.env = append(n.env, "OPENAI_API_KEY=sk-environment-0123456789")
+	n.start()
+	if banner := n.banner(); !strings.Contains(banner, "Models from:  openai (OPENAI_API_KEY), groq (a stored key)\n") || strings.Contains(banner, "gsk_stored") {
+		t.Errorf("banner with both:\n%s", banner)
+	}
+}
+
+// TestQuickstartPlain: the listener without TLS that the file has as a comment serves
+// this machine, and the one with TLS no other.
+func TestQuickstartPlain(t *testing.T) {
+	t.Parallel()
+	n := quickstart(t, "")
+	text, err := os.ReadFile(n.path("Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, option, found := strings.Cut(string(text), "\n# http://localhost:")
+	port, _, _ := strings.Cut(option, ",")
+	if !found {
+		t.Fatalf("no option:\n%s", text)
+	}
+	n.configure(regexp.MustCompile(`(?m)^# (http:|\t|\}$)`).ReplaceAllString(string(text), "$1"))
+	n.start()
+	key := bannerKey.FindString(n.banner())
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		if models := get(t, client, "http://"+host+":"+port+"/v1/models", key); models.status != http.StatusOK || !strings.Contains(models.body, "keychain-high") {
+			t.Errorf("%s: %d %s", host, models.status, models.body)
+		}
+	}
+	config, err := n.admin(http.MethodGet, "/config/apps/http/servers", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listeners := 0
+	for _, server := range gjson.Parse(config).Map() {
+		for _, address := range server.Get("listen").Array() {
+			if listeners++; !strings.HasPrefix(address.String(), "127.0.0.1:") {
+				t.Errorf("listens at %s", address)
+			}
+		}
+	}
+	if listeners != 3 {
+		t.Errorf("%d listeners: %s", listeners, config)
+	}
+}
+
+// TestRootLeadsToConsole: a browser at / is led to the console, where there is one;
+// a program is told what answers.
+func TestRootLeadsToConsole(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options, accept string
+		status          int
+	}{
+		"browser":            {accept: "text/html,application/xhtml+xml,*/*;q=0.8", status: http.StatusFound},
+		"program":            {accept: "*/*", status: http.StatusOK},
+		"without a console":  {options: " {\n\t\tconsole off\n\t}", accept: "text/html", status: http.StatusOK},
+		"nothing is said of": {status: http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway"+test.options+"\n")
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.base+"/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.accept != "" {
+				request.Header.Set("Accept", test.accept)
+			}
+			direct := &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			resp, err := direct.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			if resp.StatusCode != test.status || (test.status == http.StatusFound) != (resp.Header.Get("Location") == "console/") {
+				t.Errorf("%d, Location %q", resp.StatusCode, resp.Header.Get("Location"))
+			}
+		})
 	}
 }

@@ -206,8 +206,19 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)
 }
 
+// probe answers programs that look whether there is something, and leads people to the
+// console.
 func probe(w http.ResponseWriter, r *http.Request) error {
 	const text = "Tollgate model gateway\n"
+	if gateway.ConsoleOffered(r) {
+		w.Header().Set("Vary", "Accept")
+		if strings.Contains(r.Header.Get("Accept"), "text/html") {
+			// Relative, so that it leads there also below a prefix.
+			w.Header().Set("Location", "console/")
+			w.WriteHeader(http.StatusFound)
+			return nil
+		}
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if r.Method == http.MethodHead {
 		return nil

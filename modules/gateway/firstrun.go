@@ -102,7 +102,11 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	serving := slices.Concat(keys, servers)
+	stored, err := storedKeys(ctx, g.Keychain)
+	if err != nil {
+		return err
+	}
+	serving := slices.Concat(keys, stored, servers)
 	scripted, err := a.useFallback(ctx, g, len(serving) == 0)
 	if err != nil {
 		return err
@@ -174,6 +178,25 @@ func (a *App) waitUntilServing(ctx context.Context) {
 	}
 }
 
+// environmentLabel begins the labels of the keys that are those of the environment.
+const environmentLabel = "env "
+
+// storedKeys are the providers that the user has given keys of, in the console or by the
+// command line, for people.
+func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error) {
+	keys, err := service.ProviderKeys(ctx, LocalUser)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, key := range keys {
+		if text := key.Provider + " (a stored key)"; !strings.HasPrefix(key.Label, environmentLabel) && !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	return found, nil
+}
+
 // keysFromEnvironment makes provider keys of the variables that are set, and
 // removes those whose variable is gone. It returns what it found, for people.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) ([]string, error) {
@@ -185,7 +208,7 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 			if i > 0 && len(found) > 0 && strings.HasPrefix(found[len(found)-1], p.Code+" ") {
 				secret = "" // the first variable that is set wins
 			}
-			if err := service.SyncProviderKey(ctx, LocalUser, p.Code, "env "+name, secret); err != nil {
+			if err := service.SyncProviderKey(ctx, LocalUser, p.Code, environmentLabel+name, secret); err != nil {
 				return nil, err
 			}
 			if secret != "" {
@@ -219,20 +242,57 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 		b.WriteString("  Gateway key:  shown at the first start; make another with: " + program + " keychain keys create --user " + LocalUser + "\n")
 	}
 	b.WriteString("  Console:      " + a.first.URL + "/console, sign in with what this prints: " + program + " keychain token " + LocalUser + "\n")
-	b.WriteString("\n  Try it:\n\n  curl -N " + a.trust() + a.first.URL + "/v1/chat/completions \\\n" +
+	root := a.root()
+	trust := ""
+	if root != "" {
+		trust = "--cacert " + root + " "
+		absolute, err := filepath.Abs(root)
+		if err != nil {
+			absolute = root
+		}
+		b.WriteString("\n  Let clients trust its certificate, which is of this machine's own authority:\n\n" +
+			"  export SSL_CERT_FILE=" + quoted(absolute) + "         # Python, Go\n" +
+			"  export NODE_EXTRA_CA_CERTS=" + quoted(absolute) + "   # Node.js\n" +
+			"  " + program + " trust --config " + quoted(configFile()) + "   # this machine, browsers too\n")
+	}
+	b.WriteString("\n  Try it:\n\n  curl -N " + trust + a.first.URL + "/v1/chat/completions \\\n" +
 		`    -H "Authorization: Bearer ` + secret + `" -H 'Content-Type: application/json' \` + "\n" +
 		`    -d '{"model":"keychain-high","stream":true,"messages":[{"role":"user","content":"Say hello in one sentence."}]}'` + "\n\n")
 	_, _ = os.Stdout.WriteString(b.String()) // nobody to tell when there is no output
 }
 
-// trust is the option that makes curl trust the certificate of `tls internal`.
-func (a *App) trust() string {
+// root is the file of the authority that certificates of `tls internal` come from; empty
+// where it is not known.
+func (a *App) root() string {
 	u, err := url.Parse(a.first.URL)
 	storage, local := a.ctx.Storage().(*certmagic.FileStorage)
 	if err != nil || u.Scheme != "https" || !local {
 		return ""
 	}
-	return "--cacert " + filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt") + " "
+	return filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt")
+}
+
+// configFile is the file that this process was started with, as its command line says.
+func configFile() string {
+	for i, arg := range os.Args {
+		name, value, joined := strings.Cut(arg, "=")
+		switch {
+		case name != "--config" && name != "-c":
+		case joined:
+			return value
+		case i+1 < len(os.Args):
+			return os.Args[i+1]
+		}
+	}
+	return "Caddyfile"
+}
+
+// quoted is a path as a shell takes it for one word.
+func quoted(path string) string {
+	if path == "" || strings.ContainsAny(path, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }
 
 // Interface guards

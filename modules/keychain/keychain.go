@@ -91,6 +91,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		rest.NoSniff(w.Header())
 		return answered(h.console.Serve(w, r))
 	}
+	if h.console != nil && r.URL.Path == "/" {
+		gateway.OfferConsole(r)
+	}
 	found, ok := h.router.Find(r)
 	if !ok {
 		return next.ServeHTTP(w, r)

@@ -1,0 +1,18 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+const consoleVar = "tollgate.console"
+
+// OfferConsole tells the handler that answers at / that the site has a console.
+func OfferConsole(r *http.Request) { caddyhttp.SetVar(r.Context(), consoleVar, true) }
+
+// ConsoleOffered reports whether a handler before has called OfferConsole.
+func ConsoleOffered(r *http.Request) bool {
+	offered, _ := caddyhttp.GetVar(r.Context(), consoleVar).(bool)
+	return offered
+}
