@@ -1,0 +1,226 @@
+// Package authorize is the authorization endpoint (RFC 6749 section 3.1, OAuth 2.1) but
+// for its pages: it checks what a client asks for, decides what the person must be asked,
+// and answers the client. What happens between the pages is carried by the browser, in a
+// transaction that is good in that browser alone, for ten minutes.
+package authorize
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+)
+
+// life is that of a transaction.
+const life = 10 * time.Minute
+
+// Codes issues authorization codes.
+type Codes interface {
+	IssueCode(ctx context.Context, g tokens.Grant) (code string, err error)
+}
+
+// Authorize is the endpoint.
+type Authorize struct {
+	*kernel.Server
+	Clients  *clients.Clients
+	Catalog  *resources.Catalog
+	Consents *consent.Consents
+	Tokens   Codes
+	// Own are the scopes of this server itself, such as openid.
+	Own []resources.Scope
+}
+
+// Seal makes of a request the transaction that a browser carries. visit is the secret of
+// the browser.
+func (s *Authorize) Seal(r *Request, visit string) string {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	return s.Signer("authorize").Sign(raw, visit)
+}
+
+// Open is the request of a transaction. Who has redirected the browser may have changed
+// since, so the client is looked at again.
+func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Request, *clients.Client, error) {
+	raw, ok := s.Signer("authorize").Open(transaction, visit)
+	r := new(Request)
+	if !ok || visit == "" || json.Unmarshal(raw, r) != nil {
+		return nil, nil, page("this sign-in does not belong to this browser; go back to the application and begin there")
+	}
+	if s.Now().Sub(time.UnixMicro(r.At)) >= life {
+		return nil, nil, page("this sign-in was begun more than ten minutes ago; go back to the application and begin there")
+	}
+	redirect := ""
+	if r.RedirectGiven {
+		redirect = r.Redirect
+	}
+	was := r.Redirect
+	client, err := s.client(ctx, r, redirect)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Redirect != was {
+		return nil, nil, page("the application has changed since this sign-in was begun; go back to it and begin there")
+	}
+	return r, client, nil
+}
+
+// Step is what is next for a request.
+type Step int
+
+// The steps.
+const (
+	// SignIn: the person must sign in, or once more.
+	SignIn Step = iota
+	// Consent: the person must be asked.
+	Consent
+	// Done: the answer is Location.
+	Done
+)
+
+// Next is what a request needs of a person who is signed in (nil: nobody is). location
+// is where Done leads. The error is a *Refusal.
+func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (step Step, location string, err error) {
+	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
+		if r.Silent {
+			return 0, "", s.refusal(r, kernel.Refuse(loginRequired, "nobody is signed in"))
+		}
+		return SignIn, "", nil
+	}
+	if r.Ask {
+		return Consent, "", nil
+	}
+	client, needs, err := s.needs(ctx, r)
+	if err != nil {
+		return 0, "", s.refusal(r, err)
+	}
+	ids, covered, err := s.Consents.Covers(ctx, by.User.ID, client, needs)
+	switch {
+	case err != nil:
+		return 0, "", s.refusal(r, err)
+	case covered:
+		location, err = s.issue(ctx, r, by, r.Scope, ids)
+		return Done, location, err
+	case r.Silent:
+		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
+	}
+	return Consent, "", nil
+}
+
+// needs are what must be granted for a request.
+func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []consent.Need, error) {
+	client, err := s.Clients.Find(ctx, r.Client)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := s.resources(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, s.divide(list, r.Scope), nil
+}
+
+// divide is the scopes of a request by the resource that declares them. What is of this
+// server, and all where no resource is named, is of none.
+func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent.Need {
+	needs := make([]consent.Need, 0, len(list)+1)
+	for _, one := range list {
+		need := consent.Need{Resource: one.ID}
+		for _, word := range scope {
+			if slices.ContainsFunc(one.Scopes, func(s resources.Scope) bool { return s.Name == word }) {
+				need.Scope = append(need.Scope, word)
+			}
+		}
+		needs = append(needs, need)
+	}
+	rest := consent.Need{}
+	for _, word := range scope {
+		if len(list) == 0 || s.own(word) {
+			rest.Scope = append(rest.Scope, word)
+		}
+	}
+	if len(list) == 0 || len(rest.Scope) > 0 {
+		needs = append(needs, rest)
+	}
+	return needs
+}
+
+// Allow stores what a person approves of a request, and returns where that leads. The
+// same may be sent twice: each time it is a new code, of which the client gets one.
+func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (location string, err error) {
+	for _, word := range approved {
+		if !slices.Contains(r.Scope, word) {
+			return "", page("the form approves what was not asked for")
+		}
+	}
+	if len(approved) == 0 && len(r.Scope) > 0 {
+		return "", page("nothing was chosen that the application may do; go back and choose something, or deny")
+	}
+	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
+	list, err := s.resources(ctx, r)
+	if err != nil {
+		return "", s.refusal(r, err)
+	}
+	asked, granted := s.divide(list, r.Scope), s.divide(list, approved)
+	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked[:len(granted)], granted)
+	if err != nil {
+		return "", s.refusal(r, err)
+	}
+	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address, Detail: []string{"scope", strings.Join(approved, " ")}})
+	return s.issue(ctx, r, by, approved, ids)
+}
+
+// Deny tells the client that the person does not want it.
+func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, address string) (location string) {
+	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
+	return s.Location(&Refusal{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
+}
+
+// issue makes a code. Where it goes is known before.
+func (s *Authorize) issue(ctx context.Context, r *Request, by *login.Session, scope, consents []string) (location string, err error) {
+	code, err := s.Tokens.IssueCode(ctx, tokens.Grant{
+		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
+		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce,
+		AuthTime: by.AuthTime, JKT: r.JKT, Session: by.ID,
+	})
+	if err != nil {
+		return "", s.refusal(r, err)
+	}
+	return s.answer(r, "code", code), nil
+}
+
+// Location is where a refusal leads: back to the client.
+func (s *Authorize) Location(refusal *Refusal) string {
+	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
+}
+
+// answer is the redirect URI with what the client is told. The parameters that it has
+// stay, and it always says who answers (RFC 9207).
+func (s *Authorize) answer(r *Request, pairs ...string) string {
+	pairs = append(pairs, "iss", s.Issuer)
+	if r.State != "" {
+		pairs = append(pairs, "state", r.State)
+	}
+	var b strings.Builder
+	b.WriteString(r.Redirect)
+	glue := byte('?')
+	if strings.Contains(r.Redirect, "?") {
+		glue = '&'
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		b.WriteByte(glue)
+		b.WriteString(pairs[i] + "=" + url.QueryEscape(pairs[i+1]))
+		glue = '&'
+	}
+	return b.String()
+}

@@ -1,0 +1,279 @@
+package authorize
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The errors of RFC 6749 section 4.1.2.1 and its like that this endpoint alone has.
+const (
+	unsupportedResponse   = "unsupported_response_type"
+	requestNotSupported   = "request_not_supported" // OpenID Connect Core 3.1.2.6
+	pushedNotSupported    = "request_uri_not_supported"
+	loginRequired         = "login_required"
+	consentRequired       = "consent_required"
+	maxState              = 2048
+	maxNonce              = 2048
+	maxHint               = 254
+	maxSeconds      int64 = 1 << 31
+)
+
+// Request is an authorization request that is good, as far as that does not depend on
+// who is signed in.
+type Request struct {
+	Client string `json:"client"`
+	// Redirect is where the answer goes. RedirectGiven: the request named it.
+	Redirect      string   `json:"redirect"`
+	RedirectGiven bool     `json:"given,omitempty"`
+	State         string   `json:"state,omitempty"`
+	Scope         []string `json:"scope,omitempty"`
+	Resources     []string `json:"resources,omitempty"` // ids
+	Challenge     string   `json:"challenge"`
+	Nonce         string   `json:"nonce,omitempty"`
+	JKT           string   `json:"jkt,omitempty"`
+	Hint          string   `json:"hint,omitempty"` // login_hint
+	// Silent: nothing may be asked (prompt=none).
+	Silent bool `json:"silent,omitempty"`
+	// Ask for consent whatever was granted (prompt=consent).
+	Ask bool `json:"ask,omitempty"`
+	// SignedInSince is when the login must have been at the earliest, in Unix
+	// microseconds (prompt=login, max_age).
+	SignedInSince int64 `json:"since,omitempty"`
+	// At is when it came, in Unix microseconds.
+	At int64 `json:"at"`
+}
+
+// Refusal is an answer to the client: an error of which the browser tells it.
+type Refusal struct {
+	Request *Request // Redirect and State are good
+	Reason  *apierror.Error
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Reason.Error() }
+
+// Unwrap is for errors.As.
+func (r *Refusal) Unwrap() error { return r.Reason }
+
+// asked is the parameters of a request.
+type asked struct{ url.Values }
+
+// one is a parameter that was sent once; empty: it was not, or more than once.
+func (a asked) one(name string) string {
+	if len(a.Values[name]) != 1 {
+		return ""
+	}
+	return a.Values[name][0]
+}
+
+// page is the refusal of what must not lead anywhere: it is shown here (section 4.1.2.1
+// of RFC 6749).
+func page(message string) error {
+	return apierror.New(400, kernel.InvalidRequest, "%s", message)
+}
+
+// Parse checks the parameters of a request. The error is a *Refusal where the client is
+// to be told; any other is for the person, and leads nowhere.
+func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
+	a := asked{values}
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(a.Values[name]) > 1 {
+			return nil, page("the request has the parameter " + name + " twice")
+		}
+	}
+	r := &Request{Client: a.one("client_id"), RedirectGiven: a.one("redirect_uri") != "", At: s.Micros()}
+	client, err := s.client(ctx, r, a.one("redirect_uri"))
+	if err != nil {
+		return nil, err
+	}
+	if state := a.one("state"); len(state) <= maxState {
+		r.State = state
+	}
+	if err := s.check(ctx, r, client, a); err != nil {
+		return nil, s.refusal(r, err)
+	}
+	return r, nil
+}
+
+// client finds the client of a request, and where its answers may go.
+func (s *Authorize) client(ctx context.Context, r *Request, redirect string) (*clients.Client, error) {
+	if r.Client == "" {
+		return nil, page("the request does not say by client_id which application it is from")
+	}
+	client, err := s.Clients.Find(ctx, r.Client)
+	if errors.Is(err, clients.ErrUnknown) {
+		return nil, page("no application is registered under the client_id of the request")
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if !client.Active() {
+		return nil, page("the application of the request may not be used any more")
+	}
+	uri, ok := client.MatchRedirect(redirect)
+	switch {
+	case ok:
+		r.Redirect = uri
+	case redirect == "":
+		return nil, page("the request has no redirect_uri, and the application has not registered exactly one")
+	default:
+		return nil, page("the redirect_uri of the request is not one that the application has registered")
+	}
+	return client, nil
+}
+
+// check looks at all that the client is told of.
+func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked) error {
+	for name, values := range a.Values {
+		if len(values) > 1 && name != "resource" {
+			return kernel.Refuse(kernel.InvalidRequest, "a parameter was sent twice")
+		}
+	}
+	switch response := a.one("response_type"); {
+	case a.Has("request"):
+		return kernel.Refuse(requestNotSupported, "request objects are not supported")
+	case a.Has("request_uri"):
+		return kernel.Refuse(pushedNotSupported, "request_uri is not supported")
+	case len(a.one("state")) > maxState:
+		return kernel.Refuse(kernel.InvalidRequest, "state is longer than %d bytes", maxState)
+	case response == "":
+		return kernel.Refuse(kernel.InvalidRequest, "response_type is missing")
+	case response != "code":
+		return kernel.Refuse(unsupportedResponse, "response_type must be code")
+	case !client.May(clients.GrantCode):
+		return kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant authorization_code")
+	}
+	if mode := a.one("response_mode"); mode != "" && mode != "query" {
+		return kernel.Refuse(kernel.InvalidRequest, "response_mode must be query")
+	}
+	r.Challenge, r.Nonce, r.JKT, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("dpop_jkt"), a.one("login_hint")
+	switch {
+	case r.Challenge == "":
+		return kernel.Refuse(kernel.InvalidRequest, "code_challenge is missing: PKCE is required")
+	case a.one("code_challenge_method") != "S256":
+		return kernel.Refuse(kernel.InvalidRequest, "code_challenge_method must be S256")
+	case !digest(r.Challenge):
+		return kernel.Refuse(kernel.InvalidRequest, "code_challenge must be 43 characters of base64url")
+	case r.JKT != "" && !digest(r.JKT):
+		return kernel.Refuse(kernel.InvalidRequest, "dpop_jkt must be 43 characters of base64url")
+	case len(r.Nonce) > maxNonce:
+		return kernel.Refuse(kernel.InvalidRequest, "nonce is longer than %d bytes", maxNonce)
+	case len(r.Hint) > maxHint:
+		r.Hint = ""
+	}
+	if err := r.prompt(a); err != nil {
+		return err
+	}
+	return s.scope(ctx, r, client, a)
+}
+
+// digest reports whether a text can be a SHA-256 in base64url.
+func digest(text string) bool {
+	return len(text) == 43 && !strings.ContainsFunc(text, func(c rune) bool {
+		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// prompt reads what may, and what must, be asked (OpenID Connect Core 3.1.2.1).
+func (r *Request) prompt(a asked) error {
+	words := strings.Fields(a.one("prompt"))
+	for _, word := range words {
+		switch word {
+		case "none":
+			r.Silent = true
+		case "login", "select_account":
+			r.SignedInSince = r.At + 1
+		case "consent":
+			r.Ask = true
+		default:
+			return kernel.Refuse(kernel.InvalidRequest, "prompt must be none, login or consent")
+		}
+	}
+	if r.Silent && len(words) > 1 {
+		return kernel.Refuse(kernel.InvalidRequest, "prompt=none goes with no other")
+	}
+	if text := a.one("max_age"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds < 0 {
+			return kernel.Refuse(kernel.InvalidRequest, "max_age must be a number of seconds")
+		}
+		since := r.At - min(seconds, maxSeconds)*int64(time.Second/time.Microsecond)
+		if seconds == 0 {
+			since = r.At + 1 // as prompt=login
+		}
+		r.SignedInSince = max(r.SignedInSince, since)
+	}
+	return nil
+}
+
+// scope finds what the request is for.
+func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Client, a asked) error {
+	for _, name := range a.Values["resource"] {
+		u, err := url.Parse(name)
+		if name == "" || err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
+			return kernel.Refuse(kernel.InvalidTarget, "resource must be an absolute URI without fragment, or the slug of a resource")
+		}
+	}
+	found, err := s.Catalog.Resolve(ctx, a.Values["resource"])
+	if err != nil {
+		return err
+	}
+	for _, one := range found {
+		r.Resources = append(r.Resources, one.ID)
+	}
+	r.Scope, err = s.Catalog.Scope(ctx, client.Scope, found, a.one("scope"))
+	return err
+}
+
+// refusal tells the client of an error.
+func (s *Authorize) refusal(r *Request, err error) error {
+	e, ok := apierror.From(err)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		e = kernel.Refuse(kernel.Unavailable, "the server is not available right now, try again shortly")
+		e.Cause = err
+	case !ok:
+		e = kernel.Refuse(kernel.ServerError, "something went wrong here")
+		e.Cause = err
+	}
+	return &Refusal{r, e}
+}
+
+// unavailable makes a database that is down a 503.
+func unavailable(err error) error {
+	if errors.Is(err, store.ErrUnavailable) {
+		return apierror.Unavailable("the server", err)
+	}
+	return err
+}
+
+// resources are those of a request that are still there.
+func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resources.Resource, err error) {
+	for _, id := range r.Resources {
+		one, err := s.Catalog.Find(ctx, id)
+		if errors.Is(err, resources.ErrUnknown) {
+			return nil, kernel.Refuse(kernel.InvalidTarget, "a resource of the request is not there any more")
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// own reports whether a scope is one of this server itself.
+func (s *Authorize) own(word string) bool {
+	return slices.ContainsFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word })
+}

@@ -1,0 +1,148 @@
+// Package consent keeps what people let clients do: for each user, client and resource
+// the scopes that they granted.
+package consent
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Need is the scopes that a client is to have for a resource.
+type Need struct {
+	Resource string // its id; empty: this server, and requests that name no resource
+	Scope    []string
+}
+
+// Grant is a row. Times are Unix microseconds.
+type Grant struct {
+	ID, User, Client, Resource string
+	Scope                      []string
+	CreatedAt, UpdatedAt       int64
+
+	redirects string
+}
+
+// Consents is where they are.
+type Consents struct{ *kernel.Server }
+
+const columns = "id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at"
+
+func scan(row store.Row) (g Grant, err error) {
+	var scope string
+	err = row.Scan(&g.ID, &g.User, &g.Client, &g.Resource, &scope, &g.redirects, &g.CreatedAt, &g.UpdatedAt)
+	g.Scope = strings.Fields(scope)
+	return g, err
+}
+
+// Covers reports whether a user has granted all that is needed, and the ids of the
+// grants. Those to a metadata document whose redirect URIs have changed do not count.
+func (s *Consents) Covers(ctx context.Context, user string, client *clients.Client, needs []Need) (ids []string, ok bool, err error) {
+	var all []Grant
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		all, err = find(c, user, client.ID)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for _, need := range needs {
+		at := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
+		if at < 0 || client.Source == clients.Document && all[at].redirects != digest(client) ||
+			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
+			return nil, false, nil
+		}
+		ids = append(ids, all[at].ID)
+	}
+	return ids, true, nil
+}
+
+// grantsMost bounds how many grants of one list are read.
+const grantsMost = 10_000
+
+func find(c store.Conn, user, client string) ([]Grant, error) {
+	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT ?", user, client, grantsMost)
+}
+
+// Approve stores what a user grants: of the scopes that were asked for those that were
+// approved. What was granted before and not asked for now stays. It returns the ids.
+func (s *Consents) Approve(ctx context.Context, user string, client *clients.Client, asked, approved []Need) (ids []string, err error) {
+	err = s.Write(ctx, func(c store.Conn) error {
+		ids = nil
+		all, err := find(c, user, client.ID)
+		if err != nil {
+			return err
+		}
+		for i, need := range approved {
+			scope := slices.Clone(need.Scope)
+			for _, g := range all {
+				if g.Resource != need.Resource {
+					continue
+				}
+				for _, word := range g.Scope {
+					if !slices.Contains(asked[i].Scope, word) {
+						scope = append(scope, word)
+					}
+				}
+			}
+			id, err := s.upsert(c, user, client, need.Resource, scope)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+func (s *Consents) upsert(c store.Conn, user string, client *clients.Client, resource string, scope []string) (id string, err error) {
+	now := s.Micros()
+	err = c.Row("INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
+		kernel.NewID(), user, client.ID, resource, strings.Join(scope, " "), digest(client), now, now).Scan(&id)
+	return id, err
+}
+
+// Of is what a user has granted, the newest first.
+func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, grantsMost)
+		return err
+	})
+	return list, err
+}
+
+// Revoke takes a grant back and returns it. then ends, in the same transaction, what was
+// issued by it.
+func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn, g Grant) error) (g Grant, err error) {
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return apierror.New(http.StatusNotFound, "not_found", "there is no such grant")
+		}
+		if err != nil || then == nil {
+			return err
+		}
+		return then(c, g)
+	})
+	return g, err
+}
+
+// digest is that of the redirect URIs of a client, in any order.
+func digest(client *clients.Client) string {
+	uris := slices.Clone(client.Redirects)
+	slices.Sort(uris)
+	sum := sha256.Sum256([]byte(strings.Join(uris, "\n")))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,240 @@
+// Package login knows who is signed in: it checks passwords behind a lockout, and keeps
+// the sessions of browsers.
+package login
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/session"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options are the rules.
+type Options struct {
+	// MaxAge ends a session so long after the login, however much it is used.
+	MaxAge time.Duration
+	// FailClosed has sessions count for nothing while the database does not answer. Else
+	// they are good then for whom they were made.
+	FailClosed bool
+	// The lockout: rate_limit.auth_fail_max, auth_fail_window, auth_lockout and
+	// max_tracked_identities.
+	Failures   int
+	Window     time.Duration
+	Lock       time.Duration
+	Identities int
+}
+
+// sessionsMost is how many browsers somebody may be signed in with.
+const sessionsMost = 100
+
+// Login signs people in and out.
+type Login struct {
+	*kernel.Server
+	Lockout  *lockout.Lockout
+	users    *users.Users
+	options  Options
+	sessions session.Store[string]
+}
+
+// New makes the room.
+func New(s *kernel.Server, people *users.Users, o Options) *Login {
+	return &Login{
+		Server: s, users: people, options: o,
+		Lockout: lockout.New(lockout.Options{
+			Max: o.Failures, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: s.Now,
+			Warn: func(message string) { s.Logger().Warn(message, zap.Int("tracked", o.Identities)) },
+		}),
+		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost},
+	}
+}
+
+// MaxAge is how long a session lasts.
+func (l *Login) MaxAge() time.Duration { return l.options.MaxAge }
+
+// Jobs are the work in the background.
+func (l *Login) Jobs() []jobs.Job {
+	return []jobs.Job{
+		{Name: "lockout", Every: time.Minute, Run: func(context.Context) (int, error) { return l.Lockout.Sweep(), nil }},
+		{Name: "sessions", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
+			n, err := l.DB.Purge(ctx, 1000, "DELETE FROM authserver_sessions WHERE id IN (SELECT id FROM authserver_sessions WHERE seen_at <= ? LIMIT ?)",
+				l.Now().Add(-l.options.MaxAge).UnixMicro())
+			return int(n), err
+		}},
+	}
+}
+
+// Session is a browser in which somebody is signed in.
+type Session struct {
+	ID int64 // 0: the database does not answer
+	// User has the id alone while the database does not answer.
+	User *users.User
+	// AuthTime is when the password was given.
+	AuthTime time.Time
+}
+
+// errCredentials is the one answer to whoever is not let in.
+func errCredentials() error {
+	return apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", users.ErrCredentials)
+}
+
+func errLocked(wait time.Duration) error {
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait,
+		Message: "too many logins failed; wait before you try again",
+	}
+}
+
+// SignIn checks who it is and begins a session, of which it returns the cookie. The
+// session of the former cookie ends. A refusal is 422, or 429 while the lockout holds.
+func (l *Login) SignIn(ctx context.Context, email, password, address, former string) (cookie string, err error) {
+	key := l.Lockout.Of(email, address)
+	if wait := l.Lockout.Locked(key); wait > 0 {
+		return "", errLocked(wait)
+	}
+	err = users.ErrCredentials
+	var u *users.User
+	if len(email) <= lockout.IdentityMost {
+		u, err = l.users.Verify(ctx, email, password)
+	}
+	if err == nil {
+		cookie, err = l.begin(ctx, u, former)
+	}
+	if errors.Is(err, users.ErrCredentials) {
+		return "", l.failed(ctx, key, email, address)
+	}
+	if err != nil {
+		return "", err
+	}
+	if wait := l.Lockout.Succeed(key); wait > 0 {
+		return "", errors.Join(errLocked(wait), l.end(ctx, cookie))
+	}
+	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address})
+	return cookie, nil
+}
+
+// failed counts a login that failed.
+func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {
+	wait, locks := l.Lockout.Fail(key)
+	if wait > 0 {
+		return errLocked(wait)
+	}
+	e := kernel.Event{Action: "user.login_failed", Address: address}
+	if typed, err := mailaddress.Parse(email); err == nil { // else it may be a password in the wrong field
+		e.Detail = []string{"email", typed}
+	}
+	l.Audit(ctx, e)
+	if locks {
+		e.Action = "auth.locked_out"
+		l.Audit(ctx, e)
+	}
+	return errCredentials()
+}
+
+// begin makes a session of a user who is still the one whose password was checked:
+// hashing takes time.
+func (l *Login) begin(ctx context.Context, u *users.User, former string) (cookie string, err error) {
+	now := l.Now()
+	var text string
+	err = l.Write(ctx, func(c store.Conn) error {
+		still, err := users.In(c, u.ID)
+		if users.IsNone(err) || err == nil && (!still.Active() || still.UpdatedAt != u.UpdatedAt) {
+			return users.ErrCredentials
+		}
+		if err != nil {
+			return err
+		}
+		if old, ok := l.open(former); ok {
+			if err := l.sessions.End(c, old.text); err != nil {
+				return err
+			}
+		}
+		text, err = l.sessions.Begin(c, u.ID, now)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	payload := binary.BigEndian.AppendUint64([]byte(text), uint64(now.UnixMicro())) //nolint:gosec // read back the same way
+	return l.Signer("session").Sign(append(payload, u.ID...)), nil
+}
+
+// opened is what a cookie holds: the secret of the session and, for when the database
+// does not answer, who signed in when.
+type opened struct {
+	text, user string
+	at         time.Time
+}
+
+const textSize = 43
+
+func (l *Login) open(cookie string) (o opened, ok bool) {
+	raw, ok := l.Signer("session").Open(cookie)
+	if !ok || len(raw) <= textSize+8 {
+		return o, false
+	}
+	at := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written so
+	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(at)}, true
+}
+
+// Resume finds who is signed in by a cookie; nil: nobody.
+func (l *Login) Resume(ctx context.Context, cookie string) *Session {
+	o, ok := l.open(cookie)
+	now := l.Now()
+	if !ok || now.Sub(o.at) >= l.options.MaxAge {
+		return nil
+	}
+	var s *Session
+	err := l.Read(ctx, func(c store.Conn) error {
+		found, err := l.sessions.Find(c, o.text, now)
+		if err != nil {
+			return err
+		}
+		u, err := users.In(c, found.User)
+		if err == nil && u.Active() {
+			s = &Session{found.ID, u, found.ConfirmedAt}
+		}
+		return err
+	})
+	if err == nil || errors.Is(err, session.ErrNone) || users.IsNone(err) {
+		return s
+	}
+	if ctx.Err() == nil {
+		l.Logger().Warn("a session could not be looked up", zap.Bool("counts", !l.options.FailClosed), zap.Error(err))
+	}
+	if l.options.FailClosed {
+		return nil
+	}
+	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.at}
+}
+
+// SignOut ends the session of a cookie.
+func (l *Login) SignOut(ctx context.Context, cookie, address string) error {
+	s := l.Resume(ctx, cookie)
+	if err := l.end(ctx, cookie); err != nil {
+		return err
+	}
+	if s != nil {
+		l.Audit(ctx, kernel.Event{Action: "user.logout", Actor: s.User.ID, Address: address})
+	}
+	return nil
+}
+
+func (l *Login) end(ctx context.Context, cookie string) error {
+	o, ok := l.open(cookie)
+	if !ok {
+		return nil
+	}
+	return l.Write(ctx, func(c store.Conn) error { return l.sessions.End(c, o.text) })
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// consentForm asks what an application may do.
+type consentForm struct {
+	*authorize.Question
+	Transaction string
+}
+
+func (c *call) authorize() error { return c.begun(c.R.URL.Query()) }
+
+func (c *call) authorizeForm() error {
+	if err := c.ReadForm(); err != nil {
+		return err
+	}
+	return c.begun(c.R.PostForm)
+}
+
+// begun is a new request of a client.
+func (c *call) begun(values url.Values) error {
+	r, err := c.Authorize.Parse(c.Context(), values)
+	if err != nil {
+		return c.refuse(err)
+	}
+	step, location, err := c.Authorize.Next(c.Context(), r, c.session)
+	switch {
+	case err != nil:
+		return c.refuse(err)
+	case step == authorize.Done:
+		return c.leave(location)
+	}
+	transaction := c.Authorize.Seal(r, c.Visit(true))
+	if step == authorize.SignIn {
+		return c.toLogin(transaction)
+	}
+	return c.leave(c.At("/consent?" + url.Values{"session_id": {transaction}}.Encode()))
+}
+
+// refuse tells the client, where it is to be told.
+func (c *call) refuse(err error) error {
+	refusal, ok := errors.AsType[*authorize.Refusal](err)
+	if !ok {
+		return err
+	}
+	if cause := refusal.Reason.Cause; cause != nil && c.Context().Err() == nil {
+		c.web.Server.Logger().Error("an authorization request failed", zap.Error(cause))
+	}
+	return c.leave(c.Authorize.Location(refusal))
+}
+
+// opened is the transaction of a page, of a person who is signed in as it asks for. done:
+// there is an answer already.
+func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
+	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Visit(false))
+	if err != nil {
+		return nil, nil, true, err
+	}
+	if c.session == nil || c.session.AuthTime.UnixMicro() < r.SignedInSince {
+		return nil, nil, true, c.toLogin(transaction)
+	}
+	return r, client, false, nil
+}
+
+func (c *call) askConsent() error {
+	transaction := c.Query.Text("session_id")
+	r, client, done, err := c.opened(transaction)
+	if done {
+		return err
+	}
+	step, location, err := c.Authorize.Next(c.Context(), r, c.session)
+	switch {
+	case err != nil:
+		return c.refuse(err)
+	case step == authorize.Done:
+		return c.leave(location)
+	}
+	question, err := c.Authorize.Question(c.Context(), r, client)
+	if err != nil {
+		return c.refuse(err)
+	}
+	c.allow(r)
+	return c.Show("consent", question.Client, &consentForm{question, transaction})
+}
+
+func (c *call) consent() error {
+	r, client, done, err := c.opened(c.Form.Text("session_id"))
+	if done {
+		return err
+	}
+	switch c.Form.Text("action") {
+	case "allow":
+		location, err := c.Authorize.Allow(c.Context(), r, client, c.session, c.Form.Values("scopes"), c.Address(c.R))
+		if err != nil {
+			return c.refuse(err)
+		}
+		return c.leave(location)
+	case "deny":
+		return c.leave(c.Authorize.Deny(c.Context(), r, c.session, c.Address(c.R)))
+	}
+	return apierror.New(http.StatusBadRequest, "bad_request", "the form says neither allow nor deny")
+}

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// maxRedirect bounds the path that a login leads back to: it may hold a transaction.
+const maxRedirect = 32 << 10
+
+// loginForm asks who it is.
+type loginForm struct {
+	Email    string
+	Redirect string
+	// Application is the name of the one that the login is for; empty: none.
+	Application string
+	NoPassword  bool
+	Again       bool // also of who is signed in
+}
+
+// loginForm leads back to a path.
+func (c *call) loginForm(fields *pages.Fields) *loginForm {
+	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
+	path, query, _ := strings.Cut(form.Redirect, "?")
+	values, err := url.ParseQuery(query)
+	switch {
+	case err != nil:
+	case path == "/consent":
+		r, client, err := c.Authorize.Open(c.Context(), values.Get("session_id"), c.Visit(false))
+		if err == nil {
+			form.Application, form.Email = client.Name, r.Hint
+			c.allow(r)
+		}
+	case path == "/oauth/authorize": // the browser follows on to where that leads
+		c.AllowForms("https:")
+		c.AllowForms("http:")
+	}
+	return form
+}
+
+// allow lets the form of this page lead to the client of a request, and on from there.
+func (c *call) allow(r *authorize.Request) {
+	target := authorize.TargetOf(r.Redirect)
+	c.AllowForms(target.Source())
+	if target.Scheme == "https" {
+		c.AllowForms("https:")
+	}
+}
+
+func (c *call) askLogin() error {
+	form := c.loginForm(&c.Query)
+	if c.session != nil && !form.Again {
+		return c.leave(c.At(form.Redirect))
+	}
+	return c.Show("login", "Sign in", form)
+}
+
+func (c *call) login() error {
+	if c.NoPassword {
+		return pages.NotFound()
+	}
+	form := c.loginForm(&c.Form)
+	form.Email = c.Form.Text("email")
+	cookie, err := c.Login.SignIn(c.Context(), form.Email, c.Form.Text("password"), c.Address(c.R), c.Session())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", form)
+	}
+	c.SignIn(cookie, c.Login.MaxAge())
+	return c.leave(c.At(form.Redirect))
+}
+
+func (c *call) logout() error {
+	if err := c.Login.SignOut(c.Context(), c.Session(), c.Address(c.R)); err != nil {
+		return err
+	}
+	c.SignOut()
+	return c.Redirect("/login", "You are signed out.")
+}
+
+// toLogin leads to the login, and from there back to a transaction.
+func (c *call) toLogin(transaction string) error {
+	back := url.Values{"redirect": {"/consent?" + url.Values{"session_id": {transaction}}.Encode()}}
+	if c.session != nil {
+		back.Set("again", "1")
+	}
+	return c.leave(c.At("/login?" + back.Encode()))
+}

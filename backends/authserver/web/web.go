@@ -1,0 +1,143 @@
+// Package web is what people see of the authorization server: they sign in, are asked
+// what an application may do, and sign out. What is asked and answered is of the rooms
+// below. A page is a row in routes, a method of call, and a template.
+package web
+
+import (
+	"embed"
+	"io/fs"
+	"net/http"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// look is parsed once.
+var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
+
+// Options are the settings of the pages.
+type Options struct {
+	Login     *login.Login
+	Authorize *authorize.Authorize
+	// Name of the site, as titles have it. Default: Sign in.
+	Name string
+	// Origin is the issuer without its path, and Mount that path. Default: as asked, none.
+	Origin, Mount string
+	// The cookie of a session: session.cookie_name, same_site and secure.
+	SessionCookie string
+	SameSite      http.SameSite
+	Secure        bool
+	// NoPassword hides the form (oidc.show_local_login).
+	NoPassword bool
+	// Brand is a folder whose templates and files take the places of those here.
+	// Default: none.
+	Brand  fs.FS
+	Logger *zap.Logger
+}
+
+// web is the pages.
+type web struct {
+	*kernel.Server
+	Options
+}
+
+// New returns the pages. It fails where a template of the brand is wrong.
+func New(s *kernel.Server, o Options) (http.Handler, error) {
+	w := &web{s, o}
+	if w.Name == "" {
+		w.Name = "Sign in"
+	}
+	shown := look()
+	if o.Brand != nil {
+		var err error
+		if shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, new(frame), samples); err != nil {
+			return nil, err
+		}
+	}
+	return pages.New(pages.Options[*call]{
+		Look: shown, Table: routes, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
+		Signer:  func() signed.Signer { return s.Signer("form") },
+		BaseURL: o.Origin, Mount: o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
+		TokenField: "csrf_token", Back: "redirect", Logger: o.Logger,
+	}), nil
+}
+
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+)
+
+// routes are all pages.
+var routes = []pages.Page[*call]{
+	{Method: get, Path: "/{$}", Serve: (*call).home},
+	{Method: get, Path: "/login", Serve: (*call).askLogin},
+	{Method: post, Path: "/login", Serve: (*call).login},
+	{Method: post, Path: "/logout", Serve: (*call).logout},
+	{Method: get, Path: "/oauth/authorize", Serve: (*call).authorize},
+	{Method: post, Path: "/oauth/authorize", Serve: (*call).authorizeForm, NoToken: true},
+	{Method: get, Path: "/consent", Serve: (*call).askConsent},
+	{Method: post, Path: "/consent", Serve: (*call).consent},
+}
+
+func everybody(*call) error { return nil }
+
+// call is a request for a page.
+type call struct {
+	*pages.Call
+	*web
+	session *login.Session // nil: a guest
+}
+
+// frame is what is around a page: .Site of templates.
+type frame struct {
+	User string // how who is signed in is called; empty: a guest
+}
+
+// begin finds who asks.
+func (w *web) begin(p *pages.Call) (*call, error) {
+	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
+	f := new(frame)
+	if c.session != nil {
+		c.SignedIn()
+		f.User = c.session.User.Email
+	}
+	c.Name, c.Call.Site = w.Name, f
+	return c, nil
+}
+
+// home tells who is signed in.
+func (c *call) home() error { return c.Show("home", "", nil) }
+
+// leave sends the browser to another site, or page, as the answer says it.
+func (c *call) leave(location string) error {
+	status := http.StatusFound
+	if c.R.Method == post {
+		status = http.StatusSeeOther
+	}
+	c.W.Header().Set("Location", location)
+	c.W.WriteHeader(status)
+	return nil
+}
+
+// samples are data of all pages, by which a brand is tried.
+var samples = map[string]any{
+	"home":  nil,
+	"login": &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
+	"consent": &consentForm{Question: &authorize.Question{
+		Client: "Sample", ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
+		Parts: []authorize.Part{
+			{Scopes: []resources.Scope{{Name: "openid", Description: "Know who you are"}}},
+			{Resource: "Files", Scopes: []resources.Scope{{Name: "read"}}},
+		},
+	}},
+}
