@@ -89,7 +89,7 @@ const (
 )
 
 // Next is what a request needs of a person who is signed in (nil: nobody is). location
-// is where Done leads. The error is a *Refusal.
+// is where Done leads. The error is a *RefusalError.
 func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (step Step, location string, err error) {
 	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
 		if r.Silent {
@@ -183,7 +183,7 @@ func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Clien
 // Deny tells the client that the person does not want it.
 func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, address string) (location string) {
 	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
-	return s.Location(&Refusal{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
+	return s.Location(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
 }
 
 // issue makes a code. Where it goes is known before.
@@ -200,7 +200,7 @@ func (s *Authorize) issue(ctx context.Context, r *Request, by *login.Session, sc
 }
 
 // Location is where a refusal leads: back to the client.
-func (s *Authorize) Location(refusal *Refusal) string {
+func (s *Authorize) Location(refusal *RefusalError) string {
 	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
 }
 

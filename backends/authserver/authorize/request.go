@@ -18,15 +18,15 @@ import (
 
 // The errors of RFC 6749 section 4.1.2.1 and its like that this endpoint alone has.
 const (
-	unsupportedResponse   = "unsupported_response_type"
-	requestNotSupported   = "request_not_supported" // OpenID Connect Core 3.1.2.6
-	pushedNotSupported    = "request_uri_not_supported"
-	loginRequired         = "login_required"
-	consentRequired       = "consent_required"
-	maxState              = 2048
-	maxNonce              = 2048
-	maxHint               = 254
-	maxSeconds      int64 = 1 << 31
+	unsupportedResponse       = "unsupported_response_type"
+	requestNotSupported       = "request_not_supported" // OpenID Connect Core 3.1.2.6
+	pushedNotSupported        = "request_uri_not_supported"
+	loginRequired             = "login_required"
+	consentRequired           = "consent_required"
+	maxState                  = 2048
+	maxNonce                  = 2048
+	maxHint                   = 254
+	maxSeconds          int64 = 1 << 31
 )
 
 // Request is an authorization request that is good, as far as that does not depend on
@@ -54,17 +54,17 @@ type Request struct {
 	At int64 `json:"at"`
 }
 
-// Refusal is an answer to the client: an error of which the browser tells it.
-type Refusal struct {
+// RefusalError is an answer to the client: an error of which the browser tells it.
+type RefusalError struct {
 	Request *Request // Redirect and State are good
 	Reason  *apierror.Error
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return r.Reason.Error() }
+func (r *RefusalError) Error() string { return r.Reason.Error() }
 
 // Unwrap is for errors.As.
-func (r *Refusal) Unwrap() error { return r.Reason }
+func (r *RefusalError) Unwrap() error { return r.Reason }
 
 // asked is the parameters of a request.
 type asked struct{ url.Values }
@@ -83,7 +83,7 @@ func page(message string) error {
 	return apierror.New(400, kernel.InvalidRequest, "%s", message)
 }
 
-// Parse checks the parameters of a request. The error is a *Refusal where the client is
+// Parse checks the parameters of a request. The error is a *RefusalError where the client is
 // to be told; any other is for the person, and leads nowhere.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
 	a := asked{values}
@@ -247,7 +247,7 @@ func (s *Authorize) refusal(r *Request, err error) error {
 		e = kernel.Refuse(kernel.ServerError, "something went wrong here")
 		e.Cause = err
 	}
-	return &Refusal{r, e}
+	return &RefusalError{r, e}
 }
 
 // unavailable makes a database that is down a 503.

@@ -166,7 +166,7 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string) (cookie
 	if err != nil {
 		return "", err
 	}
-	payload := binary.BigEndian.AppendUint64([]byte(text), uint64(now.UnixMicro())) //nolint:gosec // read back the same way
+	payload := binary.BigEndian.AppendUint64([]byte(text), uint64(now.UnixMicro()))
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 

@@ -49,7 +49,7 @@ func (c *call) begun(values url.Values) error {
 
 // refuse tells the client, where it is to be told.
 func (c *call) refuse(err error) error {
-	refusal, ok := errors.AsType[*authorize.Refusal](err)
+	refusal, ok := errors.AsType[*authorize.RefusalError](err)
 	if !ok {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"go.uber.org/zap"
@@ -29,7 +30,7 @@ var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver"
 type Options struct {
 	Login     *login.Login
 	Authorize *authorize.Authorize
-	// Name of the site, as titles have it. Default: Sign in.
+	// Name of the site, as titles have it. Default: the host of the issuer.
 	Name string
 	// Origin is the issuer without its path, and Mount that path. Default: as asked, none.
 	Origin, Mount string
@@ -54,8 +55,8 @@ type web struct {
 // New returns the pages. It fails where a template of the brand is wrong.
 func New(s *kernel.Server, o Options) (http.Handler, error) {
 	w := &web{s, o}
-	if w.Name == "" {
-		w.Name = "Sign in"
+	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
+		w.Name = issuer.Host
 	}
 	shown := look()
 	if o.Brand != nil {

@@ -1,0 +1,307 @@
+package web_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+)
+
+// site is the pages on a database, with a user, two resources and a client.
+type site struct {
+	authtest.Kernel
+	t        *testing.T
+	server   *httptest.Server
+	users    *users.Users
+	login    *login.Login
+	clients  *clients.Clients
+	consents *consent.Consents
+	catalog  *resources.Catalog
+	ann      *users.User
+	app      *clients.Client
+}
+
+const (
+	annMail  = "ann@example.com"
+	annPass  = "correct horse"
+	callback = "https://app.example/cb?keep=1"
+	files    = "https://files.example"
+)
+
+var verifier = strings.Repeat("v", 43)
+
+// challenge is that of the verifier.
+func challenge() string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// settings of a site; the zero ones are those of the configuration.
+type settings struct {
+	login login.Options
+	web   web.Options
+}
+
+func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
+	t.Helper()
+	s := &site{Kernel: k, t: t}
+	quick := password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}
+	s.users = &users.Users{Server: k.Server, Passwords: quick}
+	if o.login == (login.Options{}) {
+		o.login = login.Options{MaxAge: 24 * time.Hour, FailClosed: true, Failures: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}
+	}
+	s.login = login.New(k.Server, s.users, o.login)
+	s.clients = clients.New(k.Server, clients.Options{Hasher: quick})
+	s.catalog = resources.New(k.Server, resources.Options{Own: []string{"openid"}})
+	s.consents = &consent.Consents{Server: k.Server}
+	o.web.Login, o.web.Logger = s.login, zaptest.NewLogger(t)
+	o.web.Authorize = &authorize.Authorize{
+		Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: tokens.New(k.Server, tokens.Options{}),
+		Own: []resources.Scope{{Name: "openid", Description: "Know who you are"}},
+	}
+	if o.web.SessionCookie == "" {
+		o.web.SessionCookie = "authserver_session"
+	}
+	pages, err := web.New(k.Server, o.web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewServer(pages)
+	t.Cleanup(s.server.Close)
+
+	ctx := t.Context()
+	if s.ann, err = s.users.Create(ctx, users.New{Email: annMail, Name: "Ann", Password: annPass}, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*resources.Resource{
+		{Slug: "files", URI: files, Kind: resources.Mint, DisplayName: "Files", Scopes: []resources.Scope{{Name: "read", Description: "Read your files"}, {Name: "write", Description: "Change your files"}}},
+		{Slug: "mail", URI: "https://mail.example", Kind: resources.Mint, DisplayName: "Mail", Scopes: []resources.Scope{{Name: "send", Description: "Send mail"}}},
+	} {
+		if err := s.catalog.Create(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.app = s.client(&clients.Client{Name: "The App", Redirects: []string{callback}, Source: clients.Admin})
+	return s
+}
+
+// client adds a public client that may have codes.
+func (s *site) client(c *clients.Client) *clients.Client {
+	s.t.Helper()
+	c.AuthMethod = clients.MethodNone
+	if c.Grants == nil {
+		c.Grants = []string{clients.GrantCode}
+	}
+	if _, err := s.clients.Create(s.t.Context(), c); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// request is a good one of the app, with further parameters; an empty one is left out.
+func (s *site) request(pairs ...string) url.Values {
+	v := url.Values{
+		"response_type": {"code"}, "client_id": {s.app.ID}, "redirect_uri": {callback}, "scope": {"read"}, "state": {"st&te"},
+		"code_challenge": {challenge()}, "code_challenge_method": {"S256"},
+	}
+	for pair := range slices.Chunk(pairs, 2) {
+		if v.Del(pair[0]); pair[1] != "" {
+			v.Set(pair[0], pair[1])
+		}
+	}
+	return v
+}
+
+// browser keeps the cookies of one person, and follows nothing by itself.
+type browser struct {
+	*site
+	client *http.Client
+}
+
+func (s *site) browser() *browser {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &browser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// page is an answer.
+type page struct {
+	*http.Response
+	text string
+}
+
+func (b *browser) do(r *http.Request) page {
+	b.t.Helper()
+	response, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return page{response, string(text)}
+}
+
+func (b *browser) get(path string) page {
+	b.t.Helper()
+	if !strings.HasPrefix(path, b.server.URL) {
+		path = b.server.URL + path
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(r)
+}
+
+func (b *browser) post(path string, fields url.Values) page {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.server.URL+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.do(r)
+}
+
+var (
+	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+	checked = regexp.MustCompile(`name="scopes" value="([^"]*)" checked`)
+)
+
+// fields are the hidden ones of a page, and the boxes that are ticked.
+func (p page) fields() url.Values {
+	v := make(url.Values)
+	for _, match := range hidden.FindAllStringSubmatch(p.text, -1) {
+		v.Set(match[1], strings.NewReplacer("&#43;", "+", "&amp;", "&", "&#34;", `"`, "&#39;", "'").Replace(match[2]))
+	}
+	for _, match := range checked.FindAllStringSubmatch(p.text, -1) {
+		v.Add("scopes", match[1])
+	}
+	return v
+}
+
+func with(v url.Values, pairs ...string) url.Values {
+	for pair := range slices.Chunk(pairs, 2) {
+		v.Set(pair[0], pair[1])
+	}
+	return v
+}
+
+// signIn fills in the form of a login page.
+func (b *browser) signIn(form page) page {
+	b.t.Helper()
+	form.is(b.t, http.StatusOK, "Sign in")
+	return b.post("/login", with(form.fields(), "email", annMail, "password", annPass))
+}
+
+// is checks the status of an answer, and that texts are in it.
+func (p page) is(t *testing.T, status int, texts ...string) page {
+	t.Helper()
+	if p.StatusCode != status {
+		t.Fatalf("%s: %d, want %d: %s", p.Request.URL.Path, p.StatusCode, status, p.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.text, text) {
+			t.Errorf("%s: there is no %q in %s", p.Request.URL.Path, text, p.text)
+		}
+	}
+	return p
+}
+
+// leads is where an answer leads: a path of the site.
+func (p page) leads(t *testing.T, prefix string) string {
+	t.Helper()
+	to := p.Header.Get("Location")
+	if p.StatusCode != http.StatusFound && p.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, prefix) {
+		t.Fatalf("%s: %d leads to %q, want %s: %s", p.Request.URL.Path, p.StatusCode, to, prefix, p.text)
+	}
+	return to
+}
+
+// answered is what the client is told.
+func (p page) answered(t *testing.T) url.Values {
+	t.Helper()
+	to, err := url.Parse(p.leads(t, "https://app.example/cb?keep=1&"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := to.Query()
+	if v.Get("iss") != authtest.Issuer || v.Get("keep") != "1" || to.Fragment != "" {
+		t.Errorf("the answer is %s", to)
+	}
+	for name, values := range v {
+		if len(values) != 1 {
+			t.Errorf("%s is there %d times", name, len(values))
+		}
+	}
+	return v
+}
+
+// code is that of an answer which is good.
+func (p page) code(t *testing.T) string {
+	t.Helper()
+	v := p.answered(t)
+	if v.Get("state") != "st&te" || len(v.Get("code")) < 43 || v.Has("error") {
+		t.Fatalf("the client is told %v", v)
+	}
+	return v.Get("code")
+}
+
+// refused checks that the client is told of an error.
+func (p page) refused(t *testing.T, code string) {
+	t.Helper()
+	v := p.answered(t)
+	if v.Get("error") != code || v.Get("error_description") == "" || v.Has("code") {
+		t.Errorf("the client is told %v, want %s", v, code)
+	}
+}
+
+// signedIn is a browser in which Ann is.
+func (s *site) signedIn() *browser {
+	s.t.Helper()
+	b := s.browser()
+	b.signIn(b.get("/login")).leads(s.t, "/")
+	return b
+}
+
+// allows goes from a request to the code: by the login, if need be, and the consent.
+func (b *browser) allows(v url.Values) page {
+	b.t.Helper()
+	p := b.get("/oauth/authorize?" + v.Encode())
+	if to := p.Header.Get("Location"); strings.HasPrefix(to, "/login") {
+		p = b.signIn(b.get(to))
+	}
+	form := b.get(p.leads(b.t, "/consent")).is(b.t, http.StatusOK)
+	return b.post("/consent", with(form.fields(), "action", "allow"))
+}
+
+func contains(list []string, all ...string) bool {
+	return !slices.ContainsFunc(all, func(one string) bool { return !slices.Contains(list, one) })
+}

@@ -1,0 +1,312 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// onBoth runs a test on a site on each engine.
+func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) { test(t, newSite(t, k, settings{})) })
+}
+
+// granted is what the codes that were issued stand for, the oldest first.
+func (s *site) granted() (list []tokens.Grant) {
+	s.t.Helper()
+	err := s.Read(s.t.Context(), func(c store.Conn) error {
+		list = nil
+		return c.All("SELECT client_id, user_id, granted FROM authserver_codes ORDER BY family", nil, func(r store.Row) error {
+			var g tokens.Grant
+			var text string
+			if err := r.Scan(&g.Client, &g.User, &text); err != nil {
+				return err
+			}
+			list = append(list, g)
+			return json.Unmarshal([]byte(text), &list[len(list)-1])
+		})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return list
+}
+
+// From a request by login and consent to the code, and at once the next time.
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		b := s.browser()
+		asked := s.request("scope", "read write openid offline_access", "nonce", "n0", "dpop_jkt", challenge())
+		asked.Add("resource", files)
+		start := s.Clock.Now()
+		form := b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/login?"))
+		form.is(t, http.StatusOK, "The App", "Sign in")
+		s.Clock.Pass(time.Second)
+		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
+		ask.is(t, http.StatusOK, "The App", "self-declared", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
+		if scopes := ask.fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
+			t.Errorf("asked for %q", scopes)
+		}
+		fields := with(ask.fields(), "action", "allow")
+		fields["scopes"] = []string{"read", "openid"}
+		done := b.post("/consent", fields)
+		if done.code(t); done.StatusCode != http.StatusSeeOther {
+			t.Errorf("answered %d after a form", done.StatusCode)
+		}
+		list := s.granted()
+		if len(list) != 1 {
+			t.Fatalf("%d codes", len(list))
+		}
+		g := list[0]
+		all, err := s.consents.Of(t.Context(), s.ann.ID)
+		if err != nil || len(all) != 2 {
+			t.Fatalf("granted %+v: %v", all, err)
+		}
+		if g.Client != s.app.ID || g.User != s.ann.ID || !slices.Equal(g.Scope, []string{"read", "openid"}) || len(g.Resources) != 1 || g.RedirectURI != callback || !g.RedirectGiven ||
+			g.Challenge != challenge() || g.Nonce != "n0" || g.JKT != challenge() || !g.AuthTime.Equal(start.Add(time.Second)) || g.Session == 0 || !contains(g.Consents, all[0].ID, all[1].ID) {
+			t.Errorf("the code stands for %+v", g)
+		}
+
+		s.Clock.Pass(time.Minute)
+		asked.Set("scope", "read openid")
+		if again := b.get("/oauth/authorize?" + asked.Encode()); again.StatusCode != http.StatusFound || again.code(t) == done.code(t) {
+			t.Errorf("granted already: %d", again.StatusCode)
+		}
+		asked.Set("scope", "read")
+		if p := b.post("/oauth/authorize", asked); p.StatusCode != http.StatusSeeOther || p.code(t) == "" {
+			t.Errorf("by POST: %d", p.StatusCode)
+		}
+		asked.Set("scope", "read write") // more than was granted
+		ask = b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/consent?"))
+		b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
+		asked.Set("scope", "write openid") // what was granted before stays
+		b.get("/oauth/authorize?" + asked.Encode()).code(t)
+		for action, n := range map[string]int{"consent.granted": 2, "user.login": 1, "consent.denied": 0} {
+			if s.Events.Count(action) != n {
+				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+			}
+		}
+	})
+}
+
+func TestDeny(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	ask := b.get(b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?"))
+	b.post("/consent", with(ask.fields(), "action", "deny")).refused(t, "access_denied")
+	if s.Events.Count("consent.denied") != 1 || len(s.granted()) != 0 {
+		t.Error("something was granted")
+	}
+	// The way back, and another answer.
+	b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
+	b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
+	if n := len(s.granted()); n != 2 {
+		t.Errorf("%d codes", n)
+	}
+	fields := ask.fields()
+	fields.Del("scopes")
+	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest, "Nothing was chosen")
+	fields.Set("scopes", "write")
+	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest)
+	b.post("/consent", with(fields, "action", "")).is(t, http.StatusBadRequest)
+}
+
+// What is wrong with the client or its address leads nowhere.
+func TestLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	two := s.client(&clients.Client{Name: "Two", Redirects: []string{"https://a.example/", "https://b.example/"}})
+	gone := s.client(&clients.Client{Name: "Gone", Redirects: []string{callback}})
+	if _, err := s.clients.SetStatus(t.Context(), gone.ID, clients.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string]url.Values{
+		"no client": s.request("client_id", ""), "unknown": s.request("client_id", "x"), "suspended": s.request("client_id", gone.ID),
+		"other address": s.request("redirect_uri", "https://evil.example/"), "longer": s.request("redirect_uri", callback+"&x=1"), "fragment": s.request("redirect_uri", callback+"#x"),
+		"path": s.request("redirect_uri", "https://app.example/cb/../evil?keep=1"), "case": s.request("redirect_uri", "https://APP.example/cb?keep=1"),
+		"user": s.request("redirect_uri", "https://app.example@evil.example/cb?keep=1"), "script": s.request("redirect_uri", "javascript:alert(1)"),
+		"which": s.request("client_id", two.ID, "redirect_uri", ""), "none": {},
+		"client twice": {"client_id": {s.app.ID, s.app.ID}, "redirect_uri": {callback}}, "address twice": {"client_id": {s.app.ID}, "redirect_uri": {callback, "https://evil.example/"}},
+		"also when asked for nothing": s.request("redirect_uri", "https://evil.example/", "prompt", "none", "response_type", "token"),
+	} {
+		for _, b := range []*browser{s.browser(), s.signedIn()} {
+			p := b.get("/oauth/authorize?" + v.Encode())
+			if p.StatusCode != http.StatusBadRequest || p.Header.Get("Location") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") || strings.Contains(p.text, "evil.example") {
+				t.Errorf("%s: %d, to %q: %s", what, p.StatusCode, p.Header.Get("Location"), p.text)
+			}
+		}
+	}
+}
+
+// All else is told to the client.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	limited := s.client(&clients.Client{Name: "Limited", Redirects: []string{callback}, Scope: []string{"read"}})
+	codeless := s.client(&clients.Client{Name: "Codeless", Redirects: []string{callback}, Grants: []string{clients.GrantClient}})
+	b := s.browser()
+	for code, requests := range map[string][]url.Values{
+		"invalid_request": {
+			s.request("response_type", ""), s.request("code_challenge", ""), s.request("code_challenge", challenge()[1:]), s.request("code_challenge", challenge()[1:]+"!"),
+			s.request("code_challenge_method", ""), s.request("code_challenge_method", "plain"), s.request("response_mode", "fragment"), s.request("prompt", "none login"),
+			s.request("prompt", "other"), s.request("max_age", "-1"), s.request("max_age", "x"), s.request("dpop_jkt", "x"), s.request("state", strings.Repeat("x", 2049)),
+			s.request("nonce", strings.Repeat("x", 2049)),
+		},
+		"unsupported_response_type": {s.request("response_type", "token"), s.request("response_type", "code id_token")},
+		"invalid_scope":             {s.request("scope", "unknown"), s.request("scope", "read \x01"), s.request("scope", "send", "resource", files), s.request("scope", "write", "client_id", limited.ID)},
+		"invalid_target":            {s.request("resource", "https://other.example"), s.request("resource", files+"#x")},
+		"unauthorized_client":       {s.request("client_id", codeless.ID)},
+		"request_not_supported":     {s.request("request", "e30.e30.")},
+		"request_uri_not_supported": {s.request("request_uri", "https://app.example/request")},
+		"login_required":            {s.request("prompt", "none")},
+	} {
+		for _, v := range requests {
+			p := b.get("/oauth/authorize?" + v.Encode())
+			p.refused(t, code)
+			if state := p.answered(t).Get("state"); state != "st&te" && len(v.Get("state")) < 2049 {
+				t.Errorf("%v: the state is %q", v, state)
+			}
+		}
+	}
+	for _, name := range []string{"scope", "state", "nonce", "code_challenge", "response_type", "prompt", "anything"} {
+		v := s.request("nonce", "n", "prompt", "login", "anything", "x")
+		v.Add(name, v.Get(name))
+		b.get("/oauth/authorize?"+v.Encode()).refused(t, "invalid_request")
+	}
+	if len(s.granted()) != 0 {
+		t.Error("there is a code")
+	}
+}
+
+// prompt and max_age (OpenID Connect Core 3.1.2.1).
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	s.Clock.Pass(time.Minute)
+	ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
+	ask("prompt", "none").refused(t, "consent_required")
+	b.allows(s.request()).code(t)
+	ask("prompt", "none").code(t)
+	ask("prompt", "none", "max_age", "60").code(t)
+	ask("prompt", "none", "max_age", "59").refused(t, "login_required")
+	ask("max_age", "60").code(t)
+	ask("prompt", "consent").leads(t, "/consent?")
+
+	for _, pairs := range [][]string{{"prompt", "login"}, {"max_age", "59"}, {"max_age", "0"}} {
+		first := ask(pairs...).leads(t, "/login?")
+		form := b.get(first).is(t, http.StatusOK, "Sign in") // although somebody is
+		s.Clock.Pass(time.Second)
+		// Without the login there is no way around it.
+		back := form.fields().Get("redirect")
+		b.get(back).leads(t, "/login?")
+		b.get(b.signIn(form).leads(t, "/consent?")).code(t)
+		s.Clock.Pass(time.Minute)
+	}
+	// Both.
+	form := b.get(ask("prompt", "login consent").leads(t, "/login?"))
+	s.Clock.Pass(time.Second)
+	b.get(b.signIn(form).leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
+	// The hint is in the form.
+	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
+}
+
+// A transaction is good in its browser, for ten minutes, and as long as its client is.
+func TestTransaction(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
+	other := s.signedIn()
+	other.get(to).is(t, http.StatusBadRequest)
+	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // with a secret of its own
+	other.get(to).is(t, http.StatusBadRequest)
+	b.get(to[:len(to)-1]+"x").is(t, http.StatusBadRequest)
+	b.get("/consent").is(t, http.StatusBadRequest)
+	ask := b.get(to).is(t, http.StatusOK)
+	fields := with(ask.fields(), "action", "allow")
+	other.post("/consent", fields).is(t, http.StatusForbidden)
+	s.Clock.Pass(10*time.Minute - time.Second)
+	b.get(to).is(t, http.StatusOK)
+	if _, err := s.clients.SetStatus(t.Context(), s.app.ID, clients.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	b.post("/consent", fields).is(t, http.StatusBadRequest)
+	if _, err := s.clients.SetStatus(t.Context(), s.app.ID, clients.Active); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Pass(time.Second)
+	b.get(to).is(t, http.StatusBadRequest, "ten minutes")
+	b.post("/consent", fields).is(t, http.StatusBadRequest)
+	if len(s.granted()) != 0 {
+		t.Error("there is a code")
+	}
+}
+
+// The page tells where the answer goes, as it is and not as it looks.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	for redirect, want := range map[string][3]string{ // what the page says, the source of its forms, what it does not say
+		"http://127.0.0.1:8000/cb":   {"127.0.0.1:8000", "http://127.0.0.1:8000;", ""},
+		"http://[::1]:8000/cb":       {"[::1]:8000", "http:;", ""},
+		"http://localhost/cb":        {"localhost", "http://localhost;", ""},
+		"com.example.app:/cb":        {"com.example.app:", "com.example.app:;", "program on the device"},
+		"https://other.example:8/cb": {"other.example:8", "https://other.example:8 https:;", "program on the device"},
+	} {
+		c := s.client(&clients.Client{Name: "<b>Bold</b>", Redirects: []string{redirect}, Source: clients.DCR})
+		p := b.get(b.get("/oauth/authorize?"+s.request("client_id", c.ID, "redirect_uri", redirect).Encode()).leads(t, "/consent?"))
+		p.is(t, http.StatusOK, `<p class="host">`+want[0]+`</p>`, "&lt;b&gt;Bold", "self-declared")
+		if policy := p.Header.Get("Content-Security-Policy"); !strings.Contains(policy+";", "form-action 'self' "+want[1]) {
+			t.Errorf("%s: %s", redirect, policy)
+		}
+		if local := strings.Contains(p.text, "program on the device"); local == (want[2] != "") {
+			t.Errorf("%s: warned of: %v", redirect, local)
+		}
+		if to := b.post("/consent", with(p.fields(), "action", "deny")).leads(t, redirect+"?error=access_denied&"); !strings.Contains(to, "iss=https%3A%2F%2Fas.example") {
+			t.Errorf("leads to %s", to)
+		}
+	}
+}
+
+// A metadata document whose addresses have changed asks again.
+func TestDocumentChanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	for _, source := range []string{clients.Document, clients.DCR} {
+		c := s.client(&clients.Client{ID: "https://app.example/" + source, Name: "Document", Redirects: []string{callback}, Source: source})
+		b := s.signedIn()
+		p := b.get(b.get("/oauth/authorize?"+s.request("client_id", c.ID).Encode()).leads(t, "/consent?"))
+		if document := source == clients.Document; strings.Contains(p.text, "It is known by its address at") != document {
+			t.Errorf("%s: %s", source, p.text)
+		}
+		b.post("/consent", with(p.fields(), "action", "allow")).code(t)
+		b.get("/oauth/authorize?" + s.request("client_id", c.ID).Encode()).code(t)
+		_, err := s.clients.Edit(t.Context(), c.ID, func(c *clients.Client) error {
+			c.Redirects = []string{callback, "https://more.example/"}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := b.get("/oauth/authorize?" + s.request("client_id", c.ID).Encode())
+		if source == clients.Document {
+			again.leads(t, "/consent?")
+		} else {
+			again.code(t)
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+// cookie is one of a browser; empty: it has none of that name.
+func (b *browser) cookie(name string) string {
+	b.t.Helper()
+	at, err := url.Parse(b.server.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(at) {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// setCookie puts one into a browser.
+func (b *browser) setCookie(name, value string) {
+	b.t.Helper()
+	at, err := url.Parse(b.server.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // of a test
+}
+
+const sessionName = "authserver_session"
+
+// in reports whether somebody is signed in.
+func (b *browser) in() bool {
+	b.t.Helper()
+	return strings.Contains(b.get("/").is(b.t, http.StatusOK).text, "You are signed in")
+}
+
+// tries sends the form of the login.
+func (b *browser) tries(email, pass string) page {
+	b.t.Helper()
+	return b.post("/login", with(b.get("/login").fields(), "email", email, "password", pass))
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		b := s.browser()
+		form := b.get("/login").is(t, http.StatusOK, "Sign in")
+		if b.cookie("authserver_form") == "" || b.cookie(sessionName) != "" || b.in() {
+			t.Error("a guest has other cookies")
+		}
+		done := b.post("/login", with(form.fields(), "email", " ANN@example.com", "password", annPass))
+		if done.leads(t, "/"); done.StatusCode != http.StatusSeeOther || !b.in() {
+			t.Error("nobody is signed in")
+		}
+		for _, c := range done.Cookies() {
+			if c.Name != sessionName {
+				continue
+			}
+			raw, ok := signed.Signer{Key: s.Key, Label: "session", MACSize: 32}.Open(c.Value)
+			if !ok || len(raw) < 43 || !c.HttpOnly || c.Path != "/" || c.SameSite != http.SameSiteLaxMode || c.Secure || c.MaxAge != 24*3600 || c.Domain != "" {
+				t.Errorf("the cookie is %+v", c)
+			}
+		}
+		if to := b.get("/login?redirect=/consent").leads(t, "/"); to != "/consent" {
+			t.Errorf("who is signed in is led to %s", to)
+		}
+		first := b.cookie(sessionName)
+		b.post("/login", with(b.get("/login?again=1").fields(), "email", annMail, "password", annPass)).leads(t, "/")
+		if b.cookie(sessionName) == first {
+			t.Error("the session is the former one")
+		}
+		old := s.browser()
+		if old.setCookie(sessionName, first); old.in() {
+			t.Error("the former session has not ended")
+		}
+
+		second := b.cookie(sessionName)
+		out := b.post("/logout", b.get("/").fields())
+		out.leads(t, "/login")
+		b.get("/login").is(t, http.StatusOK, "You are signed out.")
+		if out.StatusCode != http.StatusSeeOther || b.cookie(sessionName) != "" || b.in() {
+			t.Error("somebody is still signed in")
+		}
+		if old.setCookie(sessionName, second); old.in() {
+			t.Error("the session has not ended")
+		}
+		for action, n := range map[string]int{"user.login": 2, "user.logout": 1, "user.login_failed": 0} {
+			if s.Events.Count(action) != n {
+				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+			}
+		}
+
+		late := s.signedIn()
+		s.Clock.Pass(24*time.Hour - time.Second)
+		if !late.in() {
+			t.Error("the session ends too early")
+		}
+		s.Clock.Pass(time.Second)
+		if late.in() {
+			t.Error("the session does not end")
+		}
+	})
+}
+
+// One answer to an unknown user, a wrong password and a disabled user.
+func TestRefusedLogin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.browser()
+	answer := func(email, pass string) string {
+		t.Helper()
+		p := b.tries(email, pass).is(t, http.StatusUnprocessableEntity, "The mail address or the password is wrong", `name="password"`)
+		if strings.Contains(p.text, pass) && pass != "" {
+			t.Error("the password is in the page")
+		}
+		text := strings.ReplaceAll(p.text, email, "")
+		_, text, _ = strings.Cut(text, "</header>")
+		before, behind, _ := strings.Cut(text, `name="csrf_token"`)
+		_, behind, _ = strings.Cut(behind, ">")
+		return before + behind
+	}
+	wrong, unknown := answer(annMail, "wrong horse"), answer("nobody@example.com", "wrong horse")
+	in := s.signedIn()
+	if _, err := s.users.Disable(t.Context(), s.ann.ID, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	if in.in() {
+		t.Error("a disabled user is signed in")
+	}
+	if disabled := answer(annMail, annPass); wrong != unknown || disabled != wrong {
+		t.Errorf("the answers differ:\n%s\n%s\n%s", wrong, unknown, disabled)
+	}
+	if _, err := s.users.Enable(t.Context(), s.ann.ID, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	if in.in() {
+		t.Error("the session is back")
+	}
+	s.signedIn()
+}
+
+func TestLockedOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.browser()
+	for range 3 {
+		b.tries(annMail, "wrong horse").is(t, http.StatusUnprocessableEntity)
+	}
+	s.Clock.Pass(1500 * time.Millisecond)
+	for _, email := range []string{annMail, " ANN@EXAMPLE.COM "} {
+		p := b.tries(email, annPass).is(t, http.StatusTooManyRequests, "Too many logins failed", `name="password"`, "15 minutes")
+		if p.Header.Get("Retry-After") != "899" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("the answer has %v", p.Header)
+		}
+	}
+	if s.Events.Count("auth.locked_out") != 1 || s.Events.Count("user.login_failed") != 3 {
+		t.Errorf("told of %+v", s.Events.All())
+	}
+	s.Clock.Pass(15*time.Minute - 1500*time.Millisecond)
+	b.tries(annMail, annPass).leads(t, "/")
+	long := strings.Repeat("x", 255)
+	other := s.browser()
+	for i := range 3 {
+		other.tries(long+strconv.Itoa(i), annPass).is(t, http.StatusUnprocessableEntity)
+	}
+	other.tries(long, annPass).is(t, http.StatusTooManyRequests)
+	other.tries(long[:254], annPass).is(t, http.StatusTooManyRequests)
+}
+
+// A login leads to a path of this site, and nowhere else.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	for to, want := range map[string]string{
+		"/consent?session_id=x": "/consent?session_id=x", "/": "/", "": "/", "//evil.example": "/", "/\\evil.example": "/", "https://evil.example": "/", "evil": "/", "\\/evil.example": "/",
+		"/\tevil": "/", "javascript:alert(1)": "/", "/%0d%0aX: y": "/%0d%0aX: y", "///evil.example": "/", "/" + strings.Repeat("x", 64<<10): "/",
+	} {
+		b := s.browser()
+		form := b.get("/login?redirect=" + url.QueryEscape(to)).fields()
+		if form.Get("redirect") != want {
+			t.Errorf("%q: the form leads to %q", to, form.Get("redirect"))
+		}
+		if got := b.post("/login", with(form, "email", annMail, "password", annPass, "redirect", to)).leads(t, "/"); got != want {
+			t.Errorf("%q: leads to %q", to, got)
+		}
+		if got := b.get("/login?redirect="+url.QueryEscape(to)).leads(t, "/"); got != want {
+			t.Errorf("%q: who is signed in is led to %q", to, got)
+		}
+	}
+}
+
+// Forms are good in the browser that they were made for, and from this site alone.
+func TestForged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	victim, attacker := s.signedIn(), s.signedIn()
+	theirs := attacker.get("/").fields()
+	for _, path := range []string{"/login", "/logout", "/consent"} {
+		for what, fields := range map[string]url.Values{"no token": {}, "another's": theirs, "empty": {"csrf_token": {""}}} {
+			if p := victim.post(path, with(fields, "email", annMail, "password", annPass, "action", "allow")); p.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %s: %d", path, what, p.StatusCode)
+			}
+		}
+	}
+	// The token of a guest is for nobody who is signed in (login CSRF, fixation).
+	guest := s.browser()
+	form := guest.get("/login").fields()
+	other := s.browser()
+	other.get("/login")
+	other.post("/login", with(form, "email", annMail, "password", annPass)).is(t, http.StatusForbidden)
+	// A cookie that was set beforehand is nobody's, and is replaced.
+	for _, fixed := range []string{strings.Repeat("A", 43), attacker.cookie(sessionName)[:60], attacker.cookie(sessionName) + "A"} {
+		b := s.browser()
+		b.setCookie(sessionName, fixed)
+		if b.in() {
+			t.Errorf("%q signs in", fixed)
+		}
+		if b.signIn(b.get("/login")); b.cookie(sessionName) == fixed || !b.in() {
+			t.Error("the cookie stays")
+		}
+	}
+	// From another site.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").fields().Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if p := victim.do(r); p.StatusCode != http.StatusForbidden || !victim.in() {
+		t.Errorf("a form of another site: %d", p.StatusCode)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.browser()
+	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/login?")
+	for _, path := range []string{"/oauth/authorize?" + s.request().Encode(), "/oauth/authorize", "/login", to, "/consent", "/"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", "https://app.example")
+		p := b.do(r)
+		for name, want := range map[string]string{"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "Access-Control-Allow-Origin": "", "X-Content-Type-Options": "nosniff"} {
+			if got := p.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q", path, name, got)
+			}
+		}
+		policy := p.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script") || strings.Contains(p.text, "<script") {
+			t.Errorf("%s: %s", path, policy)
+		}
+	}
+	if policy := b.get(to).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' https://app.example https:;") {
+		t.Errorf("the login keeps the browser from the client: %s", policy)
+	}
+	if policy := b.get("/login").Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") {
+		t.Errorf("the login alone may lead away: %s", policy)
+	}
+}
+
+// Without the database a session counts, or does not, as it is set.
+func TestFailClosed(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []bool{true, false} {
+		k := authtest.SQLite(t)
+		s := newSite(t, k, settings{login: login.Options{MaxAge: time.Hour, FailClosed: closed, Failures: 3, Window: time.Minute, Lock: time.Minute, Identities: 10}})
+		b := s.signedIn()
+		if err := k.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cookie := b.cookie(sessionName)
+		if in := s.login.Resume(t.Context(), cookie); (in == nil) != closed || in != nil && (in.User.ID != s.ann.ID || !in.AuthTime.Equal(k.Now())) {
+			t.Errorf("closed %v: %+v", closed, in)
+		}
+		if in := s.login.Resume(t.Context(), cookie[1:]); in != nil {
+			t.Error("a forged cookie counts")
+		}
+		k.Clock.Pass(time.Hour)
+		if in := s.login.Resume(t.Context(), cookie); in != nil {
+			t.Error("an old cookie counts")
+		}
+		if p := b.tries(annMail, annPass); p.StatusCode != http.StatusServiceUnavailable && p.StatusCode != http.StatusInternalServerError {
+			t.Errorf("a login without the database: %d", p.StatusCode)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{NoPassword: true, Name: "Example ID", SameSite: http.SameSiteNoneMode, Mount: "/id"}})
+	b := s.browser()
+	p := b.get("/id/login").is(t, http.StatusOK, "no sign-in by password", "Example ID", `href="/id/`)
+	if strings.Contains(p.text, "<form") {
+		t.Error("there is a form")
+	}
+	b.get("/id/login?redirect=/consent").is(t, http.StatusOK)
+	b.get("/login").is(t, http.StatusNotFound)
+	p = b.get("/id/")
+	form := with(p.fields(), "email", annMail, "password", annPass)
+	b.post("/id/login", form).is(t, http.StatusForbidden)
+}
+
+// A folder of the operator changes the pages, and is tried before they are shown.
+func TestBrand(t *testing.T) {
+	t.Parallel()
+	brand := fstest.MapFS{"templates/home.html": {Data: []byte(`{{define "main"}}<h1>Our house</h1>{{end}}`)}}
+	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{Brand: brand}})
+	s.browser().get("/").is(t, http.StatusOK, "Our house")
+	s.browser().get("/login").is(t, http.StatusOK, "Mail address")
+	for name, text := range map[string]string{"login.html": "\n{{define \"main\"}}{{.Data.Nothing}}{{end}}", "consent.html": `{{define "main"}}{{range .Data.Parts}}{{.Nothing}}{{end}}{{end}}`, "other.html": "x"} {
+		_, err := web.New(s.Server, web.Options{Login: s.login, Brand: fstest.MapFS{"templates/" + name: {Data: []byte(text)}}})
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
