@@ -86,7 +86,7 @@ func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error 
 			return err
 		}
 		for _, other := range all {
-			if parsed, err := parse(other); err == nil && parsed.Algorithm == k.Algorithm {
+			if parsed, err := parse(other); err == nil && parsed.Info.Algorithm == k.Algorithm {
 				return nil
 			}
 		}

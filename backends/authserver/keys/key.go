@@ -1,18 +1,21 @@
 package keys
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
 // Type is what the header typ of a token says.
@@ -30,8 +33,10 @@ var typeNames = [types]string{"at+jwt", "JWT"}
 // key is one that signs or verifies.
 type key struct {
 	Info
-	private any           // *ecdsa.PrivateKey or *rsa.PrivateKey
-	jwk     string        // the public one
+	jwt.Signer
+	public  any
+	verify  func(sum, signature []byte) bool
+	jwk     []byte        // the public one
 	headers [types]string // the first segment of what it signs
 }
 
@@ -60,42 +65,24 @@ func parse(s Stored) (*key, error) {
 	if err != nil {
 		return nil, errors.New("a signing key cannot be read: it is not PKCS #8")
 	}
-	k := &key{Info: Info{Algorithm: s.Algorithm, CreatedAt: s.CreatedAt}, private: private}
-	var members, canonical string
+	k := &key{Info: Info{CreatedAt: s.CreatedAt}}
 	switch private := private.(type) {
 	case *ecdsa.PrivateKey:
-		if private.Curve != elliptic.P256() {
-			return nil, errors.New("a signing key is not of the curve P-256")
-		}
-		point, err := private.PublicKey.Bytes() // 4, x, y
-		if err != nil {
-			return nil, fmt.Errorf("reading a signing key: %w", err)
-		}
-		x, y := encode(point[1:33]), encode(point[33:])
-		k.Algorithm = ES256
-		members = `"crv":"P-256","x":"` + x + `","y":"` + y + `"`
-		canonical = `{"crv":"P-256","kty":"EC","x":"` + x + `","y":"` + y + `"}`
-		members = `"kty":"EC",` + members
+		k.public, k.verify = private.Public(), verifyES256(&private.PublicKey)
 	case *rsa.PrivateKey:
-		if private.N.BitLen() < rsaBits {
-			return nil, fmt.Errorf("a signing key has less than %d bits", rsaBits)
-		}
-		n, e := encode(private.N.Bytes()), encode(big.NewInt(int64(private.E)).Bytes())
-		k.Algorithm = RS256
-		members = `"kty":"RSA","n":"` + n + `","e":"` + e + `"`
-		canonical = `{"e":"` + e + `","kty":"RSA","n":"` + n + `"}`
-	default:
-		return nil, errors.New("a signing key is neither of P-256 nor RSA")
+		k.public, k.verify = private.Public(), verifyRS256(&private.PublicKey)
 	}
-	if s.Algorithm != "" && s.Algorithm != k.Algorithm {
-		return nil, fmt.Errorf("a signing key of %s is stored as one of %s", k.Algorithm, s.Algorithm)
+	if k.Signer, err = jwt.NewSigner(private); err != nil {
+		return nil, fmt.Errorf("reading a signing key: %w", err)
 	}
-	thumbprint := sha256.Sum256([]byte(canonical)) // RFC 7638
-	k.ID = encode(thumbprint[:])
-	kind, rest, _ := strings.Cut(members, ",")
-	k.jwk = "{" + kind + `,"use":"sig","alg":"` + k.Algorithm + `","kid":"` + k.ID + `",` + rest + "}"
+	if k.Info.ID, k.Info.Algorithm = k.KeyID, k.Signer.Algorithm; s.Algorithm != "" && s.Algorithm != k.Info.Algorithm {
+		return nil, fmt.Errorf("a signing key of %s is stored as one of %s", k.Info.Algorithm, s.Algorithm)
+	}
+	if k.jwk, err = jwks.Marshal(k.ID, k.Info.Algorithm, k.public); err != nil {
+		return nil, err
+	}
 	for typ := range types {
-		k.headers[typ] = header(k.Algorithm, typ, k.ID)
+		k.headers[typ] = header(k.Info.Algorithm, typ, k.ID)
 	}
 	return k, nil
 }
@@ -123,39 +110,27 @@ func isHeader(segment string, typ Type) bool {
 }
 
 // sign makes a token.
-func (k *key) sign(typ Type, claims []byte) (string, error) {
+func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error) {
 	head := k.headers[typ]
 	size := len(head) + 1 + base64.RawURLEncoding.EncodedLen(len(claims))
 	out := make([]byte, 0, size+1+base64.RawURLEncoding.EncodedLen(rsaBits/8))
 	out = append(append(out, head...), '.')
 	out = base64.RawURLEncoding.AppendEncode(out, claims)
-	sum := sha256.Sum256(out)
-	var mac []byte
-	switch private := k.private.(type) {
-	case *ecdsa.PrivateKey:
-		r, s, err := ecdsa.Sign(rand.Reader, private, sum[:])
-		if err != nil {
-			return "", fmt.Errorf("signing: %w", err)
-		}
-		mac = make([]byte, 64) // RFC 7518 section 3.4
-		r.FillBytes(mac[:32])
-		s.FillBytes(mac[32:])
-	case *rsa.PrivateKey:
-		var err error
-		if mac, err = rsa.SignPKCS1v15(nil, private, crypto.SHA256, sum[:]); err != nil {
-			return "", fmt.Errorf("signing: %w", err)
-		}
+	signature, err := k.Signature(ctx, out)
+	if err != nil {
+		return "", fmt.Errorf("signing: %w", err)
 	}
-	out = append(out, '.')
-	return string(base64.RawURLEncoding.AppendEncode(out, mac)), nil
+	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), signature)), nil
 }
 
-func (k *key) verify(sum, mac []byte) bool {
-	switch private := k.private.(type) {
-	case *ecdsa.PrivateKey:
-		return len(mac) == 64 && ecdsa.Verify(&private.PublicKey, sum, new(big.Int).SetBytes(mac[:32]), new(big.Int).SetBytes(mac[32:]))
-	case *rsa.PrivateKey:
-		return rsa.VerifyPKCS1v15(&private.PublicKey, crypto.SHA256, sum, mac) == nil
+func verifyES256(public *ecdsa.PublicKey) func(sum, signature []byte) bool {
+	return func(sum, signature []byte) bool {
+		return len(signature) == 64 && ecdsa.Verify(public, sum, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:]))
 	}
-	return false
+}
+
+func verifyRS256(public *rsa.PublicKey) func(sum, signature []byte) bool {
+	return func(sum, signature []byte) bool {
+		return rsa.VerifyPKCS1v15(public, crypto.SHA256, sum, signature) == nil
+	}
 }

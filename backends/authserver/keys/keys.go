@@ -149,7 +149,7 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	s := &set{byHeader: make(map[string]*key)}
 	younger := make(map[string]*key)
 	for _, k := range all {
-		if next := younger[k.Algorithm]; next != nil {
+		if next := younger[k.Info.Algorithm]; next != nil {
 			k.RotatedAt = next.CreatedAt
 			over := k.RotatedAt.Add(retain)
 			if !now.Before(over) {
@@ -158,10 +158,10 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 			if s.until.IsZero() || over.Before(s.until) {
 				s.until = over
 			}
-		} else if k.Algorithm == algorithm {
+		} else if k.Info.Algorithm == algorithm {
 			s.signer = k
 		}
-		younger[k.Algorithm] = k
+		younger[k.Info.Algorithm] = k
 		s.all = append(s.all, k)
 		for _, header := range k.headers {
 			s.byHeader[header] = k
@@ -205,7 +205,7 @@ func (ks *Keys) Rotate(ctx context.Context) (Info, error) {
 	if err := ks.reload(ctx); err != nil {
 		return Info{}, err
 	}
-	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
+	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Info.Algorithm}})
 	return made.Info, nil
 }
 
@@ -276,12 +276,12 @@ func (ks *Keys) JWKS() []byte {
 
 // Sign makes a JSON Web Signature (RFC 7515) in compact form, with a typ that is one of
 // Types.
-func (ks *Keys) Sign(typ Type, claims []byte) (string, error) {
+func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, error) {
 	s := ks.set.Load()
 	if s == nil {
 		return "", errors.New("there is no signing key yet")
 	}
-	return s.signer.sign(typ, claims)
+	return s.signer.sign(ctx, typ, claims)
 }
 
 // Verify checks that a token is one that Sign has made with a typ, and returns what was

@@ -32,7 +32,7 @@ func start(tb testing.TB, k authtest.Kernel, s keys.Store, algorithm string) *ke
 
 func sign(tb testing.TB, ks *keys.Keys) string {
 	tb.Helper()
-	text, err := ks.Sign(keys.AccessToken, []byte(`{"sub":"ann"}`))
+	text, err := ks.Sign(tb.Context(), keys.AccessToken, []byte(`{"sub":"ann"}`))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestVerifyRefuses(t *testing.T) {
 	other := start(t, k, keys.Files{Folder: filepath.Join(t.TempDir(), "b")}, keys.ES256)
 	text := sign(t, ks)
 	parts := strings.Split(text, ".")
-	plain, err := ks.Sign(keys.Plain, []byte(`{"sub":"ann"}`))
+	plain, err := ks.Sign(t.Context(), keys.Plain, []byte(`{"sub":"ann"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func BenchmarkSign(b *testing.B) {
 	claims := []byte(strings.Repeat("x", 300))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ks.Sign(keys.AccessToken, claims); err != nil {
+		if _, err := ks.Sign(b.Context(), keys.AccessToken, claims); err != nil {
 			b.Fatal(err)
 		}
 	}
