@@ -32,6 +32,8 @@ type Server struct {
 	Key []byte
 	// Audit writes down what happened; it never blocks and never fails a request.
 	Audit func(ctx context.Context, e Event)
+	// Meter counts what happens; nil: nobody does.
+	Meter Meter
 
 	watching sync.Mutex
 	watches  map[string][]func(key string)

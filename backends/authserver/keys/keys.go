@@ -31,7 +31,7 @@ type Stored struct {
 }
 
 // Store keeps private keys. One that has never had a key of an algorithm is given the
-// first by Start.
+// first.
 type Store interface {
 	// Load returns all keys.
 	Load(ctx context.Context) ([]Stored, error)
@@ -84,21 +84,19 @@ var ErrToken = errors.New("the token is not of this server")
 
 const topic = "keys"
 
-// New makes the room. It has no key before Start.
+// New makes the room. The keys are read, and the first one is made, when they are needed.
 func New(s *kernel.Server, o Options) *Keys {
-	return &Keys{Server: s, options: o}
+	ks := &Keys{Server: s, options: o}
+	s.Watch(topic, func(string) {
+		if ks.set.Load() != nil { // others read them when they need them
+			go func() { _ = ks.Reload(context.Background()) }()
+		}
+	})
+	return ks
 }
 
-// Start reads the keys, and makes the first one where there is none of the algorithm.
-func (ks *Keys) Start(ctx context.Context) error {
-	if err := ks.Reload(ctx); err != nil {
-		return err
-	}
-	ks.Watch(topic, func(string) { go func() { _ = ks.Reload(context.WithoutCancel(ctx)) }() })
-	return nil
-}
-
-// Reload reads the keys anew: another node may have rotated them.
+// Reload reads the keys anew: another node may have rotated them. It makes the first
+// one where there is none of the algorithm.
 func (ks *Keys) Reload(ctx context.Context) error {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -179,10 +177,16 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 }
 
 // now are the keys that are good. One that got too old goes without being read.
-func (ks *Keys) now() *set {
+func (ks *Keys) now(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
-	if s == nil || s.until.IsZero() || ks.Now().Before(s.until) {
-		return s
+	if s == nil {
+		if err := ks.Reload(ctx); err != nil {
+			return nil, err
+		}
+		s = ks.set.Load()
+	}
+	if s.until.IsZero() || ks.Now().Before(s.until) {
+		return s, nil
 	}
 	all := make([]*key, len(s.all))
 	for i, k := range s.all {
@@ -190,7 +194,7 @@ func (ks *Keys) now() *set {
 	}
 	next := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain)
 	ks.set.CompareAndSwap(s, next)
-	return next
+	return next, nil
 }
 
 // Rotate makes a key that signs from now on, on this node; on others that share the
@@ -254,32 +258,33 @@ func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 }
 
 // List tells of all keys, the youngest first.
-func (ks *Keys) List() []Info {
-	s := ks.now()
-	if s == nil {
-		return nil
+func (ks *Keys) List(ctx context.Context) ([]Info, error) {
+	s, err := ks.now(ctx)
+	if err != nil {
+		return nil, err
 	}
 	list := make([]Info, len(s.all))
 	for i, k := range s.all {
 		list[i] = k.Info
 	}
-	return list
+	return list, nil
 }
 
 // JWKS is the JWK set of the public keys. It is not to be changed.
-func (ks *Keys) JWKS() []byte {
-	if s := ks.now(); s != nil {
-		return s.jwks
+func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
+	s, err := ks.now(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return s.jwks, nil
 }
 
 // Sign makes a JSON Web Signature (RFC 7515) in compact form, with a typ that is one of
 // Types.
 func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, error) {
-	s := ks.set.Load()
-	if s == nil {
-		return "", errors.New("there is no signing key yet")
+	s, err := ks.now(ctx)
+	if err != nil {
+		return "", err
 	}
 	return s.signer.sign(ctx, typ, claims)
 }
@@ -291,9 +296,9 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 	if !ok {
 		return nil, ErrToken
 	}
-	s := ks.now()
-	if s == nil {
-		return nil, errors.New("there is no signing key yet")
+	s, err := ks.now(ctx)
+	if err != nil {
+		return nil, err
 	}
 	k := s.byHeader[header]
 	if k == nil && isHeader(header, typ) {

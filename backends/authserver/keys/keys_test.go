@@ -24,7 +24,7 @@ const retain = time.Hour
 func start(tb testing.TB, k authtest.Kernel, s keys.Store, algorithm string) *keys.Keys {
 	tb.Helper()
 	ks := keys.New(k.Server, keys.Options{Store: s, Algorithm: algorithm, Retain: retain})
-	if err := ks.Start(tb.Context()); err != nil {
+	if err := ks.Reload(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return ks
@@ -39,10 +39,28 @@ func sign(tb testing.TB, ks *keys.Keys) string {
 	return text
 }
 
+func list(tb testing.TB, ks *keys.Keys) []keys.Info {
+	tb.Helper()
+	all, err := ks.List(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
+func published(tb testing.TB, ks *keys.Keys) []byte {
+	tb.Helper()
+	text, err := ks.JWKS(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
 // stranger checks a token with the published set alone.
 func stranger(tb testing.TB, ks *keys.Keys, text string) {
 	tb.Helper()
-	set, err := jwks.ParseSet(ks.JWKS())
+	set, err := jwks.ParseSet(published(tb, ks))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -88,13 +106,13 @@ func TestFiles(t *testing.T) {
 			if pem, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(pem), "-----BEGIN PRIVATE KEY-----\n") {
 				t.Errorf("%.40q, error %v", pem, err)
 			}
-			if again := start(t, k, keys.Files{Folder: folder}, algorithm); again.List()[0] != ks.List()[0] {
+			if again := start(t, k, keys.Files{Folder: folder}, algorithm); list(t, again)[0] != list(t, ks)[0] {
 				t.Error("another start has another key")
 			}
 			if err := os.Chmod(path, 0o640); err != nil {
 				t.Fatal(err)
 			}
-			if err := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: folder}, Algorithm: algorithm}).Start(t.Context()); err == nil {
+			if err := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: folder}, Algorithm: algorithm}).Reload(t.Context()); err == nil {
 				t.Error("a key that others can read is taken")
 			}
 		})
@@ -127,7 +145,7 @@ func TestRotate(t *testing.T) {
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
 		ks := start(t, k, s, keys.ES256)
 		there := keys.New(k.Server, keys.Options{Store: same, Algorithm: keys.ES256, Retain: retain})
-		if err := there.Start(t.Context()); err != nil {
+		if err := there.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		old := sign(t, ks)
@@ -150,24 +168,24 @@ func TestRotate(t *testing.T) {
 			t.Error(err)
 		}
 		stranger(t, there, fresh)
-		list := ks.List()
-		if len(list) != 2 || list[0].ID != made.ID || !list[0].RotatedAt.IsZero() || !list[1].RotatedAt.Equal(list[0].CreatedAt) {
-			t.Fatalf("%+v", list)
+		all := list(t, ks)
+		if len(all) != 2 || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() || !all[1].RotatedAt.Equal(all[0].CreatedAt) {
+			t.Fatalf("%+v", all)
 		}
 		// An algorithm that is no longer used keeps its keys.
 		rsa := start(t, k, s, keys.RS256)
 		stranger(t, rsa, fresh)
 		stranger(t, rsa, sign(t, rsa))
-		if list := rsa.List(); len(list) != 3 {
-			t.Errorf("%+v", list)
+		if three := list(t, rsa); len(three) != 3 {
+			t.Errorf("%+v", three)
 		}
 		k.Clock.Pass(retain - time.Second)
 		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); err != nil {
 			t.Errorf("just before the end: %v", err)
 		}
 		k.Clock.Pass(time.Second)
-		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); !errors.Is(err, keys.ErrToken) || strings.Contains(string(ks.JWKS()), list[1].ID) {
-			t.Errorf("behind its time: error %v, %s", err, ks.JWKS())
+		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); !errors.Is(err, keys.ErrToken) || strings.Contains(string(published(t, ks)), all[1].ID) {
+			t.Errorf("behind its time: error %v, %s", err, published(t, ks))
 		}
 		if n, err := ks.Sweep(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d removed, error %v", n, err)
@@ -176,8 +194,8 @@ func TestRotate(t *testing.T) {
 		if n, err := ks.Sweep(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d removed, error %v", n, err)
 		}
-		if err := ks.Reload(t.Context()); err != nil || len(ks.List()) != 2 {
-			t.Errorf("%+v, error %v", ks.List(), err)
+		if err := ks.Reload(t.Context()); err != nil || len(list(t, ks)) != 2 {
+			t.Errorf("%+v, error %v", list(t, ks), err)
 		}
 	})
 }
@@ -187,15 +205,15 @@ func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
 		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
-		if here.List()[0].ID != there.List()[0].ID {
+		if list(t, here)[0].ID != list(t, there)[0].ID {
 			t.Fatal("two nodes have made two first keys")
 		}
 		made, err := here.Rotate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := there.Reload(t.Context()); err != nil || there.List()[0].ID != made.ID {
-			t.Errorf("%+v, error %v", there.List(), err)
+		if err := there.Reload(t.Context()); err != nil || list(t, there)[0].ID != made.ID {
+			t.Errorf("%+v, error %v", list(t, there), err)
 		}
 	})
 }
@@ -203,7 +221,7 @@ func TestOtherNode(t *testing.T) {
 func TestTableNeedsEncryptor(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
-	err := keys.New(k.Server, keys.Options{Store: keys.Table{Server: k.Server}, Algorithm: keys.ES256}).Start(t.Context())
+	err := keys.New(k.Server, keys.Options{Store: keys.Table{Server: k.Server}, Algorithm: keys.ES256}).Reload(t.Context())
 	if !errors.Is(err, encryption.ErrNone) {
 		t.Errorf("error %v", err)
 	}
@@ -218,10 +236,10 @@ func TestJWKS(t *testing.T) {
 	var document struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	if err := json.Unmarshal(ks.JWKS(), &document); err != nil || len(document.Keys) != 2 {
-		t.Fatalf("%s, error %v", ks.JWKS(), err)
+	if err := json.Unmarshal(published(t, ks), &document); err != nil || len(document.Keys) != 2 {
+		t.Fatalf("%s, error %v", published(t, ks), err)
 	}
-	set, err := jwks.ParseSet(ks.JWKS())
+	set, err := jwks.ParseSet(published(t, ks))
 	if err != nil {
 		t.Fatal(err)
 	}

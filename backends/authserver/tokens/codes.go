@@ -3,12 +3,19 @@ package tokens
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -34,11 +41,22 @@ type Grant struct {
 	Nonce     string `json:"nonce,omitempty"`
 	// AuthTime is when the person signed in.
 	AuthTime time.Time `json:"auth_time"`
-	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt). Empty: none.
+	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), and later
+	// the one that the refresh tokens of a public client are bound to. Empty: none.
 	JKT string `json:"jkt,omitempty"`
 	// Session is the id of the session in which it was granted; zero: none.
 	Session int64 `json:"session,omitempty"`
+
+	// Key is that of the MAC in the refresh tokens of the family.
+	Key []byte `json:"key,omitempty"`
 }
+
+const (
+	// codeMemory is how long a code is remembered after its end.
+	codeMemory = time.Hour
+	// codeFailures is how many wrong verifiers burn a code.
+	codeFailures = 5
+)
 
 // IssueCode stores a grant and returns the code for it, 43 characters of base64url. It
 // is good once, and for as long as Options.CodeLife.
@@ -48,7 +66,7 @@ func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error
 		return "", fmt.Errorf("storing a grant: %w", err)
 	}
 	code = secret.New()
-	return code, t.Write(ctx, func(c store.Conn) error {
+	return code, t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_codes (digest, family, client_id, user_id, granted, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
 			digest(code), kernel.NewID(), g.Client, g.User, string(granted), t.Now().Add(t.options.CodeLife).UnixMicro())
 		return err
@@ -59,4 +77,256 @@ func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Redemption is a code that comes to be exchanged.
+type Redemption struct {
+	Client      *clients.Client // who authenticated
+	Code        string
+	RedirectURI string // empty: it was not given
+	Verifier    string // code_verifier
+	Resources   []string
+	// JKT is the key of the proof that came with it (RFC 9449); empty: none came.
+	JKT     string
+	Address string
+}
+
+// code is a row.
+type code struct {
+	Grant
+	digest   string
+	family   string
+	failures int
+	spent    bool
+	expires  time.Time
+}
+
+func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
+	k := &code{digest: digest}
+	var granted string
+	var spent, expires int64
+	err := t.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT family, client_id, user_id, granted, failures, spent_at, expires_at FROM authserver_codes WHERE digest = ?", digest).
+			Scan(&k.family, &k.Client, &k.User, &granted, &k.failures, &spent, &expires)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, refuseCode("the authorization code is unknown")
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.spent, k.expires = spent != 0, time.UnixMicro(expires)
+	return k, json.Unmarshal([]byte(granted), &k.Grant)
+}
+
+func refuseCode(text string) error { return kernel.Refuse(kernel.InvalidGrant, "%s", text) }
+
+// Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Of
+// any number of attempts one succeeds; one more with the right verifier revokes what was
+// issued.
+func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
+	k, err := t.findCode(ctx, digest(r.Code))
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := t.checkCode(ctx, k, r); err != nil {
+		return Answer{}, err
+	}
+	if k.spent {
+		return Answer{}, t.reusedCode(ctx, k, r)
+	}
+	if !t.Now().Before(k.expires) {
+		return Answer{}, refuseCode("the authorization code has expired")
+	}
+	if k.JKT != "" && k.JKT != r.JKT {
+		return Answer{}, refuseCode("the authorization code is bound to another key")
+	}
+	of, err := t.targets(ctx, k.Resources, r.Resources)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := t.activeUser(ctx, k.User); err != nil {
+		return Answer{}, err
+	}
+	return t.spend(ctx, k, r, of)
+}
+
+// checkCode compares what comes with a code with what it is bound to.
+func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
+	switch {
+	case k.Client != r.Client.ID:
+		return refuseCode("the authorization code was issued to another client")
+	case k.RedirectGiven && r.RedirectURI == "":
+		return refuseCode("redirect_uri is required, as the authorization request had it")
+	case r.RedirectURI != "" && r.RedirectURI != k.RedirectURI:
+		return refuseCode("redirect_uri is not that of the authorization request")
+	case k.failures >= codeFailures:
+		return refuseCode("the authorization code was burnt by wrong verifiers")
+	case r.Verifier == "":
+		return refuseCode("code_verifier is required")
+	}
+	if verifierFits(r.Verifier, k.Challenge) {
+		return nil
+	}
+	err := t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_codes SET failures = failures + 1 WHERE digest = ? AND spent_at = 0", k.digest)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return refuseCode("code_verifier does not fit the code_challenge")
+}
+
+// verifierFits compares as the method S256 does (RFC 7636 section 4.6).
+func verifierFits(verifier, challenge string) bool {
+	if len(verifier) < 43 || len(verifier) > 128 {
+		return false
+	}
+	for i := range len(verifier) {
+		switch b := verifier[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '.', b == '_', b == '~':
+		default:
+			return false
+		}
+	}
+	return subtle.ConstantTimeCompare([]byte(digest(verifier)), []byte(challenge)) == 1
+}
+
+// reusedCode revokes what was issued for a code that was redeemed before.
+func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
+	if _, err := t.revokeFamily(ctx, k.family, "code_reuse"); err != nil {
+		return err
+	}
+	t.Count("auth_code_reuse_total", "")
+	t.Audit(ctx, kernel.Event{Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"family", k.family}})
+	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
+}
+
+// targets are the resources of a token: those that were granted, or those of them that a
+// request names.
+func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resources.Resource, error) {
+	if len(named) > 0 {
+		of, err := t.options.Catalog.Resolve(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range of {
+			if !slices.Contains(granted, r.ID) {
+				return nil, kernel.Refuse(kernel.InvalidTarget, "the resource was not granted")
+			}
+		}
+		return of, nil
+	}
+	of := make([]*resources.Resource, 0, len(granted))
+	for _, id := range granted {
+		r, err := t.options.Catalog.Find(ctx, id)
+		if errors.Is(err, resources.ErrUnknown) {
+			return nil, kernel.Refuse(kernel.InvalidGrant, "a resource that was granted is no longer there")
+		}
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, r)
+	}
+	return of, nil
+}
+
+func (t *Tokens) activeUser(ctx context.Context, id string) error {
+	u, err := t.users.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !u.Active {
+		return refuseCode("the user is not active")
+	}
+	return nil
+}
+
+var (
+	errSpent     = errors.New("the code is spent")
+	errWithdrawn = kernel.Refuse(kernel.InvalidGrant, "the consent was withdrawn")
+)
+
+// spend marks a code and begins its family, in one transaction.
+func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resources.Resource) (Answer, error) {
+	answer, f, issued, err := t.begin(ctx, r.Client, k.family, k.Grant, of, r.JKT)
+	if err != nil {
+		return Answer{}, err
+	}
+	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?", t.Micros(), k.digest, codeFailures)
+		if err == nil && n == 0 {
+			err = errSpent
+		}
+		if err != nil {
+			return err
+		}
+		if err := standing(c, k.Consents); err != nil {
+			return err
+		}
+		return f.insert(c)
+	})
+	if errors.Is(err, errSpent) {
+		again, err := t.findCode(ctx, k.digest)
+		if err != nil {
+			return Answer{}, err
+		}
+		if !again.spent {
+			return Answer{}, refuseCode("the authorization code was burnt by wrong verifiers")
+		}
+		return Answer{}, t.reusedCode(ctx, k, r)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	t.Count("tokens_issued_total", clients.GrantCode)
+	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
+	return answer, t.note(ctx, issued)
+}
+
+// standing refuses where one of the consents is gone.
+func standing(c store.Conn, consents []string) error {
+	for _, id := range consents {
+		var there int
+		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&there)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errWithdrawn
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes the first tokens of a family, which is not stored yet.
+func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Grant, of []*resources.Resource, jkt string) (Answer, *family, Issuance, error) {
+	answer, issued, err := t.make(ctx, Order{
+		Client: c, Subject: g.User, Scope: g.Scope, Resources: of, Family: id, AuthTime: g.AuthTime, JKT: jkt, Life: t.options.AccessLife,
+	})
+	if err != nil {
+		return answer, nil, issued, err
+	}
+	if g.JKT = ""; c.Public() {
+		g.JKT = jkt // RFC 9449 section 5
+	}
+	f := newFamily(id, g, t.Now())
+	if c.May(clients.GrantRefresh) {
+		answer.Refresh = f.first()
+		f.expires = f.created.Add(t.options.RefreshLife)
+	} else {
+		f.expires = f.created.Add(t.options.LongestLife)
+	}
+	err = t.addIDToken(ctx, g, &answer)
+	return answer, f, issued, err
+}
+
+// addIDToken adds the ID token that the scope asks for.
+func (t *Tokens) addIDToken(ctx context.Context, g Grant, answer *Answer) (err error) {
+	if t.options.IDToken == nil || !slices.Contains(strings.Fields(answer.Scope), "openid") {
+		return nil
+	}
+	answer.IDToken, err = t.options.IDToken(ctx, g, answer.AccessToken)
+	return err
 }

@@ -1,0 +1,49 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	var wrote, lost int
+	failing := errors.New("no")
+	var fail error
+	b := NewBatch(func(_ context.Context, rows []int) error {
+		if len(rows) > batchRows {
+			t.Errorf("%d rows at once", len(rows))
+		}
+		if fail == nil {
+			wrote += len(rows)
+		}
+		return fail
+	}, func(rows []int, err error) {
+		if !errors.Is(err, failing) {
+			t.Error(err)
+		}
+		lost += len(rows)
+	})
+	for i := range batchMost + 10 {
+		if b.Add(i) != (i < batchMost) {
+			t.Fatalf("row %d", i)
+		}
+	}
+	if err := b.Flush(t.Context()); err != nil || wrote != batchMost {
+		t.Errorf("%d written, error %v", wrote, err)
+	}
+	fail = failing
+	b.Add(1)
+	if err := b.Flush(t.Context()); !errors.Is(err, failing) || lost != 1 {
+		t.Errorf("%d lost, error %v", lost, err)
+	}
+	fail = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.Add(1)
+	b.Run(ctx) // writes the rest
+	if wrote != batchMost+1 {
+		t.Errorf("%d written", wrote)
+	}
+}

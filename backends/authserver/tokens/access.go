@@ -1,0 +1,287 @@
+package tokens
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Audience is the claim aud: a text where it is one, else a list.
+type Audience []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Audience) UnmarshalJSON(text []byte) error {
+	return (*resources.Words)(a).UnmarshalJSON(text)
+}
+
+func (a Audience) append(out []byte) []byte {
+	if len(a) == 1 {
+		return jsontext.AppendQuoted(out, a[0])
+	}
+	return appendList(out, a)
+}
+
+func appendList(out []byte, list []string) []byte {
+	out = append(out, '[')
+	for i, text := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = jsontext.AppendQuoted(out, text)
+	}
+	return append(out, ']')
+}
+
+// Claims are those of an access token.
+type Claims struct {
+	Issuer   string   `json:"iss"`
+	Subject  string   `json:"sub"`
+	Audience Audience `json:"aud"`
+	Expires  int64    `json:"exp"`
+	IssuedAt int64    `json:"iat"`
+	ID       string   `json:"jti"`
+	Client   string   `json:"client_id"`
+	Scope    string   `json:"scope"`
+	AuthTime int64    `json:"auth_time"` // 0: no person signed in
+	Confirm  struct {
+		JKT string `json:"jkt"`
+	} `json:"cnf"`
+	Act   json.RawMessage `json:"act"`
+	Agent string          `json:"agent_id"`
+	Chain []string        `json:"agent_chain"`
+}
+
+// Family is the id of the family that a token is of; empty: of none.
+func (c *Claims) Family() string {
+	family, _, ok := strings.Cut(c.ID, ".")
+	if !ok {
+		return ""
+	}
+	return family
+}
+
+// User is the id of the person that it is about; empty: it is of a client alone.
+func (c *Claims) User() string {
+	if c.Subject == c.Client {
+		return ""
+	}
+	return c.Subject
+}
+
+// append writes the claims as an object.
+func (c *Claims) append(out []byte) []byte {
+	out = jsontext.AppendQuoted(append(out, `{"iss":`...), c.Issuer)
+	out = jsontext.AppendQuoted(append(out, `,"sub":`...), c.Subject)
+	out = c.Audience.append(append(out, `,"aud":`...))
+	out = strconv.AppendInt(append(out, `,"exp":`...), c.Expires, 10)
+	out = strconv.AppendInt(append(out, `,"iat":`...), c.IssuedAt, 10)
+	out = jsontext.AppendQuoted(append(out, `,"jti":`...), c.ID)
+	out = jsontext.AppendQuoted(append(out, `,"client_id":`...), c.Client)
+	if c.Scope != "" {
+		out = jsontext.AppendQuoted(append(out, `,"scope":`...), c.Scope)
+	}
+	if c.AuthTime != 0 {
+		out = strconv.AppendInt(append(out, `,"auth_time":`...), c.AuthTime, 10)
+	}
+	return append(c.appendMore(out), '}')
+}
+
+// appendMore writes the claims that few tokens have.
+func (c *Claims) appendMore(out []byte) []byte {
+	if c.Confirm.JKT != "" {
+		out = append(jsontext.AppendQuoted(append(out, `,"cnf":{"jkt":`...), c.Confirm.JKT), '}')
+	}
+	if len(c.Act) > 0 {
+		out = append(append(out, `,"act":`...), c.Act...)
+	}
+	if c.Agent != "" {
+		out = jsontext.AppendQuoted(append(out, `,"agent_id":`...), c.Agent)
+	}
+	if len(c.Chain) > 0 {
+		out = appendList(append(out, `,"agent_chain":`...), c.Chain)
+	}
+	return out
+}
+
+// Answer is what the token endpoint says.
+type Answer struct {
+	AccessToken string
+	JKT         string // not empty: it is of the type DPoP
+	ExpiresIn   time.Duration
+	Scope       string
+	Refresh     string
+	IDToken     string
+	IssuedType  string // of exchanges
+}
+
+// AppendJSON writes it.
+func (a *Answer) AppendJSON(out []byte) []byte {
+	out = jsontext.AppendQuoted(append(out, `{"access_token":`...), a.AccessToken)
+	if a.JKT != "" {
+		out = append(out, `,"token_type":"DPoP"`...)
+	} else {
+		out = append(out, `,"token_type":"Bearer"`...)
+	}
+	out = strconv.AppendInt(append(out, `,"expires_in":`...), int64(a.ExpiresIn/time.Second), 10)
+	for _, member := range [...]struct{ name, value string }{
+		{"scope", a.Scope}, {"refresh_token", a.Refresh}, {"id_token", a.IDToken}, {"issued_token_type", a.IssuedType},
+	} {
+		if member.value != "" {
+			out = append(append(append(out, `,"`...), member.name...), `":`...)
+			out = jsontext.AppendQuoted(out, member.value)
+		}
+	}
+	return append(out, '}')
+}
+
+// Order is an access token to be made.
+type Order struct {
+	Client *clients.Client
+	// Subject is the user's id, or the client's.
+	Subject   string
+	Scope     []string
+	Resources []*resources.Resource
+	Family    string // empty: none
+	AuthTime  time.Time
+	JKT       string
+	Life      time.Duration
+}
+
+// make signs an access token, and notes that it was issued.
+func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
+	now := t.Now()
+	c := Claims{
+		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family),
+		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
+	}
+	c.Confirm.JKT = o.JKT
+	if !o.AuthTime.IsZero() {
+		c.AuthTime = o.AuthTime.Unix()
+	}
+	if o.Client.Agent {
+		c.Agent = o.Client.ID
+	}
+	var ids []string
+	for _, r := range o.Resources {
+		ids = append(ids, r.ID)
+		if r.URI != "" {
+			c.Audience = append(c.Audience, r.URI)
+		}
+	}
+	if c.Audience == nil {
+		c.Audience = Audience{t.Issuer}
+	}
+	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, c.append(make([]byte, 0, 512)))
+	if err != nil {
+		return Answer{}, Issuance{}, fmt.Errorf("signing an access token: %w", err)
+	}
+	issued := Issuance{
+		JTI: c.ID, Family: o.Family, User: c.User(), Client: c.Client, Resource: strings.Join(ids, " "), Scope: c.Scope, Kind: resources.Mint,
+		JKT: o.JKT, Agent: c.Agent, IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
+	}
+	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
+}
+
+// newJTI is the id of an access token: of its family, and of its own.
+func newJTI(family string) string {
+	if family == "" {
+		return kernel.NewID()
+	}
+	return family + "." + rand.Text()[:20]
+}
+
+// Machine issues an access token to a client for itself (RFC 6749 section 4.4).
+func (t *Tokens) Machine(ctx context.Context, c *clients.Client, scope []string, of []*resources.Resource, jkt string) (Answer, error) {
+	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: of, JKT: jkt, Life: t.options.ClientLife})
+	if err != nil {
+		return answer, err
+	}
+	t.Count("tokens_issued_total", clients.GrantClient)
+	return answer, t.note(ctx, issued)
+}
+
+// verify is what the cache of verified tokens stands before: the signature and the
+// claims that do not change.
+func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.Time, error) {
+	raw, err := t.options.Keys.Verify(ctx, keys.AccessToken, text)
+	if err != nil {
+		return nil, 0, time.Time{}, err
+	}
+	c := new(Claims)
+	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != t.Issuer {
+		return nil, 0, time.Time{}, keys.ErrToken
+	}
+	until := time.Unix(c.Expires, 0)
+	if !t.Now().Before(until) {
+		return nil, 0, time.Time{}, keys.ErrToken
+	}
+	return c, int64(len(raw)) + 400, until, nil
+}
+
+// Live is what an access token says that is good now: signed here, neither expired nor
+// revoked, of an active client and an active user. ok is false for any other; the error
+// is that of a database that cannot be asked.
+func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
+	c, err = t.verified.Verify(ctx, text)
+	if err != nil {
+		return nil, u, false, unknown(err)
+	}
+	if bad, err := t.denied.has(ctx, c.ID, c.Family()); bad || err != nil {
+		return nil, u, false, err
+	}
+	client, err := t.options.Clients.Find(ctx, c.Client)
+	if err != nil || !client.Active() {
+		return nil, u, false, unknown(err)
+	}
+	if id := c.User(); id != "" {
+		if u, err = t.users.Get(ctx, id); err != nil || !u.Active {
+			return nil, u, false, err
+		}
+	}
+	return c, u, true, nil
+}
+
+// appendIntrospection writes what RFC 7662 section 2.2 tells of an active token.
+func (c *Claims) appendIntrospection(out []byte, username string) []byte {
+	out = append(out, `{"active":true`...)
+	if c.Scope != "" {
+		out = jsontext.AppendQuoted(append(out, `,"scope":`...), c.Scope)
+	}
+	out = jsontext.AppendQuoted(append(out, `,"client_id":`...), c.Client)
+	out = jsontext.AppendQuoted(append(out, `,"sub":`...), c.Subject)
+	out = c.Audience.append(append(out, `,"aud":`...))
+	out = jsontext.AppendQuoted(append(out, `,"iss":`...), c.Issuer)
+	out = strconv.AppendInt(append(out, `,"exp":`...), c.Expires, 10)
+	out = strconv.AppendInt(append(out, `,"iat":`...), c.IssuedAt, 10)
+	out = jsontext.AppendQuoted(append(out, `,"jti":`...), c.ID)
+	if c.Confirm.JKT != "" {
+		out = append(out, `,"token_type":"DPoP"`...)
+	} else {
+		out = append(out, `,"token_type":"Bearer"`...)
+	}
+	out = c.appendMore(out)
+	if username != "" {
+		out = jsontext.AppendQuoted(append(out, `,"username":`...), username)
+	}
+	return append(out, '}')
+}
+
+// appendRefresh writes what is told of a refresh token to its own client.
+func appendRefresh(out []byte, client, scope string, expires int64) []byte {
+	out = jsontext.AppendQuoted(append(out, `{"active":true,"client_id":`...), client)
+	if scope != "" {
+		out = jsontext.AppendQuoted(append(out, `,"scope":`...), scope)
+	}
+	out = strconv.AppendInt(append(out, `,"exp":`...), expires, 10)
+	return append(out, `,"token_type":"refresh_token"}`...)
+}

@@ -1,0 +1,144 @@
+package tokens
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	deniedTopic = "denied"
+	// deniedAge is how long what other nodes deny may be unknown here.
+	deniedAge = kernel.CacheAge
+	// deniedOverlap is how far back is read again: a row may be seen later than its
+	// time says, as its node was slow to commit it, or its clock is.
+	deniedOverlap = time.Minute
+)
+
+// denied is what is no longer good, in memory: the jti of access tokens and the ids of
+// families. It is as large as what was revoked and has not expired.
+type denied struct {
+	kernel *kernel.Server
+
+	mu     sync.RWMutex
+	until  map[string]int64 // when the entry is of no more use
+	synced time.Time        // zero: in doubt
+
+	syncing sync.Mutex
+	last    int64 // the time of the latest row that was read
+}
+
+func newDenied(s *kernel.Server) *denied {
+	return &denied{kernel: s, until: make(map[string]int64)}
+}
+
+// doubt has the next look read the table.
+func (d *denied) doubt() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.synced = time.Time{}
+}
+
+// heard takes what a node tells: an id and when it expires.
+func (d *denied) heard(text string) {
+	id, at, ok := strings.Cut(text, " ")
+	until, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil {
+		d.doubt()
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until[id] = until
+}
+
+// has reports whether one of the ids is denied. It fails where that cannot be known.
+func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
+	if err := d.kernel.DB.Ready(); err != nil {
+		return false, err
+	}
+	now := d.kernel.Now()
+	d.mu.RLock()
+	age := now.Sub(d.synced)
+	d.mu.RUnlock()
+	if age >= deniedAge || age < 0 {
+		if err := d.sync(ctx, now); err != nil {
+			return false, err
+		}
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, id := range ids {
+		if _, ok := d.until[id]; ok && id != "" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sync reads what is new in the table, unless another caller has meanwhile.
+func (d *denied) sync(ctx context.Context, asked time.Time) error {
+	d.syncing.Lock()
+	defer d.syncing.Unlock()
+	d.mu.RLock()
+	fresh := !d.synced.Before(asked)
+	d.mu.RUnlock()
+	if fresh {
+		return nil
+	}
+	now := d.kernel.Now()
+	type row struct {
+		id        string
+		at, until int64
+	}
+	var rows []row
+	err := d.kernel.Read(ctx, func(c store.Conn) (err error) {
+		rows, err = store.List(c, func(r store.Row) (one row, err error) {
+			return one, r.Scan(&one.id, &one.at, &one.until)
+		}, "SELECT id, at, expires_at FROM authserver_denied WHERE at > ?", d.last-deniedOverlap.Microseconds())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range rows {
+		d.until[r.id] = r.until
+		d.last = max(d.last, r.at)
+	}
+	d.synced = now
+	return nil
+}
+
+// deny stores ids as denied until then, in a transaction; told tells this node after it.
+func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
+	now := d.kernel.Micros()
+	for _, id := range ids {
+		if _, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING", id, now, until.UnixMicro()); err != nil {
+			return err
+		}
+		if err := c.Notify("authserver_"+deniedTopic, id+" "+strconv.FormatInt(until.UnixMicro(), 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep forgets what has expired, here and in the table.
+func (d *denied) sweep(ctx context.Context) (int64, error) {
+	now := d.kernel.Micros()
+	d.mu.Lock()
+	for id, until := range d.until {
+		if until <= now {
+			delete(d.until, id)
+		}
+	}
+	d.mu.Unlock()
+	return d.kernel.DB.Purge(ctx, sweepRows, "DELETE FROM authserver_denied WHERE id IN (SELECT id FROM authserver_denied WHERE expires_at <= ? LIMIT ?)", now)
+}

@@ -1,0 +1,289 @@
+package tokens
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// A refresh token is the id of its family, and base64url of 32 random bytes and of a MAC
+// of 16, under a key of the family. So one that was used long ago is known for what it
+// is, although only the present one and the one before are stored, each as a digest.
+const (
+	idLength     = 26
+	secretBytes  = 32
+	macBytes     = 16
+	refreshBytes = secretBytes + macBytes
+	maxGraces    = 3
+)
+
+// family is a row.
+type family struct {
+	Grant
+	id         string
+	generation int64
+	present    string // digests, with blanks between
+	previous   string
+	graces     int
+	rotated    time.Time
+	created    time.Time
+	expires    time.Time
+	revoked    bool
+}
+
+func newFamily(id string, g Grant, now time.Time) *family {
+	f := &family{Grant: g, id: id, created: now, rotated: now}
+	f.Key = make([]byte, secretBytes)
+	_, _ = rand.Read(f.Key)                                     // never fails
+	f.Challenge, f.RedirectURI, f.RedirectGiven = "", "", false // of the code alone
+	return f
+}
+
+// first makes the first refresh token.
+func (f *family) first() string {
+	text := f.next()
+	f.present = digest(text)
+	return text
+}
+
+// next makes a refresh token.
+func (f *family) next() string {
+	raw := make([]byte, secretBytes, refreshBytes)
+	_, _ = rand.Read(raw) // never fails
+	return f.id + base64.RawURLEncoding.EncodeToString(append(raw, f.mac(raw)...))
+}
+
+func (f *family) mac(random []byte) []byte {
+	h := hmac.New(sha256.New, f.Key)
+	h.Write(random)
+	return h.Sum(nil)[:macBytes]
+}
+
+// made reports whether a refresh token is one of the family, whether it is good or not.
+func (f *family) made(raw []byte) bool {
+	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
+}
+
+// splitRefresh is the id of the family of a refresh token, and the bytes behind it; not
+// ok: it is none.
+func splitRefresh(text string) (id string, raw []byte, ok bool) {
+	if len(text) != idLength+base64.RawURLEncoding.EncodedLen(refreshBytes) {
+		return "", nil, false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text[idLength:])
+	if err != nil || len(raw) != refreshBytes {
+		return "", nil, false
+	}
+	id = text[:idLength]
+	for i := range idLength {
+		if b := id[i]; (b < 'A' || b > 'Z') && (b < '2' || b > '7') {
+			return "", nil, false
+		}
+	}
+	return id, raw, true
+}
+
+func (f *family) insert(c store.Conn) error {
+	granted, err := json.Marshal(f.Grant)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO authserver_families (id, client_id, user_id, granted, present, rotated_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		f.id, f.Client, f.User, string(granted), f.present, f.rotated.UnixMicro(), f.created.UnixMicro(), f.expires.UnixMicro())
+	return err
+}
+
+const familyColumns = "id, client_id, user_id, granted, generation, present, previous, graces, rotated_at, created_at, expires_at, revoked_at"
+
+func scanFamily(r store.Row) (*family, error) {
+	f := new(family)
+	var granted string
+	var rotated, created, expires, revoked int64
+	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &f.present, &f.previous, &f.graces, &rotated, &created, &expires, &revoked); err != nil {
+		return nil, err
+	}
+	f.rotated, f.created, f.expires, f.revoked = time.UnixMicro(rotated), time.UnixMicro(created), time.UnixMicro(expires), revoked != 0
+	return f, json.Unmarshal([]byte(granted), &f.Grant)
+}
+
+var errNoFamily = errors.New("there is no such family")
+
+func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err error) {
+	err = t.Read(ctx, func(c store.Conn) error {
+		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNoFamily
+	}
+	return f, err
+}
+
+// alive reports whether a family may go on.
+func (f *family) alive(now time.Time) bool { return !f.revoked && now.Before(f.expires) }
+
+// has reports whether the token with this digest is one that is good.
+func (f *family) has(sum string) bool {
+	return sum != "" && slices.Contains(strings.Split(f.present, " "), sum)
+}
+
+// Renewal is a refresh token that comes to be exchanged.
+type Renewal struct {
+	Client    *clients.Client
+	Token     string
+	Scope     string // empty: what was granted
+	Resources []string
+	JKT       string
+	Address   string
+}
+
+// errStale tells that another one was faster.
+var errStale = errors.New("the family has changed meanwhile")
+
+// Refresh exchanges a refresh token for the next one and an access token (RFC 6749
+// section 6). Of any number of attempts with one token one succeeds; one more revokes
+// the family, but for a grace.
+func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
+	id, raw, ok := splitRefresh(r.Token)
+	if !ok {
+		return Answer{}, refuseRefresh("unknown")
+	}
+	for {
+		answer, err := t.refresh(ctx, r, id, raw)
+		if !errors.Is(err, errStale) {
+			return answer, err
+		}
+	}
+}
+
+func refuseRefresh(is string) error {
+	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", is)
+}
+
+func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) (Answer, error) {
+	f, err := t.findFamily(ctx, id)
+	switch {
+	case errors.Is(err, errNoFamily):
+		return Answer{}, refuseRefresh("unknown")
+	case err != nil:
+		return Answer{}, err
+	case !f.made(raw):
+		return Answer{}, refuseRefresh("unknown")
+	case f.Client != r.Client.ID:
+		return Answer{}, refuseRefresh("of another client")
+	case f.revoked:
+		return Answer{}, refuseRefresh("revoked")
+	case !f.alive(t.Now()):
+		return Answer{}, refuseRefresh("expired")
+	}
+	sum := digest(r.Token)
+	again := false
+	if !f.has(sum) {
+		if again = t.graceful(f, sum); !again {
+			return Answer{}, t.reusedRefresh(ctx, f, r)
+		}
+	}
+	scope, of, err := t.narrow(ctx, f, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, issued, err := t.make(ctx, Order{
+		Client: r.Client, Subject: f.User, Scope: scope, Resources: of, Family: f.id, AuthTime: f.AuthTime, JKT: r.JKT, Life: t.options.AccessLife,
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	answer.Refresh = f.next()
+	if err := t.addIDToken(ctx, f.Grant, &answer); err != nil {
+		return Answer{}, err
+	}
+	if err := t.rotate(ctx, f, sum, digest(answer.Refresh), again); err != nil {
+		return Answer{}, err
+	}
+	t.Count("tokens_refreshed_total", "")
+	t.Audit(ctx, kernel.Event{Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address, Detail: []string{"family", f.id, "jti", issued.JTI}})
+	return answer, t.note(ctx, issued)
+}
+
+// graceful reports whether a token that was used is let through once more.
+func (t *Tokens) graceful(f *family, sum string) bool {
+	return t.options.Grace > 0 && sum == f.previous && f.graces < maxGraces && t.Now().Sub(f.rotated) <= t.options.Grace
+}
+
+// narrow checks all that may be refused before the token is used up.
+func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []*resources.Resource, error) {
+	if err := t.activeUser(ctx, f.User); err != nil {
+		return nil, nil, err
+	}
+	if !r.Client.May(clients.GrantRefresh) {
+		return nil, nil, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant refresh_token")
+	}
+	if f.JKT != "" && f.JKT != r.JKT {
+		return nil, nil, kernel.Refuse("invalid_dpop_proof", "the refresh token is bound to another key")
+	}
+	asked, err := resources.ParseScope(r.Scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, word := range asked {
+		if !slices.Contains(f.Scope, word) {
+			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the scope %s was not granted", word)
+		}
+	}
+	scope := asked
+	if len(asked) == 0 {
+		if scope = resources.Cut(f.Scope, r.Client.Scope); len(scope) == 0 && len(f.Scope) > 0 {
+			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the client is registered for nothing of what was granted any more")
+		}
+	} else if err := resources.Within(asked, r.Client.Scope); err != nil {
+		return nil, nil, err
+	}
+	of, err := t.targets(ctx, f.Resources, r.Resources)
+	return scope, of, err
+}
+
+// rotate puts the next token in the place of the one that was used: the one write of a
+// refresh. A grace adds it to those that are good.
+func (t *Tokens) rotate(ctx context.Context, f *family, used, next string, again bool) error {
+	now := t.Now()
+	present, previous, graces, rotated := next, used, 0, now
+	if again {
+		present, previous, graces, rotated = f.present+" "+next, f.previous, f.graces+1, f.rotated
+	}
+	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, present = ?, previous = ?, graces = ?, rotated_at = ?, expires_at = ?"+
+			" WHERE id = ? AND generation = ? AND revoked_at = 0",
+			present, previous, graces, rotated.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
+		if err == nil && n == 0 {
+			err = errStale
+		}
+		return err
+	})
+}
+
+// reusedRefresh revokes a family one of whose tokens came a second time: it may have
+// been stolen (RFC 9700 section 4.14.2).
+func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
+	revoked, err := t.revokeFamily(ctx, f.id, "reuse")
+	if err != nil {
+		return err
+	}
+	if revoked {
+		t.Count("refresh_token_reuse_total", "")
+		t.Audit(ctx, kernel.Event{Action: "family.revoked", Actor: f.User, Client: f.Client, Address: r.Address, Detail: []string{"family", f.id, "reason", "reuse"}})
+	}
+	return refuseRefresh("one that was used before; all tokens of its family have been revoked")
+}

@@ -1,0 +1,143 @@
+package tokens
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Issuance is a row: an access token that was handed out.
+type Issuance struct {
+	ID            int64
+	JTI           string
+	Family        string
+	User          string
+	Client        string
+	ConsentClient string
+	Resource      string // ids, with blanks between
+	Scope         string
+	Kind          string
+	Parent        string
+	JKT           string
+	Agent         string
+	Chain         string
+	IssuedAt      time.Time
+	ExpiresAt     time.Time
+	RevokedAt     time.Time // zero: it was not
+}
+
+const (
+	issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
+	issuanceCount   = 14
+	// issuanceRows is how many are stored by one statement.
+	issuanceRows = 50
+)
+
+// note takes an issuance to be written down soon, or now where too many wait. A token is
+// good and can be revoked also without its row.
+func (t *Tokens) note(ctx context.Context, i Issuance) error {
+	for !t.issuances.Add(i) {
+		if err := t.issuances.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tokens) storeIssuances(ctx context.Context, rows []Issuance) error {
+	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		for part := rows; len(part) > 0; {
+			n := issuanceRows
+			if len(part) < n {
+				n = 1
+			}
+			if err := insertIssuances(c, part[:n]); err != nil {
+				return err
+			}
+			part = part[n:]
+		}
+		return nil
+	})
+}
+
+func insertIssuances(c store.Conn, rows []Issuance) error {
+	const places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	args := make([]any, 0, len(rows)*issuanceCount)
+	for i := range rows {
+		r := &rows[i]
+		args = append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent, r.JKT, r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
+	}
+	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+places+strings.Repeat(","+places, len(rows)-1), args...)
+	return err
+}
+
+func (t *Tokens) lostIssuances(rows []Issuance, err error) {
+	for i := range rows {
+		t.Logger().Error("an issuance could not be written down", zap.String("jti", rows[i].JTI), zap.String("client", rows[i].Client), zap.Error(err))
+	}
+}
+
+// IssuanceFilter narrows Issuances.
+type IssuanceFilter struct {
+	User, Client, JTI, Resource string
+	Since                       time.Time
+	// Live are those that are neither expired nor revoked.
+	Live bool
+	ID   int64
+}
+
+// Issuances is a page of them, the latest first.
+func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, limit, offset int) (list []Issuance, err error) {
+	if err := t.Flush(ctx); err != nil {
+		return nil, err
+	}
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if f.ID != 0 {
+		add("id = ?", f.ID)
+	}
+	if f.User != "" {
+		add("user_id = ?", f.User)
+	}
+	if f.Client != "" {
+		add("client_id = ?", f.Client)
+	}
+	if f.JTI != "" {
+		add("jti = ?", f.JTI)
+	}
+	if f.Resource != "" {
+		add("' ' || resource_id || ' ' LIKE ?", "% "+escapeLike(f.Resource)+" %")
+	}
+	if !f.Since.IsZero() {
+		add("issued_at >= ?", f.Since.UnixMicro())
+	}
+	if f.Live {
+		add("revoked_at = 0 AND expires_at > ?", t.Micros())
+	}
+	err = t.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, scanIssuance, "SELECT id, "+issuanceColumns+", revoked_at FROM authserver_issuances WHERE "+strings.Join(where, " AND ")+
+			" ORDER BY id DESC LIMIT ? OFFSET ?", append(args, limit, offset)...)
+		return err
+	})
+	return list, err
+}
+
+// escapeLike leaves out what LIKE would take for more than itself: no id has it.
+func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }
+
+func scanIssuance(r store.Row) (i Issuance, err error) {
+	var issued, expires, revoked int64
+	err = r.Scan(&i.ID, &i.JTI, &i.Family, &i.User, &i.Client, &i.ConsentClient, &i.Resource, &i.Scope, &i.Kind, &i.Parent, &i.JKT, &i.Agent, &i.Chain,
+		&issued, &expires, &revoked)
+	i.IssuedAt, i.ExpiresAt = time.UnixMicro(issued), time.UnixMicro(expires)
+	if revoked != 0 {
+		i.RevokedAt = time.UnixMicro(revoked)
+	}
+	return i, err
+}

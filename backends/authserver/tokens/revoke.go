@@ -1,0 +1,246 @@
+package tokens
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// unknown is nil where an error says that a token, or its client, is none.
+func unknown(err error) error {
+	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
+		return nil
+	}
+	return err
+}
+
+// revokeFamily revokes a family with all its tokens; false: it was revoked before, or
+// there is none.
+func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
+	if err := t.Flush(ctx); err != nil {
+		return false, err
+	}
+	until := t.Now().Add(t.options.LongestLife)
+	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ? AND revoked_at = 0", t.Micros(), reason, id)
+		if revoked = n > 0; err != nil {
+			return err
+		}
+		return t.end(c, until, id)
+	})
+	t.told(until, id)
+	if revoked && err == nil {
+		t.Count("tokens_revoked_total", reason)
+	}
+	return revoked, err
+}
+
+// end denies the access tokens of families.
+func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
+	if err := t.denied.deny(c, until, families...); err != nil {
+		return err
+	}
+	for _, id := range families {
+		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE family = ? AND revoked_at = 0", t.Micros(), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told has this node know at once what was denied, also where it is not known whether
+// the commit took place.
+func (t *Tokens) told(until time.Time, ids ...string) {
+	for _, id := range ids {
+		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
+	}
+}
+
+// RevokeToken revokes an access token by its jti, until it expires.
+func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
+	if err := t.Flush(ctx); err != nil {
+		return err
+	}
+	err := t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		if err := t.denied.deny(c, until, jti); err != nil {
+			return err
+		}
+		_, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti = ? AND revoked_at = 0", t.Micros(), jti)
+		return err
+	})
+	t.told(until, jti)
+	if err == nil {
+		t.Count("tokens_revoked_total", reason)
+	}
+	return err
+}
+
+// Revoke revokes a token on behalf of its client (RFC 7009). One that is unknown is no
+// error; one of another client is left as it is, and told of.
+func (t *Tokens) Revoke(ctx context.Context, by *clients.Client, text, address string) error {
+	if id, raw, ok := splitRefresh(text); ok {
+		return t.revokeRefresh(ctx, by, id, raw, address)
+	}
+	claims, err := t.verified.Verify(ctx, text)
+	if err != nil {
+		return unknown(err)
+	}
+	if claims.Client != by.ID {
+		t.denyRevocation(ctx, by, claims.Client, address)
+		return nil
+	}
+	if err := t.RevokeToken(ctx, claims.ID, time.Unix(claims.Expires, 0), "client"); err != nil {
+		return err
+	}
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"jti", claims.ID}})
+	return nil
+}
+
+func (t *Tokens) revokeRefresh(ctx context.Context, by *clients.Client, id string, raw []byte, address string) error {
+	f, err := t.findFamily(ctx, id)
+	if errors.Is(err, errNoFamily) || err == nil && !f.made(raw) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.Client != by.ID {
+		t.denyRevocation(ctx, by, f.Client, address)
+		return nil
+	}
+	revoked, err := t.revokeFamily(ctx, id, "client")
+	if err != nil || !revoked {
+		return err
+	}
+	t.Audit(ctx, kernel.Event{Action: "token.revoked", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"family", id}})
+	return nil
+}
+
+func (t *Tokens) denyRevocation(ctx context.Context, by *clients.Client, of, address string) {
+	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"of", of}})
+}
+
+// revokeFamilies revokes the families that a condition finds, and whose grant fits.
+func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool) (ids []string, err error) {
+	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+where+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if fits != nil && !fits(f) {
+			continue
+		}
+		if _, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ?", t.Micros(), reason, f.id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, f.id)
+	}
+	return ids, t.end(c, until, ids...)
+}
+
+// EndUser revokes what was issued for a user, in a transaction of another room, which
+// tells the topic users after it.
+func (t *Tokens) EndUser(c store.Conn, user string) error {
+	_, err := t.endUser(c, user)
+	return err
+}
+
+func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
+	if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND spent_at = 0", user); err != nil {
+		return nil, err
+	}
+	return t.revokeFamilies(c, t.Now().Add(t.options.LongestLife), "user", "user_id = ?", []any{user}, nil)
+}
+
+// RevokeClient revokes what was issued to a client: its families, and the access tokens
+// that it has for itself. n is how many families and tokens those are.
+func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err error) {
+	if err := t.Flush(ctx); err != nil {
+		return 0, err
+	}
+	until := t.Now().Add(t.options.LongestLife)
+	var ids []string
+	err = t.Write(ctx, func(c store.Conn) error {
+		if ids, err = t.revokeFamilies(c, until, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
+			return err
+		}
+		own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
+			"SELECT jti FROM authserver_issuances WHERE client_id = ? AND family = '' AND revoked_at = 0 AND expires_at > ?", client, t.Micros())
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE client_id = ? AND revoked_at = 0", t.Micros(), client); err != nil {
+			return err
+		}
+		ids = append(ids, own...)
+		return t.denied.deny(c, until, own...)
+	})
+	t.told(until, ids...)
+	return len(ids), err
+}
+
+// RevokeConsent revokes what was issued for a user to a client and rests on a consent.
+func (t *Tokens) RevokeConsent(ctx context.Context, user, client, consent string) (n int, err error) {
+	if err := t.Flush(ctx); err != nil {
+		return 0, err
+	}
+	until := t.Now().Add(t.options.LongestLife)
+	var ids []string
+	err = t.Write(ctx, func(c store.Conn) error {
+		ids, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
+			return slices.Contains(f.Consents, consent)
+		})
+		return err
+	})
+	t.told(until, ids...)
+	return len(ids), err
+}
+
+// LiveOf is how many access tokens and families of a client have neither expired nor
+// been revoked.
+func (t *Tokens) LiveOf(ctx context.Context, client string) (n int64, err error) {
+	if err := t.Flush(ctx); err != nil {
+		return 0, err
+	}
+	err = t.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT (SELECT count(*) FROM authserver_issuances WHERE client_id = ? AND revoked_at = 0 AND expires_at > ?)"+
+			" + (SELECT count(*) FROM authserver_families WHERE client_id = ? AND revoked_at = 0 AND expires_at > ? AND present <> '')",
+			client, t.Micros(), client, t.Micros()).Scan(&n)
+	})
+	return n, err
+}
+
+const (
+	sweepRows = 1000
+	// issuanceMemory is how long an issuance is kept after its token has expired.
+	issuanceMemory = 24 * time.Hour
+)
+
+// Sweep removes what is of no more use.
+func (t *Tokens) Sweep(ctx context.Context) (int, error) {
+	now := t.Now()
+	var total int64
+	for _, s := range [...]struct {
+		statement string
+		before    time.Time
+	}{
+		{"DELETE FROM authserver_codes WHERE digest IN (SELECT digest FROM authserver_codes WHERE expires_at <= ? LIMIT ?)", now.Add(-codeMemory)},
+		{"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)", now.Add(-t.options.LongestLife)},
+		{"DELETE FROM authserver_issuances WHERE id IN (SELECT id FROM authserver_issuances WHERE expires_at <= ? ORDER BY id LIMIT ?)", now.Add(-issuanceMemory)},
+	} {
+		n, err := t.DB.Purge(ctx, sweepRows, s.statement, s.before.UnixMicro())
+		if total += n; err != nil {
+			return int(total), err
+		}
+	}
+	n, err := t.denied.sweep(ctx)
+	return int(total + n), err
+}

@@ -1,0 +1,567 @@
+package tokens_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func TestRedeem(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		answer := s.start(t, s.client)
+		if answer.ExpiresIn != 15*time.Minute || answer.Scope != "read write" || answer.Refresh == "" {
+			t.Errorf("%+v", answer)
+		}
+		now := s.Clock.Now()
+		got := claims(t, answer.AccessToken)
+		jti, _ := got["jti"].(string)
+		delete(got, "jti")
+		if want := map[string]any{
+			"iss": authtest.Issuer, "sub": "ann", "aud": []any{"https://api.example/mail", "https://api.example/files"}, "exp": float64(now.Add(15 * time.Minute).Unix()),
+			"iat": float64(now.Unix()), "client_id": s.client.ID, "scope": "read write", "auth_time": float64(now.Add(-time.Minute).Unix()),
+		}; !reflect.DeepEqual(got, want) || len(jti) < 40 {
+			t.Errorf("%v\nwant %v", got, want)
+		}
+		if !s.live(t, answer.AccessToken) {
+			t.Error("the token is not live")
+		}
+		list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{User: "ann", Resource: s.files.ID, Live: true}, 10, 0)
+		if err != nil || len(list) != 1 || list[0].JTI != jti || list[0].Client != s.client.ID {
+			t.Errorf("%+v, error %v", list, err)
+		}
+		// One resource, named by its slug.
+		r := s.redemption(s.client, s.code(t, s.grant(s.client)))
+		r.Resources = []string{"mail"}
+		if answer, err = s.Redeem(t.Context(), r); err != nil || claims(t, answer.AccessToken)["aud"] != "https://api.example/mail" {
+			t.Errorf("%+v, error %v", answer, err)
+		}
+		// No resource: for the server itself.
+		g := s.grant(s.client)
+		g.Resources = nil
+		if answer, err = s.Redeem(t.Context(), s.redemption(s.client, s.code(t, g))); err != nil || claims(t, answer.AccessToken)["aud"] != authtest.Issuer {
+			t.Errorf("%+v, error %v", answer, err)
+		}
+		// A client without the grant has no refresh token, and what it has can be revoked by its code.
+		only := &clients.Client{Name: "O", AuthMethod: clients.MethodNone, Grants: []string{clients.GrantCode}, Source: clients.Admin, Agent: true}
+		if _, err := s.clients.Create(t.Context(), only); err != nil {
+			t.Fatal(err)
+		}
+		code := s.code(t, s.grant(only))
+		if answer, err = s.Redeem(t.Context(), s.redemption(only, code)); err != nil || answer.Refresh != "" || claims(t, answer.AccessToken)["agent_id"] != only.ID {
+			t.Errorf("%+v, error %v", answer, err)
+		}
+		_, err = s.Redeem(t.Context(), s.redemption(only, code))
+		refused(t, err, "invalid_grant")
+		if s.live(t, answer.AccessToken) || s.Events.Count("code.reuse_detected") != 1 {
+			t.Error("the token lives on")
+		}
+		s.Clock.Pass(24 * time.Hour)
+		if n, err := s.Sweep(t.Context()); err != nil || n == 0 {
+			t.Errorf("%d swept, error %v", n, err)
+		}
+	})
+}
+
+// TestRedeemRefuses has what comes with a code be wrong, and the code stay good.
+func TestRedeemRefuses(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), nil).fill(t)
+	for name, test := range map[string]struct {
+		change func(r *tokens.Redemption)
+		want   string
+	}{
+		"client":            {func(r *tokens.Redemption) { r.Client = s.public }, "invalid_grant"},
+		"redirect":          {func(r *tokens.Redemption) { r.RedirectURI += "/" }, "invalid_grant"},
+		"no redirect":       {func(r *tokens.Redemption) { r.RedirectURI = "" }, "invalid_grant"},
+		"verifier":          {func(r *tokens.Redemption) { r.Verifier = strings.ToUpper(verifier) }, "invalid_grant"},
+		"no verifier":       {func(r *tokens.Redemption) { r.Verifier = "" }, "invalid_grant"},
+		"challenge":         {func(r *tokens.Redemption) { r.Verifier = challenge(verifier) }, "invalid_grant"},
+		"short verifier":    {func(r *tokens.Redemption) { r.Verifier = verifier[1:] }, "invalid_grant"},
+		"verifier of signs": {func(r *tokens.Redemption) { r.Verifier = strings.Repeat("+", 43) }, "invalid_grant"},
+		"resource":          {func(r *tokens.Redemption) { r.Resources = []string{"https://other.example"} }, "invalid_target"},
+		"code":              {func(r *tokens.Redemption) { r.Code = challenge("x") }, "invalid_grant"},
+		"empty code":        {func(r *tokens.Redemption) { r.Code = "" }, "invalid_grant"},
+	} {
+		good := s.redemption(s.client, s.code(t, s.grant(s.client)))
+		bad := good
+		test.change(&bad)
+		_, err := s.Redeem(t.Context(), bad)
+		if refused(t, err, test.want); t.Failed() {
+			t.Fatal(name)
+		}
+		if _, err := s.Redeem(t.Context(), good); err != nil {
+			t.Errorf("%s: the code is lost: %v", name, err)
+		}
+	}
+	// A redirect URI that the authorization request did not have may come or not.
+	for _, given := range []string{"", "https://c.example/cb"} {
+		g := s.grant(s.client)
+		g.RedirectGiven = false
+		r := s.redemption(s.client, s.code(t, g))
+		r.RedirectURI = given
+		if _, err := s.Redeem(t.Context(), r); err != nil {
+			t.Errorf("%q: %v", given, err)
+		}
+	}
+	// Five wrong verifiers burn a code, four do not.
+	for _, n := range []int{4, 5} {
+		good := s.redemption(s.client, s.code(t, s.grant(s.client)))
+		bad := good
+		bad.Verifier = "wrong"
+		for range n {
+			_, err := s.Redeem(t.Context(), bad)
+			refused(t, err, "invalid_grant")
+		}
+		if _, err := s.Redeem(t.Context(), good); (err == nil) != (n < 5) {
+			t.Errorf("after %d wrong verifiers: error %v", n, err)
+		}
+	}
+	// Time.
+	code := s.code(t, s.grant(s.client))
+	s.Clock.Pass(time.Minute)
+	_, err := s.Redeem(t.Context(), s.redemption(s.client, code))
+	refused(t, err, "invalid_grant")
+	// A key.
+	g := s.grant(s.public)
+	g.JKT = "key"
+	r := s.redemption(s.public, s.code(t, g))
+	_, err = s.Redeem(t.Context(), r)
+	refused(t, err, "invalid_grant")
+	r.JKT = "key"
+	if answer, err := s.Redeem(t.Context(), r); err != nil || answer.JKT != "key" || !strings.Contains(string(answer.AppendJSON(nil)), `"token_type":"DPoP"`) {
+		t.Errorf("%+v, error %v", answer, err)
+	}
+	// The user.
+	code = s.code(t, s.grant(s.client))
+	s.inactive = true
+	s.Kernel.Tell("users", "ann")
+	_, err = s.Redeem(t.Context(), s.redemption(s.client, code))
+	refused(t, err, "invalid_grant")
+}
+
+// TestConsentGone has a consent be withdrawn before the code comes.
+func TestConsentGone(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		exec := func(statement string, args ...any) {
+			t.Helper()
+			if err := s.Kernel.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(statement, args...); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec("INSERT INTO authserver_users (id, email, email_key, created_at, updated_at) VALUES ('ann', 'a', 'a', 0, 0)")
+		exec("INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, created_at, updated_at) VALUES ('c1', 'ann', ?, '', 'read', 0, 0)", s.client.ID)
+		g := s.grant(s.client)
+		g.Consents = []string{"c1"}
+		first, err := s.Redeem(t.Context(), s.redemption(s.client, s.code(t, g)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := s.code(t, g)
+		exec("DELETE FROM authserver_consents WHERE id = 'c1'")
+		_, err = s.Redeem(t.Context(), s.redemption(s.client, code))
+		refused(t, err, "invalid_grant")
+		if n, err := s.RevokeConsent(t.Context(), "ann", s.client.ID, "other"); n != 0 || err != nil || !s.live(t, first.AccessToken) {
+			t.Errorf("another consent: %d families, error %v", n, err)
+		}
+		if n, err := s.RevokeConsent(t.Context(), "ann", s.client.ID, "c1"); n != 1 || err != nil || s.live(t, first.AccessToken) {
+			t.Errorf("%d families, error %v", n, err)
+		}
+	})
+}
+
+// TestParallel has many come with one code, and then with one refresh token: one wins.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		other := newServer(t, authtest.On(t, k.DB), nil) // another node
+		race := func(attempt func(s *server) (tokens.Answer, error)) {
+			t.Helper()
+			var won atomic.Int32
+			var all sync.WaitGroup
+			for i := range 16 {
+				node := s
+				if i%2 == 1 {
+					node = other
+				}
+				all.Go(func() {
+					if _, err := attempt(node); err == nil {
+						won.Add(1)
+					} else {
+						refused(t, err, "invalid_grant")
+					}
+				})
+			}
+			all.Wait()
+			if won.Load() != 1 {
+				t.Errorf("%d have won", won.Load())
+			}
+		}
+		for range 5 {
+			code := s.code(t, s.grant(s.client))
+			race(func(node *server) (tokens.Answer, error) {
+				return node.Redeem(context.WithoutCancel(t.Context()), s.redemption(s.client, code))
+			})
+			token := s.start(t, s.client).Refresh
+			race(func(node *server) (tokens.Answer, error) {
+				return node.Refresh(context.WithoutCancel(t.Context()), tokens.Renewal{Client: s.client, Token: token})
+			})
+		}
+	})
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		first := s.start(t, s.client)
+		refresh := func(r tokens.Renewal) (tokens.Answer, error) { return s.Refresh(t.Context(), r) }
+		r := tokens.Renewal{Client: s.client, Token: first.Refresh}
+		// What is refused leaves the token good.
+		for name, test := range map[string]struct {
+			change func(r *tokens.Renewal)
+			want   string
+		}{
+			"scope":    {func(r *tokens.Renewal) { r.Scope = "read other" }, "invalid_scope"},
+			"resource": {func(r *tokens.Renewal) { r.Resources = []string{"https://other.example"} }, "invalid_target"},
+			"client":   {func(r *tokens.Renewal) { r.Client = s.public }, "invalid_grant"},
+			"secret":   {func(r *tokens.Renewal) { r.Token = r.Token[:50] + strings.Repeat("A", 40) }, "invalid_grant"},
+			"short":    {func(r *tokens.Renewal) { r.Token = r.Token[1:] }, "invalid_grant"},
+			"id":       {func(r *tokens.Renewal) { r.Token = strings.Repeat("A", 26) + r.Token[26:] }, "invalid_grant"},
+		} {
+			bad := r
+			test.change(&bad)
+			if _, err := refresh(bad); err == nil {
+				t.Errorf("%s passes", name)
+			} else {
+				refused(t, err, test.want)
+			}
+		}
+		r.Scope, r.Resources = "read", []string{"files"}
+		second, err := refresh(r)
+		if err != nil || second.Scope != "read" || claims(t, second.AccessToken)["aud"] != "https://api.example/files" || second.Refresh == first.Refresh {
+			t.Fatalf("%+v, error %v", second, err)
+		}
+		// The family keeps the whole scope, cut to the present ceiling.
+		r = tokens.Renewal{Client: s.client, Token: second.Refresh}
+		third, err := refresh(r)
+		if err != nil || third.Scope != "read write" {
+			t.Fatalf("%+v, error %v", third, err)
+		}
+		if _, err := s.clients.Edit(t.Context(), s.client.ID, func(c *clients.Client) error { c.Scope = []string{"write"}; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		now, err := s.clients.Find(t.Context(), s.client.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = tokens.Renewal{Client: now, Token: third.Refresh, Scope: "read"}
+		_, err = refresh(r)
+		refused(t, err, "invalid_scope")
+		r.Scope = ""
+		fourth, err := refresh(r)
+		if err != nil || fourth.Scope != "write" {
+			t.Fatalf("%+v, error %v", fourth, err)
+		}
+		// One of long ago comes again.
+		for _, a := range []tokens.Answer{first, second, third, fourth} {
+			if !s.live(t, a.AccessToken) {
+				t.Error("a token died early")
+			}
+		}
+		_, err = refresh(tokens.Renewal{Client: now, Token: first.Refresh})
+		refused(t, err, "invalid_grant")
+		for _, a := range []tokens.Answer{first, second, third, fourth} {
+			if s.live(t, a.AccessToken) {
+				t.Error("a token lives on")
+			}
+		}
+		_, err = refresh(tokens.Renewal{Client: now, Token: fourth.Refresh})
+		refused(t, err, "invalid_grant")
+		if n := s.Events.Count("family.revoked"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+		if list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{Live: true}, 10, 0); err != nil || len(list) != 0 {
+			t.Errorf("%+v, error %v", list, err)
+		}
+		// Each use begins the time anew, and it ends.
+		token := s.start(t, s.client).Refresh
+		for range 3 {
+			s.Clock.Pass(7*24*time.Hour - time.Second)
+			answer, err := refresh(tokens.Renewal{Client: now, Token: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			token = answer.Refresh
+		}
+		s.Clock.Pass(7 * 24 * time.Hour)
+		_, err = refresh(tokens.Renewal{Client: now, Token: token})
+		refused(t, err, "invalid_grant")
+	})
+}
+
+// TestGrace has the answer of a refresh be lost.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
+	refresh := func(token string) (tokens.Answer, error) {
+		return s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: token})
+	}
+	must := func(token string) tokens.Answer {
+		t.Helper()
+		answer, err := refresh(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	one := s.start(t, s.client).Refresh
+	answers := []tokens.Answer{must(one)}
+	for range 3 {
+		s.Clock.Pass(2 * time.Second)
+		answers = append(answers, must(one))
+	}
+	for _, a := range answers {
+		if !s.live(t, a.AccessToken) {
+			t.Error("a token died")
+		}
+	}
+	_, err := refresh(one) // the fourth time
+	refused(t, err, "invalid_grant")
+	if s.live(t, answers[0].AccessToken) {
+		t.Error("the family lives on")
+	}
+	// Any of the answers may be the one that arrived.
+	one = s.start(t, s.client).Refresh
+	two := must(one)
+	must(one)
+	three := must(two.Refresh)
+	_, err = refresh(one) // no longer the one before
+	refused(t, err, "invalid_grant")
+	if s.live(t, three.AccessToken) {
+		t.Error("the family lives on")
+	}
+	one = s.start(t, s.client).Refresh
+	must(one)
+	s.Clock.Pass(10*time.Second + time.Microsecond)
+	_, err = refresh(one)
+	refused(t, err, "invalid_grant")
+}
+
+// TestPublicKey has the refresh tokens of a public client be bound to its key.
+func TestPublicKey(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), nil).fill(t)
+	for c, bound := range map[*clients.Client]bool{s.public: true, s.client: false} {
+		r := s.redemption(c, s.code(t, s.grant(c)))
+		r.JKT = "key"
+		answer, err := s.Redeem(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: answer.Refresh, JKT: "other"})
+		if bound {
+			refused(t, err, "invalid_dpop_proof")
+			_, err = s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: answer.Refresh, JKT: "key"})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		other := authtest.On(t, k.DB)
+		there := newServer(t, other, nil)
+		revoke := func(c *clients.Client, text string) {
+			t.Helper()
+			if err := s.Revoke(t.Context(), c, text, ""); err != nil {
+				t.Error(err)
+			}
+		}
+		first := s.start(t, s.client)
+		for _, text := range []string{"", "x", "a.b.c", first.Refresh[1:], strings.Repeat("A", 26) + first.Refresh[26:]} {
+			revoke(s.client, text)
+		}
+		revoke(s.public, first.AccessToken)
+		revoke(s.public, first.Refresh)
+		if s.Events.Count("token.revoke_denied") != 2 || !s.live(t, first.AccessToken) {
+			t.Error("another client has revoked")
+		}
+		revoke(s.client, first.AccessToken)
+		if s.live(t, first.AccessToken) {
+			t.Error("the access token lives on")
+		}
+		second, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: first.Refresh})
+		if err != nil || !s.live(t, second.AccessToken) {
+			t.Fatalf("the family ended with one of its access tokens: %v", err)
+		}
+		revoke(s.client, second.Refresh)
+		if s.live(t, second.AccessToken) {
+			t.Error("the access token lives on")
+		}
+		_, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: second.Refresh})
+		refused(t, err, "invalid_grant")
+		if n := s.Events.Count("token.revoked"); n != 2 {
+			t.Errorf("%d events", n)
+		}
+		// Another node, which has looked a moment ago, knows within five seconds.
+		third := s.start(t, s.client)
+		own, err := s.Machine(t.Context(), s.client, []string{"read"}, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 3 || err != nil {
+			t.Errorf("%d are live, error %v", n, err)
+		}
+		there.live(t, third.AccessToken)
+		if n, err := s.RevokeClient(t.Context(), s.client.ID); n != 2 || err != nil {
+			t.Errorf("%d revoked, error %v", n, err)
+		}
+		other.Clock.Pass(5 * time.Second)
+		for _, text := range []string{third.AccessToken, own.AccessToken} {
+			if s.live(t, text) || there.live(t, text) {
+				t.Error("a token lives on")
+			}
+		}
+		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 0 || err != nil {
+			t.Errorf("%d are live, error %v", n, err)
+		}
+		// A user who is signed out everywhere.
+		fourth := s.start(t, s.client)
+		s.live(t, fourth.AccessToken)
+		if err := s.Kernel.Change(t.Context(), "users", "ann", func(c store.Conn) error { return s.EndUser(c, "ann") }); err != nil {
+			t.Fatal(err)
+		}
+		if s.live(t, fourth.AccessToken) {
+			t.Error("the token lives on")
+		}
+	})
+}
+
+func TestIntrospect(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), nil).fill(t)
+	runtime := &clients.Client{Name: "R", AuthMethod: clients.MethodBasic, Source: clients.Admin}
+	if _, err := s.clients.Create(t.Context(), runtime); err != nil {
+		t.Fatal(err)
+	}
+	s.mail = edit(t, s, runtime.ID)
+	answer := s.start(t, s.client)
+	ask := func(c *clients.Client, text string) map[string]any {
+		t.Helper()
+		raw, err := s.Introspect(t.Context(), c, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw == nil {
+			return nil
+		}
+		var body map[string]any
+		if err := json.Unmarshal(raw, &body); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		return body
+	}
+	got := ask(s.client, answer.AccessToken)
+	want := claims(t, answer.AccessToken)
+	delete(want, "auth_time")
+	want["active"], want["token_type"], want["username"] = true, "Bearer", "ann@example.com"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	if ask(runtime, answer.AccessToken) == nil || ask(s.public, answer.AccessToken) != nil {
+		t.Error("the wrong clients may ask")
+	}
+	want = map[string]any{"active": true, "client_id": s.client.ID, "scope": "read write", "exp": float64(s.Clock.Now().Add(7 * 24 * time.Hour).Unix()), "token_type": "refresh_token"}
+	if got := ask(s.client, answer.Refresh); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	if ask(runtime, answer.Refresh) != nil {
+		t.Error("a refresh token of another client is told of")
+	}
+	for _, text := range []string{"", "x", answer.AccessToken + "x", answer.Refresh[:80]} {
+		if got := ask(s.client, text); got != nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if _, err := s.clients.SetStatus(t.Context(), s.client.ID, clients.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	if ask(runtime, answer.AccessToken) != nil {
+		t.Error("a token of a suspended client is active")
+	}
+	if _, err := s.clients.SetStatus(t.Context(), s.client.ID, clients.Active); err != nil {
+		t.Fatal(err)
+	}
+	if ask(runtime, answer.AccessToken) == nil {
+		t.Error("the token is lost")
+	}
+	s.inactive = true
+	s.Kernel.Tell("users", "")
+	if ask(runtime, answer.AccessToken) != nil || ask(s.client, answer.Refresh) != nil {
+		t.Error("a token of a disabled user is active")
+	}
+	s.inactive = false
+	s.Kernel.Tell("users", "")
+	s.Clock.Pass(15 * time.Minute)
+	if ask(s.client, answer.AccessToken) != nil {
+		t.Error("an expired token is active")
+	}
+	// Nobody is told active:true where nothing can be looked up.
+	fresh := s.start(t, s.client)
+	if ask(s.client, fresh.AccessToken) == nil {
+		t.Error("not active")
+	}
+	if err := s.Kernel.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := s.Introspect(t.Context(), s.client, fresh.AccessToken); err == nil {
+		t.Errorf("without a database: %s", raw)
+	}
+}
+
+// TestAnswer is what is sent, byte by byte.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	for want, a := range map[string]tokens.Answer{
+		`{"access_token":"a.b.c","token_type":"Bearer","expires_in":900}`: {AccessToken: "a.b.c", ExpiresIn: 15 * time.Minute},
+		`{"access_token":"a","token_type":"DPoP","expires_in":60,"scope":"r \"w","refresh_token":"R","id_token":"I","issued_token_type":"urn:x"}`: {
+			AccessToken: "a", JKT: "k", ExpiresIn: time.Minute, Scope: `r "w`, Refresh: "R", IDToken: "I", IssuedType: "urn:x",
+		},
+	} {
+		if got := string(a.AppendJSON(nil)); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	s := newServer(f, authtest.SQLite(f), nil).fill(f)
+	answer := s.start(f, s.client)
+	f.Add(answer.AccessToken)
+	f.Add(answer.Refresh)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := s.Introspect(t.Context(), s.client, text)
+		if err != nil || (got != nil) != (text == answer.AccessToken || text == answer.Refresh) {
+			t.Fatalf("%q: %s, error %v", text, got, err)
+		}
+	})
+}
