@@ -58,10 +58,7 @@ func newServer(t testing.TB, k authtest.Kernel, set func(o *tokens.Options)) *se
 	if set != nil {
 		set(&o)
 	}
-	var err error
-	if s.Tokens, err = tokens.New(k.Server, o); err != nil {
-		t.Fatal(err)
-	}
+	s.Tokens = tokens.New(k.Server, o)
 	t.Cleanup(s.Tokens.Close)
 	return s
 }

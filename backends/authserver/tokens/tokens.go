@@ -8,13 +8,13 @@ package tokens
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
@@ -61,7 +61,7 @@ type Tokens struct {
 }
 
 // New makes the room. Close ends it.
-func New(s *kernel.Server, o Options) (*Tokens, error) {
+func New(s *kernel.Server, o Options) *Tokens {
 	byDefault := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
 			*d = value
@@ -78,14 +78,14 @@ func New(s *kernel.Server, o Options) (*Tokens, error) {
 	t.issuances = kernel.NewBatch(t.storeIssuances, t.lostIssuances)
 	var err error
 	if t.verified, err = jwt.NewCache(s.Now, t.verify); err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		panic(err) // the sizes of the cache are good
 	}
-	s.Watch("users", func(id string) {
+	s.Watch(users.Topic, func(id string) {
 		t.users.Drop(id)
 		t.denied.doubt()
 	})
 	s.Watch(deniedTopic, t.denied.heard)
-	return t, nil
+	return t
 }
 
 // Run writes what waits to be written, and hears of what others deny, until the context

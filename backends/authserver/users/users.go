@@ -67,6 +67,9 @@ type Users struct {
 	Gone []func(c store.Conn, user string) error
 }
 
+// Topic is told of a user who has changed: see kernel.Server.Watch.
+const Topic = "users"
+
 const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at"
 
 func scan(row store.Row, more ...any) (*User, error) {
@@ -225,7 +228,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		}
 	}
 	var u *User
-	err = s.Write(ctx, func(c store.Conn) (err error) {
+	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
 		if u, err = In(c, id); err != nil {
 			return err
 		}
@@ -284,7 +287,7 @@ func (s *Users) Enable(ctx context.Context, id, by string) (*User, error) {
 }
 
 func (s *Users) setStatus(ctx context.Context, id, status, action, by string) (u *User, err error) {
-	err = s.Write(ctx, func(c store.Conn) (err error) {
+	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
 		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?", status, s.Micros(), text.Storable(id)); err != nil {
 			return err
 		}
@@ -302,7 +305,7 @@ func (s *Users) setStatus(ctx context.Context, id, status, action, by string) (u
 
 // Delete forgets a user, and what was issued.
 func (s *Users) Delete(ctx context.Context, id, by string) error {
-	err := s.Write(ctx, func(c store.Conn) error {
+	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
 			return err
 		}
@@ -321,7 +324,7 @@ func (s *Users) Delete(ctx context.Context, id, by string) error {
 
 // SignOut ends the sessions of a user, and what was issued.
 func (s *Users) SignOut(ctx context.Context, id, by string) error {
-	err := s.Write(ctx, func(c store.Conn) error {
+	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
 			return err
 		}
