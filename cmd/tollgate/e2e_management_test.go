@@ -114,7 +114,7 @@ func TestManagement(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/docs": "swagger-ui-bundle.js", "/redoc": "<redoc", "/docs/swagger-ui-bundle.js": "SwaggerUIBundle", "/docs/swagger-ui.css": ".swagger-ui",
-		"/docs/redoc.js": "Redoc", "/docs/docs.js": "openapi.json",
+		"/docs/redoc.js": "Redoc", "/docs/docs.js": "openapi.json", "/docs/redoc-page.js": "prefers-color-scheme",
 	} {
 		if a := get(t, http.DefaultClient, g.base+path, ""); a.status != 200 || !strings.Contains(a.body, want) || strings.Contains(a.body, `src="http`) {
 			t.Errorf("%s: status %d, %d bytes", path, a.status, len(a.body))

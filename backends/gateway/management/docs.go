@@ -27,6 +27,8 @@ var (
 	docsScript []byte
 	//go:embed web/redoc.html
 	redocPage []byte
+	//go:embed web/redoc-page.js
+	redocScript []byte
 )
 
 // What the pages may load: they style themselves, Redoc indexes in a worker.
@@ -53,6 +55,8 @@ func (s *Service) docsAsset(c *rest.Call) (any, error) {
 	switch name := c.Path("file"); name {
 	case "docs.js":
 		return page(c, script, docsScript)
+	case "redoc-page.js":
+		return page(c, script, redocScript)
 	case "redoc.js":
 		return page(c, script, []byte(redoc.JavaScript))
 	case "swagger-ui-bundle.js":

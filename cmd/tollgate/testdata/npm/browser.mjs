@@ -45,6 +45,33 @@ export async function settled(tab) {
     && !document.querySelector('[aria-busy=true], .loading, button.working'));
 }
 
+// darkness is how much of what the window shows is dark and how much is light, in
+// parts of all its pixels: what filters make of colours counts, too.
+export async function darkness(tab) {
+  const picture = (await tab.screenshot()).toString('base64');
+  const bare = await tab.context().newPage(); // no policy of a page
+  try {
+    return await bare.evaluate(async (data) => {
+      const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+      canvas.drawImage(bitmap, 0, 0);
+      const pixels = canvas.getImageData(0, 0, bitmap.width, bitmap.height).data;
+      let dark = 0;
+      let light = 0;
+      for (let i = 0; i < pixels.length; i += 4) {
+        const shade = 0.2126 * pixels[i] + 0.7152 * pixels[i + 1] + 0.0722 * pixels[i + 2];
+        if (shade < 64) dark++;
+        if (shade > 160) light++;
+      }
+      const all = pixels.length / 4;
+      return { dark: dark / all, light: light / all };
+    }, picture);
+  } finally {
+    await bare.close();
+  }
+}
+
 // defects lists what users of screen readers and keyboards would stumble over.
 export function defects(tab) {
   return tab.evaluate(() => {

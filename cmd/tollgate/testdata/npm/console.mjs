@@ -1,7 +1,7 @@
 // The console in a browser; the cases of one gateway follow one another.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defects, faint, inBrowser, settled } from './browser.mjs';
+import { darkness, defects, faint, inBrowser, settled } from './browser.mjs';
 
 const url = process.env.TOLLGATE_URL;
 const [ada, berta] = JSON.parse(process.env.TOLLGATE_TOKENS).map((t) => t.token);
@@ -156,6 +156,10 @@ inBrowser('provider keys are added, tested and removed', {}, async (tab) => {
   await tab.getByText(/It works: .* answered in/).waitFor();
   await button(tab, 'Test down of Mistral AI').click();
   await tab.getByText(/It does not work: /).waitFor();
+  await go(tab, 'models');
+  await go(tab, 'provider-keys'); // what failed stays in sight
+  await tab.getByRole('region', { name: 'Mistral AI' }).locator('.outcome', { hasText: /It does not work: .* Tested / }).waitFor();
+  assert.match(await tab.getByRole('region', { name: 'Mistral AI' }).locator('.keystate').innerText(), /test failed|cooling down/);
   await button(tab, 'Remove spare of OpenAI').click();
   await button(box, 'Remove').click();
   await button(tab, 'Test spare of OpenAI').waitFor({ state: 'detached' });
@@ -340,6 +344,11 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
   assert.match(await tab.getByRole('img', { name: /^Requests: at most/ }).locator('title').first().textContent(), /at most \d+/);
   await tab.getByRole('table', { name: 'Usage by model' }).getByText('openai/gpt-5.4-nano').waitFor();
   await tab.getByRole('table', { name: 'Usage by key' }).getByText('primary').first().waitFor();
+  const total = (scope) => scope.locator('.tile', { hasText: 'Requests' }).locator('dd').innerText();
+  const month = await total(tab);
+  await go(tab, '');
+  assert.equal(await total(tab.getByRole('region', { name: 'The last 30 days' })), month, 'one way to count 30 days');
+  await go(tab, 'usage');
   for (const group of ['provider', 'model', 'key', 'day']) {
     const [file] = await Promise.all([tab.waitForEvent('download'), button(tab, `Download usage by ${group} as CSV`).click()]);
     assert.equal(file.suggestedFilename(), `usage-by-${group}.csv`);
@@ -361,6 +370,13 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
   await button(tab, 'Show more').click();
   await settled(tab);
   assert.ok(await rows.count() > 26);
+  assert.match(await tab.locator('.when').first().innerText(), /\d\d?:\d\d:\d\d/);
+  const nav = tab.locator('nav');
+  const before = await nav.boundingBox();
+  await tab.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  assert.ok(await tab.evaluate(() => scrollY > 200), 'the page is long');
+  assert.deepEqual(await nav.boundingBox(), before, 'the side stays');
+  await tab.evaluate(() => scrollTo(0, 0));
   await rows.first().press('Enter');
   assert.equal(await rows.first().getAttribute('aria-expanded'), 'true');
   await tab.locator('ol.attempts', { hasText: 'openai/gpt-5.4-nano' }).waitFor();
@@ -369,6 +385,60 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
   assert.equal(file.suggestedFilename(), 'requests.csv');
   assert.deepEqual(await defects(tab), []);
 });
+
+inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) => {
+  // One model that is limited, asked twice: the second time there is nobody to ask.
+  await api('POST', 'users/ada/models', { model_entry: 'own/limited', base_url: `${process.env.TOLLGATE_UPSTREAM}/limited/v1`, model: 'scripted', tier: 'low', priority: 200 });
+  for (const _ of [1, 2]) assert.equal((await ask('own/limited', 'scripted?status=429&retry_after=1000')).ok, false);
+  let failed = [];
+  while (failed.length < 2) { // requests are written behind the answers
+    failed = (await api('GET', 'users/ada/usage/recent?limit=100')).requests.filter((r) => r.asked_model === 'own/limited');
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+  await signIn(tab);
+  await go(tab, 'requests');
+  const rows = tab.getByRole('button', { name: /^Details of the request/ });
+  const filter = async (fill, label, value) => {
+    await tab.getByLabel(label, { exact: true })[fill](value);
+    if (fill === 'fill') await button(tab, 'Show').click();
+    await settled(tab);
+  };
+  await filter('fill', 'Model', 'OWN/limited');
+  assert.equal(await rows.count(), 2);
+  await tab.getByText(/requests looked at: all that are kept/).waitFor();
+  for (const n of [0, 1]) {
+    await rows.nth(n).press('Enter');
+    await tab.locator('.why').nth(n).getByText(/^cooling down until .*\d:\d\d:\d\d/).first().waitFor();
+  }
+  assert.deepEqual(await defects(tab), []);
+  await filter('selectOption', 'Status', 'good');
+  await tab.getByText('No request fits.').waitFor();
+  await filter('fill', 'Model', '');
+  assert.ok(await rows.count() >= 25);
+  assert.deepEqual(await tab.locator('tbody .badge.bad').count(), 0);
+  await filter('selectOption', 'Status', '');
+  await filter('fill', 'Text', failed[0].request_id.slice(4, 14));
+  assert.equal(await rows.count(), 1);
+  await rows.first().press('Enter');
+  await tab.getByText(failed[0].request_id).waitFor();
+  await filter('selectOption', 'Gateway key', failed[0].key_id);
+  assert.equal(await rows.count(), 1);
+  await filter('fill', 'Text', 'no such text');
+  await tab.getByText('No request fits.').waitFor();
+  await api('DELETE', `users/ada/models/${encodeURIComponent('own/limited')}`);
+});
+
+for (const [colorScheme, most] of [['light', 'light'], ['dark', 'dark']]) {
+  inBrowser(`the API reference is ${most} where the device is ${colorScheme}`, { colorScheme }, async (tab) => {
+    for (const [path, ready] of [['docs', '.opblock'], ['redoc', 'h1']]) {
+      await tab.goto(`${url}/${path}`);
+      await tab.locator(ready).first().waitFor();
+      const shown = await darkness(tab);
+      assert.ok(shown[most] > (path === 'redoc' && most === 'light' ? 0.5 : 0.8), `${path}: ${JSON.stringify(shown)}`); // Redoc has a dark side by day
+      if (most === 'dark') assert.ok(shown.light > 0.005, `${path} has no light text: ${JSON.stringify(shown)}`);
+    }
+  });
+}
 
 for (const colorScheme of ['light', 'dark']) {
   inBrowser(`every page is named, labelled and readable: ${colorScheme}`, { colorScheme }, async (tab) => {
@@ -398,6 +468,11 @@ inBrowser('a phone shows everything without scrolling sideways', { viewport: { w
     const narrow = await tab.evaluate(() => [...document.querySelectorAll('main button, main input:not([type=checkbox]), main select')]
       .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 34).map((e) => e.outerHTML.slice(0, 100)));
     assert.deepEqual(narrow, [], `${path}: too small for a finger`);
+    if (path === 'usage') {
+      const cost = await tab.getByRole('table', { name: 'Usage by model' }).getByRole('columnheader', { name: 'Cost' }).boundingBox();
+      assert.ok(cost.x + cost.width <= 360, 'the cost is in sight');
+    }
+    if (path === 'requests') assert.ok(await tab.locator('td[data-title=Cost]').first().isVisible());
   }
   await tab.getByText('Menu').tap();
   await tab.getByRole('link', { name: 'Gateway keys' }).tap();
@@ -463,6 +538,13 @@ inBrowser('what fails says so, and can be tried again', {}, async (tab, context)
   await tab.getByRole('link', { name: 'Usage' }).first().click();
   await tab.getByRole('alert').filter({ hasText: 'You are signed out: the token has expired' }).waitFor();
   assert.equal(await tab.evaluate(() => sessionStorage.length), 0);
+});
+
+inBrowser('a user without requests is told so', {}, async (tab) => {
+  await signIn(tab, berta);
+  await go(tab, 'usage');
+  await tab.getByText('No requests in this time.').waitFor();
+  assert.equal(await tab.getByRole('img').count(), 0);
 });
 
 inBrowser('a user signs in with an OpenID provider', {}, async (tab, context) => {

@@ -16,6 +16,15 @@ export function countdown(seconds) {
   return `${seconds} s`;
 }
 
+const toSecond = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' });
+const toSecondInYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+// moment is a time to the second; the year is left away where it is the present one.
+export function moment(at) {
+  const date = new Date(at);
+  return (date.getFullYear() === new Date().getFullYear() ? toSecond : toSecondInYear).format(date);
+}
+
 // model is the name of who answered; a user's own model is named whole.
 export function model(r) {
   return r.provider === 'custom' ? r.model : [r.provider, r.model].filter(Boolean).join('/');

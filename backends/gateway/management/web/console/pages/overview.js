@@ -2,7 +2,7 @@ import { call, own } from '../api.js';
 import { words } from '../format.js';
 import { badge, h, load } from '../parts/dom.js';
 import { record, requestTable } from './requests.js';
-import { tiles } from './usage.js';
+import { lastDays, tiles } from './usage.js';
 
 export const title = 'Overview';
 
@@ -28,7 +28,7 @@ export function show({ body, signal, every }) {
   });
   const showRest = () => Promise.all([
     load(totals, async () => {
-      const report = await own('GET', 'usage', { signal, query: { from: new Date(Date.now() - 30 * 86400000).toISOString(), group: 'day' } });
+      const report = await own('GET', 'usage', { signal, query: { from: lastDays(30).from.toISOString(), group: 'day' } });
       return tiles(report.totals);
     }),
     load(last, async () => {

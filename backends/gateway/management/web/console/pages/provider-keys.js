@@ -8,11 +8,13 @@ import { ago, count, duration, number, time } from '../parts/format.js';
 export const title = 'Provider keys';
 export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
 
+// What the test of a key has brought, by its id: kept while the console is open.
+const outcomes = new Map();
+
 const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
 
 export function show({ body, actions, signal, every }) {
   const list = h('div.stack');
-  const outcomes = new Map(); // what the test of a key has brought, by its id
   let providers = [];
   let on = []; // the providers on offer
   let loadedAt = 0;
@@ -41,29 +43,41 @@ export function show({ body, actions, signal, every }) {
   const row = (p, k, isModel) => {
     const shared = k.key_id === 'operator';
     const label = k.key_label || k.masked || 'key';
-    const outcome = h('p.outcome', { role: 'status' }, outcomes.get(k.key_id));
+    const outcome = h('p.outcome', { role: 'status' }, told(k));
     const test = h('button.quiet', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
     test.addEventListener('click', () => busy(test, async () => {
       outcome.replaceChildren('Asking the provider for a few words …');
       try {
         const result = await own('POST', `keys/${encodeURIComponent(k.key_id)}/test`, { signal });
-        outcomes.set(k.key_id, result.ok
-          ? h('span.good', null, `It works: ${result.model} answered in ${duration(result.latency_ms)}.`)
-          : h('span.bad', null, `It does not work: ${result.error?.message ?? words(result.status)}${result.error?.status ? ` (HTTP ${result.error.status})` : ''}`));
-        await refresh();
+        outcomes.set(k.key_id, { at: Date.now(), ok: result.ok, text: result.ok
+          ? `It works: ${result.model} answered in ${duration(result.latency_ms)}.`
+          : `It does not work: ${result.error?.message ?? words(result.status)}${result.error?.status ? ` (HTTP ${result.error.status})` : ''}` });
       } catch (error) {
-        if (error.name !== 'AbortError') outcome.replaceChildren(h('span.bad', null, error.message));
+        if (error.name === 'AbortError') return;
+        outcomes.set(k.key_id, { at: Date.now(), ok: false, text: error.message });
       }
+      await refresh();
     }));
     return h('li.keyrow', null,
       h('div.keyname', null, h('strong', null, isModel ? 'Your own server' : k.key_label || '(no label)'), k.masked && code(k.masked)),
-      h('div.keystate', null, k.lost ? badge('plain', 'not used') : [state(k),
+      h('div.keystate', null, k.lost ? badge('plain', 'not used') : [
+        ['active', 'untested'].includes(k.status) && tested(k)?.ok === false ? badge('bad', 'test failed') : state(k),
         h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'has not answered yet'),
         k.last_429_at && h('span.muted.small', { title: time(k.last_429_at) }, `limited ${ago(k.last_429_at)}`)]),
       h('div.row-actions', null, !k.lost && !shared && test,
         shared ? h('span.muted.small', null, 'behind your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.quiet.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
       k.cooling_models?.length > 0 && h('ul.cooling', null, k.cooling_models.map((m) => h('li', null, code(m.model), ' ', state(m)))),
       outcome);
+  };
+
+  // tested is the last test of a key, unless it has worked since.
+  const tested = (k) => {
+    const last = outcomes.get(k.key_id);
+    return last && (last.ok || !(Date.parse(k.last_success_at) > last.at)) ? last : null;
+  };
+  const told = (k) => {
+    const last = tested(k);
+    return last && h(last.ok ? 'span.good' : 'span.bad', { title: time(last.at) }, last.ok ? last.text : `${last.text} Tested ${ago(last.at)}.`);
   };
 
   // state has a countdown, which counts from when the page was loaded.

@@ -1,32 +1,62 @@
 import { own } from '../api.js';
 import { csvButton } from '../csv.js';
-import { model, usd, words } from '../format.js';
+import { model, moment, usd, words } from '../format.js';
 import { announce, badge, busy, code, errorBox, h, load, tableOf, tableRow, uid } from '../parts/dom.js';
-import { count, duration, number, time, when } from '../parts/format.js';
+import { field, form, select } from '../parts/form.js';
+import { count, duration, number } from '../parts/format.js';
 
 export const title = 'Requests';
 export const about = 'The latest first. Open one to see every attempt.';
 
 const pageSize = 25;
+// What is filtered is read in larger pages, of which one press of the button reads a few.
+const filteredSize = 100;
+const mostLooked = 1000;
+
+const outcome = (r) => (r.status === 499 ? 'left' : r.status < 400 ? 'good' : 'bad');
 
 export function show({ body, actions, signal }) {
   const place = h('div');
   const errors = h('div');
   const more = h('button', { type: 'button' }, 'Show more');
+  const looked = h('p.muted.small', { role: 'status' });
   let keys = new Map();
   let cursor = null;
+  let seen = 0; // how many requests were looked at
   let rows = null; // the body of the table
 
+  const status = select([['', 'Any'], ['good', 'Succeeded'], ['bad', 'Failed'], ['left', 'Left by the client']], '');
+  const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
+  const key = select([['', 'Any']], '');
+  const text = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
+  const filtered = () => [status, name, key, text].some((input) => input.value.trim());
+  const within = (input, ...texts) => texts.some((one) => String(one ?? '').toLowerCase().includes(input.value.trim().toLowerCase()));
+  const fits = (r) => (!status.value || outcome(r) === status.value) && (!key.value || r.key_id === key.value)
+    && within(name, r.asked_model, model(r)) && within(text, r.request_id, r.error, r.status);
+
   const page = async () => {
-    const answer = await own('GET', 'usage/recent', { signal, query: { limit: pageSize, cursor } });
-    cursor = answer.next_cursor;
+    const found = [];
+    const from = seen;
+    const limit = filtered() ? filteredSize : pageSize;
+    do {
+      const answer = await own('GET', 'usage/recent', { signal, query: { limit, cursor } });
+      cursor = answer.next_cursor;
+      seen += answer.requests.length;
+      found.push(...answer.requests.filter(fits));
+    } while (cursor && found.length < pageSize && seen - from < mostLooked);
     more.hidden = !cursor;
-    return answer.requests;
+    more.textContent = filtered() ? 'Look further' : 'Show more';
+    looked.textContent = filtered() ? `${count(seen, 'request')} looked at${cursor ? ', there are more' : ': all that are kept'}.` : '';
+    return found;
   };
   const refresh = () => load(place, async () => {
     cursor = null;
+    seen = 0;
     const [list, known] = await Promise.all([page(), own('GET', 'keychain-keys', { signal })]);
     keys = new Map(known.keys.map((k) => [k.id, k.label || k.masked]));
+    const chosen = key.value;
+    key.replaceChildren(...[['', 'Any'], ...keys].map(([value, label]) => h('option', { value, selected: value === chosen }, label)));
+    if (!list.length && filtered()) return h('p.empty', null, 'No request fits.');
     if (!list.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
     const all = requestTable(list.map((r) => record(r, keys)));
     [rows] = all.tBodies;
@@ -37,7 +67,14 @@ export function show({ body, actions, signal }) {
     errors.replaceChildren();
     try {
       const list = await page();
-      rows.append(...list.map((r) => record(r, keys)).flat());
+      const lines = list.map((r) => record(r, keys)).flat();
+      if (place.contains(rows)) {
+        rows.append(...lines);
+      } else if (lines.length) {
+        const all = requestTable(lines);
+        [rows] = all.tBodies;
+        place.replaceChildren(h('div.card.flush', null, all));
+      }
       announce(`${list.length} more`);
     } catch (error) {
       if (error.name !== 'AbortError') errors.replaceChildren(errorBox(error));
@@ -48,12 +85,16 @@ export function show({ body, actions, signal }) {
   const csv = csvButton('button', 'Download the last 500 requests as CSV', 'requests.csv',
     () => own('GET', 'usage/recent', { signal, query: { limit: 500, format: 'csv' }, text: true }), errors);
   actions.append(csv, again);
-  body.append(errors, place, h('div.buttons', null, more));
+  const filters = h('div.filters', null, form([
+    field('Status', status), field('Model', name, { hint: 'Asked for or answering.' }), field('Gateway key', key), field('Text', text, { hint: 'Of the id, the error or its status.' }),
+  ], [h('button.primary', { type: 'submit' }, 'Show')], refresh));
+  for (const input of [status, key]) input.addEventListener('change', () => filters.querySelector('form').requestSubmit());
+  body.append(filters, errors, place, h('div.buttons', null, more, looked));
   return refresh();
 }
 
 const columns = [
-  { title: 'Time', cell: ({ r }) => h('span.when', { title: time(r.at) }, when(r.at)) },
+  { title: 'Time', cell: ({ r }) => h('span.when', { title: r.at }, moment(r.at)) },
   { title: 'Asked for', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
   { title: 'Answered by', cell: ({ r }) => (r.status < 400 ? model(r) : h('span.muted', null, r.model ? `nobody; ${model(r)} was asked` : 'nobody')) },
   { title: 'Status', cell: ({ r }) => [
@@ -72,7 +113,7 @@ export const requestTable = (rows) => tableOf('Requests', columns, rows);
 export function record(r, keys) {
   const id = uid('request');
   const below = h('tr.detail', { role: 'row', id, hidden: true });
-  const toggle = h('button.quiet', { type: 'button', 'aria-expanded': 'false', 'aria-controls': id, 'aria-label': `Details of the request of ${time(r.at)}` }, 'Details');
+  const toggle = h('button.quiet', { type: 'button', 'aria-expanded': 'false', 'aria-controls': id, 'aria-label': `Details of the request of ${moment(r.at)}` }, 'Details');
   toggle.addEventListener('click', () => {
     const open = toggle.getAttribute('aria-expanded') !== 'true';
     toggle.setAttribute('aria-expanded', String(open));
@@ -91,6 +132,7 @@ function details(r, keys) {
       fact('Cached tokens', number(r.cached_tokens)), fact('Reasoning tokens', number(r.reasoning_tokens)),
       fact('Provider key', r.provider_key_id === 'operator' ? 'the operator\'s' : r.provider_key_id), fact('Count of tokens', r.usage_source), fact('First token', duration(r.first_token_ms))),
     attempts(r.attempts),
+    (r.error === 'all_providers_failed' || r.attempts.some((a) => a.code)) && cooling(r),
   ];
 }
 
@@ -100,4 +142,24 @@ export function attempts(list) {
   return h('ol.attempts', null, list.map((a) => h('li', null,
     badge(a.code ? 'bad' : 'good', a.status ? String(a.status) : 'no answer'), h('strong', null, model(a)),
     h('span.muted.small', null, duration(a.latency_ms)), a.code && code(a.code), a.message && h('div.small', null, a.message))));
+}
+
+// cooling tells what of the providers that failed a request is not asked for now, and
+// until when; of a request that found nobody to ask, what of all of them.
+function cooling(r) {
+  const place = h('div.why');
+  const failed = r.attempts.filter((a) => a.code);
+  const of = (p) => !failed.length || failed.some((a) => a.provider === p.provider && (a.provider !== 'custom' || a.model === p.name));
+  const ofModel = (p, m) => !failed.length || p.provider === 'custom' || failed.some((a) => a.provider === p.provider && a.model === m.model);
+  const line = (what, c) => c.cooldown_seconds > 0 && h('li', null, h('strong', null, what), badge('warn', `cooling down until ${moment(Date.now() + c.cooldown_seconds * 1000)}`),
+    c.reason && h('span.muted.small', null, words(c.reason)));
+  own('GET', 'providers/health').then(({ providers }) => {
+    const lines = providers.filter(of).flatMap((p) => [
+      line(p.name, p),
+      ...(p.cooldown_seconds > 0 ? [] : p.keys.map((k) => line(`${p.name}, ${k.key_label || k.masked}`, k))),
+      ...p.keys.flatMap((k) => k.cooling_models.filter((m) => ofModel(p, m)).map((m) => line(`${p.name}, ${m.model}`, m))),
+    ]).filter(Boolean);
+    if (lines.length) place.append(h('h3', null, 'Now'), h('ul', null, lines));
+  }).catch(() => {}); // the attempts are there without it
+  return place;
 }

@@ -13,6 +13,14 @@ const hour = 3600000;
 const dayLength = 24 * hour;
 const spans = [['1', 'Last 24 hours'], ['7', 'Last 7 days'], ['30', 'Last 30 days'], ['90', 'Last 90 days'], ['', 'From … to …']];
 
+// lastDays is the time of so many days: whole ones of UTC with today as the last, or
+// hours back from the end of this one.
+export function lastDays(days, by = 'day') {
+  const now = Date.now();
+  const end = Math.ceil(now / hour) * hour;
+  return { from: new Date(by === 'hour' ? end - days * dayLength : (Math.floor(now / dayLength) - days + 1) * dayLength), to: new Date(end) };
+}
+
 export function show({ body, signal }) {
   const date = (at) => new Date(at).toISOString().slice(0, 10);
   const span = select(spans, '30', { onchange: () => mode() });
@@ -29,8 +37,7 @@ export function show({ body, signal }) {
   };
   const choose = () => {
     if (span.value) {
-      const end = Math.ceil(Date.now() / hour) * hour;
-      range = { from: new Date(by.value === 'hour' ? end - span.value * dayLength : Math.floor(end / dayLength) * dayLength - (span.value - 1) * dayLength), to: new Date(end), by: by.value };
+      range = { ...lastDays(Number(span.value), by.value), by: by.value };
     } else {
       if (!from.value) throw mistake('from', 'Give a day.');
       if (!to.value) throw mistake('to', 'Give a day.');
@@ -66,6 +73,7 @@ export function show({ body, signal }) {
 }
 
 function draw(report, range, keys, csv) {
+  if (!report.totals.requests) return h('p.empty', null, 'No requests in this time. ', h('a', { href: '#/playground' }, 'Send one from the playground'), ', or choose another time.');
   const rows = timeline(report, range);
   const group = (name, lines, columns) => h('section.card', { 'aria-label': `By ${name}` },
     h('div.cardhead', null, h('h2', null, `By ${name}`), h('span.push'), csv(name)),
@@ -90,11 +98,11 @@ function draw(report, range, keys, csv) {
 
 const sums = [
   { title: 'Requests', number: true, cell: (r) => number(r.requests) },
+  { title: 'Cost', number: true, cell: (r) => usd(r.cost_usd) }, // seen without scrolling, on a phone too
   { title: 'Success', number: true, cell: (r) => percent(r.success_rate) },
   { title: 'Failed attempts', number: true, cell: (r) => number(r.failed_attempts) },
   { title: 'Tokens in', number: true, cell: (r) => short(r.input_tokens) },
   { title: 'Tokens out', number: true, cell: (r) => short(r.output_tokens) },
-  { title: 'Cost', number: true, cell: (r) => usd(r.cost_usd) },
   { title: 'Latency', number: true, cell: (r) => duration(r.latency_ms_avg) },
 ];
 
