@@ -35,25 +35,36 @@ type Purged struct {
 	Partitions                                                        int
 }
 
-// Run purges now and then, until ctx or the service ends.
-func (s *Service) Run(ctx context.Context) {
-	jobs.New(jobs.Options{
-		Jobs:   []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge}, {Name: "rejected", Every: countPause, Run: s.countRejected}},
-		Logger: func() *zap.Logger { return s.logger },
-	}).Run(ctx)
+// rows is how many rows and partitions are gone.
+func (p *Purged) rows() int {
+	return int(p.Events+p.Reports+p.Nodes+p.Resources+p.Changes+p.Environments) + p.Partitions
+}
+
+// Work begins to delete what is old, in the background, until the service ends. To
+// call it again changes nothing.
+func (s *Service) Work() {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.ending {
+		return
+	}
+	s.begun.Do(func() {
+		runner := jobs.New(jobs.Options{
+			Jobs:    []jobs.Job{{Name: "purge", Every: purgePause, Run: s.purge}, {Name: "rejected", Every: countPause, Run: s.countRejected}},
+			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
+		})
+		s.work.Go(func() { runner.Run(s.ctx) })
+	})
 }
 
 func (s *Service) purge(ctx context.Context) (done int, err error) {
 	defer s.checkLocks(ctx)
 	purged, err := s.Purge(ctx)
-	if err != nil {
-		return 0, err
-	}
 	if purged != (Purged{}) {
 		s.logger.Info("purged run events", zap.Int64("events", purged.Events), zap.Int("partitions", purged.Partitions),
 			zap.Int64("reports", purged.Reports), zap.Int64("nodes", purged.Nodes), zap.Int64("expired", purged.Expired))
 	}
-	return int(purged.Events + purged.Reports), nil
+	return purged.rows(), err
 }
 
 // Purge deletes what is older than the settings keep, in small transactions.

@@ -65,7 +65,9 @@ type Options struct {
 	// Stored is told what a transaction has stored, and that quickly. Default:
 	// nobody is.
 	Stored func(reports, events int)
-	Logger *zap.Logger
+	// Observe is told of runs of the work in the background; see jobs.Options.
+	Observe func(job, outcome string, done int)
+	Logger  *zap.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -123,7 +125,8 @@ type Service struct {
 
 	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
 	cancel context.CancelFunc
-	work   sync.WaitGroup // the writer
+	work   sync.WaitGroup // the writer, and what Work begins
+	begun  sync.Once      // by Work
 
 	submissions sync.WaitGroup // those under way, whether or not their client waits
 	closing     sync.RWMutex   // held for reading while a submission begins, and while one is put into the queue

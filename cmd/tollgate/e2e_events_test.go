@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -313,6 +314,49 @@ func TestEventsReload(t *testing.T) {
 		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))
 	}
 	n.stop()
+}
+
+// TestEventsAreCut: what is older than a reload says is deleted, and nothing by one that
+// is refused.
+func TestEventsAreCut(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	if status, text, err := n.request(http.MethodPost, submission, agentRun("a.example.com")); status != http.StatusOK || err != nil {
+		t.Fatalf("%d %s %v", status, text, err)
+	}
+	left := func() string {
+		t.Helper()
+		_, text, err := n.request(http.MethodGet, `/store/query/v4/events?query=["extract",[["function","count"]]]`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	shorter := swap(t, n.config, "resource_events_ttl 36500d", "resource_events_ttl 1d")
+	refused := shorter + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	if _, err := n.admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
+		t.Fatal("a port that is in use was no obstacle")
+	}
+	for range 20 {
+		if got := left(); got != `[{"count":3}]` {
+			t.Fatalf("a configuration that is refused leaves %s", got)
+		}
+	}
+	n.load(shorter)
+	eventually(t, waitLimit, "the events are gone", func() error {
+		metrics, err := n.admin(http.MethodGet, "/metrics", "", "")
+		_, job, _ := strings.Cut(metrics, `tollgate_run_events_job_done_total{job="purge"} `)
+		job, _, _ = strings.Cut(job, "\n")
+		if got := left(); got != `[{"count":0}]` || job == "" || job == "0" {
+			return fmt.Errorf("%s are left, %q counted, %v", got, job, err)
+		}
+		return err
+	})
 }
 
 // TestEventsAccess: who is let in, as the file is shipped, by default and by the rules of each right.

@@ -95,15 +95,17 @@ func (r *Runner) Start() (end func()) {
 func (r *Runner) repeat(ctx context.Context, j Job) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
-	woken, pause := false, soon
+	again, pause := false, soon // again: also where the lease was this process's last
 	for {
 		select {
 		case <-j.Wake:
-			woken = true
+			again = true
 		default:
 		}
 		next := ticker.C
-		switch err := r.once(ctx, j, woken); {
+		err := r.once(ctx, j, again)
+		again = true // the lease may have been taken before it could not go on
+		switch {
 		case waits(err): // not for long
 			pause = soon
 			next = time.After(min(j.Every, pause))
@@ -111,15 +113,14 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
-			pause = soon
+			pause, again = soon, false
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-next:
-			woken = false
 		case <-j.Wake:
-			woken = true
+			again = true
 		}
 	}
 }
@@ -128,8 +129,8 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 func waits(err error) bool { return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening) }
 
 // once runs a job, and tells of it.
-func (r *Runner) once(ctx context.Context, j Job, woken bool) error {
-	done, err := j.do(ctx, woken)
+func (r *Runner) once(ctx context.Context, j Job, again bool) error {
+	done, err := j.do(ctx, again)
 	if ctx.Err() != nil || waits(err) || errors.Is(err, ErrHeld) {
 		return err
 	}
@@ -157,11 +158,11 @@ func (r *Runner) once(ctx context.Context, j Job, woken bool) error {
 	return err
 }
 
-func (j Job) do(ctx context.Context, woken bool) (done int, err error) {
+func (j Job) do(ctx context.Context, again bool) (done int, err error) {
 	if j.Lease == nil {
 		return j.Run(ctx)
 	}
-	err = j.Lease.Do(ctx, woken, func(ctx context.Context) error {
+	err = j.Lease.Do(ctx, again, func(ctx context.Context) error {
 		done, err = j.Run(ctx)
 		return err
 	})

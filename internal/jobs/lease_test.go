@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -61,6 +63,37 @@ func TestLease(t *testing.T) {
 		})
 		if !errors.Is(err, ErrHeld) {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestLeaseUnavailable: what was woken, or had begun, when the database was gone is
+// done when that is back. The lease is this process's own.
+func TestLeaseUnavailable(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		lease := &Lease{DB: db, Table: "test_leases", Name: "work", Holder: "one", Every: time.Hour, Lasts: time.Hour}
+		if err := lease.Do(t.Context(), false, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		wake, ended := make(chan struct{}, 1), make(chan struct{})
+		wake <- struct{}{}
+		results := []error{store.ErrOpening, ErrNotNow, store.ErrUnavailable, nil}
+		end := New(Options{
+			Jobs: []Job{{Every: time.Millisecond, Wake: wake, Lease: lease, Run: func(context.Context) (int, error) {
+				err := results[0]
+				if results = results[1:]; len(results) == 0 {
+					close(ended)
+				}
+				return 0, err
+			}}},
+			Logger: zap.NewNop,
+		}).Start()
+		defer end()
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			t.Error("it is left to when the lease ends")
 		}
 	})
 }

@@ -31,6 +31,9 @@ const (
 	id = "tollgate.gateway"
 )
 
+// jobMetrics live for the process and are registered with each configuration.
+var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted")
+
 // App is loaded by the first module of the gateway: keychain, cascade, api_auth
 // gateway_key. Without one there is none, and no table of it. It has no options of its
 // own: they are catalog, first_run and allow_networks of the app tollgate.
@@ -71,7 +74,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	a.first, _ = first.(*FirstRun)
+	if err := jobMetrics.Register(ctx); err != nil {
+		return err
+	}
 	a.host.OnStart(a.begin)
+	a.host.OnSettled(a.cutRequests)
 	a.host.OnCut(a.cut)
 	return nil
 }
@@ -111,7 +118,6 @@ func (a *App) begin() error {
 	}
 	a.gateway.Store(gateway)
 	go a.catalog.source.Run(a.ctx)
-	go a.cutRequests(a.ctx, gateway)
 	if a.first != nil {
 		go a.firstRun(a.ctx, gateway)
 	}

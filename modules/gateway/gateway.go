@@ -74,7 +74,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Sealer:    sealer,
 		Keychain:  service,
 		Usage:     keychain.NewUsageLog(service, logger),
-		retention: keychain.NewRetention(service, logger),
+		retention: keychain.NewRetention(service, logger, jobMetrics.Observe),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
 		Providers: cascade.NewTransport(),

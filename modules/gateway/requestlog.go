@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -27,15 +26,5 @@ func (a *App) requestsKept() time.Duration {
 	return *a.kept
 }
 
-// cutAfter is how long a configuration has to last before it deletes anything.
-const cutAfter = 3 * time.Second
-
-// cutRequests has the log cut as this configuration says. A reload may still be
-// refused, by another app that does not start: what it would have deleted is not its.
-func (a *App) cutRequests(ctx context.Context, g *Gateway) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(cutAfter):
-		g.retention.Keep(a.requestsKept())
-	}
-}
+// cutRequests has the log cut as this configuration says.
+func (a *App) cutRequests() { a.gateway.Load().retention.Keep(a.requestsKept()) }

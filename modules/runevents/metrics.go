@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // The metrics live for the process and are registered with each configuration.
@@ -43,13 +44,14 @@ var (
 		Help:    "Time from a query to the end of its answer by entity.",
 		Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"entity"})
+	jobMetrics = tollgate.NewJobMetrics("run_events", "rows and partitions deleted")
 )
 
 func countQueued() float64 {
 	n := 0
 	services.Range(func(_, value any) bool {
 		if p, ok := value.(*pooled); ok {
-			n += p.service.Queued()
+			n += p.Queued()
 		}
 		return true
 	})
@@ -63,7 +65,7 @@ func countRejected() float64 {
 		k, isKey := key.(serviceKey)
 		p, ok := value.(*pooled)
 		if isKey && ok {
-			lists[k.db] = max(lists[k.db], p.service.RejectedCount())
+			lists[k.db] = max(lists[k.db], p.RejectedCount())
 		}
 		return true
 	})

@@ -4,7 +4,6 @@ package runevents
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -150,18 +149,12 @@ type serviceKey struct {
 	options string
 }
 
-// pooled is a service with what works for it in the background.
-type pooled struct {
-	service *runevents.Service
-	cancel  context.CancelFunc
-	ended   chan struct{}
-}
+// pooled is a service in the pool.
+type pooled struct{ *runevents.Service }
 
 // Destruct implements caddy.Destructor.
 func (p *pooled) Destruct() error {
-	p.cancel()
-	<-p.ended
-	p.service.Close()
+	p.Close()
 	return nil
 }
 
@@ -199,6 +192,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := tollgate.RegisterMetrics(ctx, submitted, storedReports, storedEvents, queued, rejected, queries, querySeconds); err != nil {
 		return err
 	}
+	if err := jobMetrics.Register(ctx); err != nil {
+		return err
+	}
 	options := runevents.Options{
 		Prefix: h.Prefix, Aliases: h.Aliases,
 		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
@@ -210,19 +206,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.MaxBody > app.MemorySize() {
 		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
 	}
-	options.DB, options.Logger, options.Stored, options.Memory = db, h.logger, observeStored, app.MemoryBudget()
+	options.DB, options.Logger, options.Memory = db, h.logger, app.MemoryBudget()
+	options.Stored, options.Observe = observeStored, jobMetrics.Observe
 	loaded, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
 		service, err := runevents.New(options)
-		if err != nil {
-			return nil, err
-		}
-		background, cancel := context.WithCancel(context.Background())
-		p := &pooled{service, cancel, make(chan struct{})}
-		go func() {
-			defer close(p.ended)
-			service.Run(background)
-		}()
-		return p, nil
+		return &pooled{service}, err
 	})
 	if err != nil {
 		return err
@@ -231,7 +219,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if !ok {
 		return errors.New("the pooled value has another type")
 	}
-	h.key, h.service = key, p.service
+	h.key, h.service = key, p.Service
+	app.OnSettled(h.service.Work)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -118,12 +119,13 @@ type App struct {
 	sealings []*sealing      // the services with secrets
 	options  map[string]any  // loaded ones of services, by name
 
-	onStart  []func() error
-	onCut    []func()
-	leases   []lease     // references on pooled values, in the order they were taken
-	begun    atomic.Bool // Start was called
-	started  atomic.Bool // what is shared is there
-	inflight atomic.Int64
+	onStart   []func() error
+	onSettled []func()
+	onCut     []func()
+	leases    []lease     // references on pooled values, in the order they were taken
+	begun     atomic.Bool // Start was called
+	started   atomic.Bool // what is shared is there
+	inflight  atomic.Int64
 }
 
 // CaddyModule returns the Caddy module information.
@@ -191,6 +193,7 @@ func (a *App) Start() error {
 			return err
 		}
 	}
+	go a.settle()
 	if err := a.register(); err != nil {
 		return err
 	}
@@ -205,6 +208,29 @@ func (a *App) Start() error {
 // OnStart has a function called when the app starts: the keyrings are open, and the
 // databases are about to be. A module calls it while it is provisioned.
 func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
+
+// settleTime is how long a configuration has to last before anything is deleted as it
+// says.
+const settleTime = 3 * time.Second
+
+// OnSettled has a function called when the configuration has lasted for some seconds:
+// one that begins to delete what is old. A reload may still be refused by another app
+// that does not start, and what it would have deleted is not its. A module calls it
+// while it is provisioned.
+func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
+
+func (a *App) settle() {
+	select {
+	case <-a.ctx.Done():
+		return
+	case <-time.After(settleTime):
+	}
+	for _, do := range a.onSettled {
+		if a.ctx.Err() == nil {
+			do()
+		}
+	}
+}
 
 // OnCut has a function called when the process ends and the grace period has left
 // requests of this configuration: it ends what they wait for.

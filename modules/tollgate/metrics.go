@@ -31,7 +31,7 @@ func NewJobMetrics(service, did string) *JobMetrics {
 	return &JobMetrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_runs_total",
-			Help: "Runs of the " + service + "'s work in the background by job and outcome.",
+			Help: "Runs of the work in the background by job and outcome.",
 		}, []string{"job", "outcome"}),
 		done: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_done_total",

@@ -37,6 +37,7 @@ const (
 type Retention struct {
 	service *Service
 	logger  *zap.Logger
+	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
 	kept    atomic.Int64 // time.Duration; 0: for ever
 	wake    chan struct{}
@@ -44,10 +45,11 @@ type Retention struct {
 	end     func() // nil: it has not begun
 }
 
-// NewRetention deletes nothing before Keep is called. Close it.
-func NewRetention(s *Service, logger *zap.Logger) *Retention {
+// NewRetention deletes nothing before Keep is called. observe is told of its runs; see
+// jobs.Options. Close it.
+func NewRetention(s *Service, logger *zap.Logger, observe func(job, outcome string, done int)) *Retention {
 	return &Retention{
-		service: s, logger: logger, wake: make(chan struct{}, 1),
+		service: s, logger: logger, observe: observe, wake: make(chan struct{}, 1),
 		lease: &jobs.Lease{DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.spending.writer, Every: sweepEvery, Lasts: sweepLease, Now: s.now},
 	}
 }
@@ -64,19 +66,20 @@ func (r *Retention) Keep(requests time.Duration) {
 	defer r.mu.Unlock()
 	if r.end == nil {
 		r.end = jobs.New(jobs.Options{
-			Jobs:   []jobs.Job{{Name: "retention of the usage log", Every: sweepLook, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
-			Logger: func() *zap.Logger { return r.logger },
+			Jobs:    []jobs.Job{{Name: "purge", Every: sweepLook, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
+			Observe: r.observe, Logger: func() *zap.Logger { return r.logger },
 		}).Start()
 	}
 }
 
-// Close stops it behind the transaction that is under way.
+// Close stops it for good, behind the transaction that is under way.
 func (r *Retention) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.end != nil {
 		r.end()
 	}
+	r.end = func() {}
 }
 
 // sweep deletes what is old.

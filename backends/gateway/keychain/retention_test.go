@@ -14,7 +14,7 @@ import (
 
 // idle is a Retention without a process in the background.
 func idle(n *node, kept time.Duration) *Retention {
-	r := NewRetention(n.Service, n.logger)
+	r := NewRetention(n.Service, n.logger, nil)
 	r.kept.Store(int64(kept))
 	return r
 }
@@ -136,8 +136,8 @@ func TestRetentionInTheBackground(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.clock.offset.Store(int64(100 * dayLong))
-		NewRetention(n.Service, n.logger).Close()
-		r := NewRetention(n.Service, n.logger)
+		NewRetention(n.Service, n.logger, nil).Close()
+		r := NewRetention(n.Service, n.logger, nil)
 		r.Keep(0)
 		eventually(t, "it had its turn", func() bool { return n.count(t, "gateway_sweeps") == 1 })
 		if n.count(t, "gateway_usage_records") != 1 {
