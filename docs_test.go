@@ -265,6 +265,8 @@ func TestDocumentOptions(t *testing.T) {
 		"board":                {page: "board", config: site("board {\nnonsense\n}")},
 		"board mail":           {page: "board", names: []string{"log", "smtp", "from", "user", "password"}},
 		"run_events":           {page: "run_events", config: site("run_events {\nnonsense\n}")},
+		"tollgate authserver":  {page: "tollgate", config: site("tollgate authserver {\nnonsense\n}")},
+		"authserver":           {page: "authserver", config: site("authserver {\nnonsense\n}")},
 		"run_events read":      {page: "run_events", config: site("run_events {\nread nonsense\n}")},
 	} {
 		t.Run(place, func(t *testing.T) {
@@ -579,7 +581,7 @@ func TestDocumentCommands(t *testing.T) {
 			walk(sub, path+" "+sub.Name())
 		}
 	}
-	for _, name := range []string{"keychain", "board", "events", "keyring", "scripted-model"} {
+	for _, name := range []string{"keychain", "board", "events", "authserver", "keyring", "scripted-model"} {
 		if c := command(name); c != nil {
 			walk(c, "tollgate "+name)
 		} else {

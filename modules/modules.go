@@ -5,8 +5,10 @@ package modules
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	_ "github.com/tollgate-gateway/tollgate/modules/adapters/authserver"
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
+	_ "github.com/tollgate-gateway/tollgate/modules/authserver"
 	_ "github.com/tollgate-gateway/tollgate/modules/board"
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
@@ -35,5 +37,5 @@ func init() {
 	}
 	before("request_body", "api_errors", "health")
 	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "board", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
+	before("reverse_proxy", "authserver", "board", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

@@ -37,6 +37,8 @@ type Options struct {
 	Now func() time.Time
 	// Address is the client's address. Default: that of the connection.
 	Address func(*http.Request) string
+	// Stopping reports that the process or the listener of a request ends. Default: never.
+	Stopping func(ctx context.Context) bool
 	// Version is what the administration API tells.
 	Version string
 }
@@ -47,6 +49,8 @@ type Server struct {
 	config  *config.Config
 	version string
 	begun   time.Time
+
+	stopping func(ctx context.Context) bool
 
 	public, admin *site
 	jobs          []jobs.Job
@@ -69,6 +73,9 @@ func New(o Options) (*Server, error) {
 	if o.Address == nil {
 		o.Address = peer
 	}
+	if o.Stopping == nil {
+		o.Stopping = func(context.Context) bool { return false }
+	}
 	key := o.Key
 	if secret := o.Config.Session.Secret; secret != "" {
 		key = []byte(secret)
@@ -76,13 +83,19 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key,
 	}
 	s.kernel.Audit = s.audit
 	s.wire()
 	return s, nil
+}
+
+// Offline is what the rooms stand on in a process that serves nobody, such as a command.
+// What happens there is not written down by it.
+func Offline(db *store.DB, now func() time.Time) *kernel.Server {
+	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
 
 // wire makes the rooms out of the configuration, and the sites out of the rooms.

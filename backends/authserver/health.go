@@ -39,11 +39,15 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	}{"ok"})
 }
 
-// ready says whether the database answers: 503 while it does not.
+// ready says whether the database answers: 503 while it does not, and as soon as the
+// server is told to stop.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	status, word, db := http.StatusOK, "ok", "ok"
 	if s.Ready(r.Context()) != nil {
 		status, word, db = http.StatusServiceUnavailable, "degraded", "error"
+	}
+	if s.stopping(r.Context()) {
+		status, word = http.StatusServiceUnavailable, "stopping"
 	}
 	return writeHealth(w, status, struct {
 		Status string `json:"status"`

@@ -102,6 +102,7 @@ var longForms = map[string]struct {
 	service string
 	options map[string][]string
 }{
+	"authserver":    {"authserver", nil},
 	"board":         {"board", nil},
 	"events":        {"events", nil},
 	"events.budget": {"events", map[string][]string{"budget": {"600"}}},

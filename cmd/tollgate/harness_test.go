@@ -35,8 +35,9 @@ type node struct {
 	t    *testing.T
 	dir  string
 	env  []string
-	logs *output // standard error
-	out  *output // standard output
+	args []string // behind run; nil: --config Caddyfile
+	logs *output  // standard error
+	out  *output  // standard output
 
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -94,7 +95,11 @@ func (n *node) configure(config string) {
 func (n *node) start() *node {
 	n.t.Helper()
 	_ = os.Remove(n.path("data", "admin.sock")) // of a process that was killed
-	cmd := exec.CommandContext(context.Background(), binary, "run", "--config", "Caddyfile")
+	args := n.args
+	if args == nil {
+		args = []string{"--config", "Caddyfile"}
+	}
+	cmd := exec.CommandContext(context.Background(), binary, append([]string{"run"}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, n.out, n.logs
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)

@@ -1,6 +1,6 @@
 // Command tollgate is Caddy with Tollgate's modules linked in. It takes the
 // commands of caddy (run, reload, validate, adapt, fmt …) and those the modules
-// add (keychain, board, events, keyring, scripted-model).
+// add (keychain, board, events, authserver, keyring, scripted-model).
 package main
 
 import (

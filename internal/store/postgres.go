@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -27,6 +28,12 @@ type PostgresOptions struct {
 	DSN string
 	// MaxConns bounds the connections of the pool. Default: 16. At most 1000.
 	MaxConns int
+	// MinConns are opened with the database, at most MaxConns. Default: none.
+	MinConns int
+	// MaxIdleTime is how long a connection is kept that nobody uses. Default: 5m.
+	MaxIdleTime time.Duration
+	// MaxLifetime is how long a connection is used. Default: 1h.
+	MaxLifetime time.Duration
 }
 
 const (
@@ -58,6 +65,12 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	if o.MaxConns == 0 {
 		o.MaxConns = 16
 	}
+	if o.MinConns < 0 || o.MinConns > o.MaxConns {
+		return nil, fmt.Errorf("postgres: min conns is %d, must be from 0 to max conns, %d", o.MinConns, o.MaxConns)
+	}
+	if o.MaxIdleTime < 0 || o.MaxLifetime < 0 {
+		return nil, errors.New("postgres: the times of connections must not be negative")
+	}
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
 		// The parser's own words quote the DSN and hide passwords only where
@@ -77,6 +90,9 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	return newDB(Postgres, &postgres{
 		config:   config,
 		maxConns: o.MaxConns,
+		minConns: o.MinConns,
+		maxIdle:  cmp.Or(o.MaxIdleTime, connMaxIdle),
+		maxLife:  cmp.Or(o.MaxLifetime, connMaxLife),
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
 		patience: writePatience,
 		logger:   logger,
@@ -87,6 +103,9 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 type postgres struct {
 	config   *pgx.ConnConfig
 	maxConns int
+	minConns int
+	maxIdle  time.Duration
+	maxLife  time.Duration
 	logger   *zap.Logger
 	pool     *sql.DB
 	// slots lets a write that lost its races run alone: it takes them all.
@@ -139,8 +158,24 @@ func (p *postgres) open(ctx context.Context) error {
 	p.pool = stdlib.OpenDB(*p.config)
 	p.pool.SetMaxOpenConns(p.maxConns)
 	p.pool.SetMaxIdleConns(p.maxConns)
-	p.pool.SetConnMaxIdleTime(connMaxIdle)
-	p.pool.SetConnMaxLifetime(connMaxLife)
+	p.pool.SetConnMaxIdleTime(p.maxIdle)
+	p.pool.SetConnMaxLifetime(p.maxLife)
+	if err := p.warm(ctx); err != nil {
+		_ = p.pool.Close()
+		return err
+	}
+	return nil
+}
+
+// warm opens the connections that there shall be from the beginning.
+func (p *postgres) warm(ctx context.Context) error {
+	for range p.minConns {
+		conn, err := p.pool.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("connecting to postgres: %w", err)
+		}
+		defer func() { _ = conn.Close() }() // back to the pool, when all are there
+	}
 	return nil
 }
 

@@ -39,6 +39,10 @@ type SQLiteOptions struct {
 	// BusyTimeout is how long to wait for another process that writes.
 	// Default: 5s.
 	BusyTimeout time.Duration
+	// NoWAL keeps a rollback journal instead of a write-ahead log, for file systems
+	// without shared memory: a commit waits for readers, and they for it. All processes
+	// on a file must say the same.
+	NoWAL bool
 }
 
 // The sizes below were measured; see docs/decisions.md. All are bytes.
@@ -185,11 +189,18 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 
 	// Write-ahead logging is a property of the file, so it is set here once,
 	// under the lock: the change of mode waits for nobody by itself.
-	var mode string
-	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+	want, mode := "wal", ""
+	if s.options.NoWAL {
+		want = "delete"
+	}
+	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+want).Scan(&mode); err != nil {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	if mode != "wal" {
+	switch {
+	case mode == want:
+	case s.options.NoWAL:
+		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open", s.options.Path, mode)
+	default:
 		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)", filepath.Dir(s.options.Path), mode)
 	}
 	for _, schema := range schemas {
@@ -253,9 +264,14 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return err
 	}
-	// The writer waits for the lock in Go: see writer.begin.
+	// The writer waits for the lock in Go: see writer.begin. Without a write-ahead log a
+	// commit waits too, for readers.
+	busy := "0"
+	if s.options.NoWAL {
+		busy = s.busyTimeout()
+	}
 	writing, err := openPool(s.dsn(url.Values{
-		"_busy_timeout": {"0"},
+		"_busy_timeout": {busy},
 		"_txlock":       {"immediate"},
 		"mode":          {"rw"},
 		"_pragma": {

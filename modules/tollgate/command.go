@@ -82,7 +82,7 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	if err := a.Exists(service); err != nil {
 		return err
 	}
-	db, err := a.open(a.storage(service), sealed.Schema())
+	db, err := a.open(a.Storage(service), sealed.Schema())
 	if err == nil {
 		err = waitFor(ctx, db, sealed.Schema())
 	}
@@ -99,8 +99,8 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 // Exists is an error where the database of a service would be a new file: a command
 // that has no use for an empty one is in the wrong folder.
 func (a *App) Exists(service string) error {
-	local, ok := a.storage(service).(interface{ File() string })
-	if !ok {
+	local, ok := a.Storage(service).(interface{ File() string })
+	if !ok || local.File() == "" {
 		return nil
 	}
 	if _, err := os.Stat(local.File()); errors.Is(err, fs.ErrNotExist) {

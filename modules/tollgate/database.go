@@ -46,8 +46,8 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 	return nil
 }
 
-// storage is a service's database, or the one of all services.
-func (a *App) storage(service string) Storage {
+// Storage is a service's database, or the one of all services.
+func (a *App) Storage(service string) Storage {
 	if named, ok := a.named[service].(Storage); ok {
 		return named
 	}
@@ -70,7 +70,7 @@ func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 // provisioned; Start migrates the schema and opens the database, which is
 // waited for in the background where it is down.
 func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
-	db, err := a.open(a.storage(service), schema)
+	db, err := a.open(a.Storage(service), schema)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, e
 // ServiceFolder is where a service keeps files: beside its database. It is empty
 // where the database is not a file, so that several nodes may share it.
 func (a *App) ServiceFolder(service string) string {
-	if local, ok := a.storage(service).(interface{ Dir() string }); ok {
+	if local, ok := a.Storage(service).(interface{ Dir() string }); ok {
 		return local.Dir()
 	}
 	return ""

@@ -70,7 +70,7 @@ func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.
 		return db, err
 	}
 	a.opened = append(a.opened, opened{db, sealed.Schema()})
-	a.sealings = append(a.sealings, &sealing{service: service, db: db, key: a.storage(service).Key(), sample: sample})
+	a.sealings = append(a.sealings, &sealing{service: service, db: db, key: a.Storage(service).Key(), sample: sample})
 	return db, nil
 }
 

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,6 +72,22 @@ func spell(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// Digest is that of all that was read, secrets included: two configurations with the
+// same one are the same.
+func (c *Config) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	text := json.NewEncoder(h) // never fails: of strings, and of what was JSON
+	for i := range keys {
+		_ = text.Encode([]string{keys[i].Name, keys[i].Text(c)})
+		if ref, ok := keys[i].at(c).(*Ref); ok {
+			_ = text.Encode(ref.Secret)
+		}
+	}
+	_ = text.Encode(c.Resources)
+	_ = text.Encode(c.BrokerProviders)
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // Print writes the effective configuration without secrets, a key a line.

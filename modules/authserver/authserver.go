@@ -1,0 +1,186 @@
+// Package authserver serves the OAuth authorization server, and has the commands that
+// look after it.
+package authserver
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(new(Handler))
+}
+
+// serviceName is the authorization server among the services that a database can be
+// given to.
+const serviceName = "authserver"
+
+// The listeners.
+const (
+	publicListener = "public"
+	adminListener  = "admin"
+)
+
+// Handler serves one listener of the OAuth authorization server: the endpoints for
+// clients and people, or the administration API and the metrics. What the server is and
+// does stands in a file of keys and in the environment; see the reference.
+//
+// A path that is not of the server goes to the next handler. Handlers with the same
+// database and the same keys are one server, whose memory survives a reload.
+//
+// The address of a client is the server's, by its trusted_proxies. The listeners, time
+// limits and logs are those of the Caddyfile: the keys for them (server.address and its
+// time limits, admin.address, observability.logging) are read by the configuration
+// adapter authserver alone. The database is the app's too; storage keys that name
+// another one are an error.
+//
+// In the Caddyfile:
+//
+//	authserver [<matcher>] {
+//		config   <file>
+//		listener public | admin   # public
+//	}
+type Handler struct {
+	// Config is the file with the keys. Default: none, only the environment.
+	Config string `json:"config,omitempty"`
+
+	// Listener is public or admin. Default: public.
+	Listener string `json:"listener,omitempty"`
+
+	// Revision is a digest of the file when the configuration was adapted, so that a
+	// reload sees that it has changed. It is not checked.
+	Revision string `json:"revision,omitempty"`
+
+	app     *tollgate.App
+	server  *authserver.Server
+	site    http.Handler
+	scrape  string // the path of the metrics; empty: none
+	metrics http.Handler
+}
+
+// node is the server on one database with one configuration.
+type node struct {
+	server *authserver.Server
+	logger atomic.Pointer[zap.Logger] // of the newest configuration
+}
+
+func (n *node) close() error {
+	n.server.Close()
+	return nil
+}
+
+// nodes are the servers by their databases and keys.
+var nodes = caddy.NewUsagePool()
+
+type nodeKey struct {
+	db   *store.DB
+	keys [32]byte
+}
+
+// spare stands in for session.secret where there is none, as long as the process runs.
+var spare = sync.OnceValue(func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+})
+
+// CaddyModule returns the Caddy module information.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.authserver",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision reads the keys and makes the server. Nothing is opened.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	if err := h.Validate(); err != nil {
+		return err
+	}
+	keys, err := loadKeys(h.Config)
+	if err != nil {
+		return err
+	}
+	if h.app, err = tollgate.From(ctx); err != nil {
+		return err
+	}
+	db, err := h.app.ServiceDatabase(serviceName, authserver.Schema())
+	if err != nil {
+		return err
+	}
+	if err := ownStorage(h.app, keys); err != nil {
+		return err
+	}
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest()}, func() (*node, error) {
+		n := new(node)
+		n.logger.Store(ctx.Logger())
+		version, _ := caddy.Version()
+		n.server, err = authserver.New(authserver.Options{
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Version: version,
+		})
+		return n, err
+	}, (*node).close)
+	if err != nil {
+		return err
+	}
+	n.logger.Store(ctx.Logger())
+	h.app.OnStart(func() error {
+		n.server.Start()
+		return nil
+	})
+	h.server, h.site = n.server, n.server.Public()
+	if h.Listener == adminListener {
+		h.site = n.server.Admin()
+		if keys.Observability.Metrics.Provider != "none" {
+			h.scrape, h.metrics = keys.Observability.Metrics.Path, promhttp.HandlerFor(ctx.GetMetricsRegistry(), promhttp.HandlerOpts{})
+		}
+	}
+	return nil
+}
+
+// clientAddress is the client's, by the rules for proxies of the server.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
+}
+
+// Validate checks the options.
+func (h *Handler) Validate() error {
+	switch h.Listener {
+	case "", publicListener, adminListener:
+		return nil
+	}
+	return fmt.Errorf("listener: %q is none of: public, admin", h.Listener)
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if h.scrape != "" && r.URL.Path == h.scrape {
+		h.metrics.ServeHTTP(w, r)
+		return nil
+	}
+	if !h.server.Owns(h.Listener == adminListener, r) {
+		return next.ServeHTTP(w, r)
+	}
+	defer h.app.Acquire()()
+	h.site.ServeHTTP(w, r)
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

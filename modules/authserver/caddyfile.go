@@ -1,0 +1,66 @@
+package authserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() {
+	httpcaddyfile.RegisterHandlerDirective("authserver", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		handler := new(Handler)
+		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	})
+}
+
+var optionNames = []string{"config", "listener"}
+
+// UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // authserver
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		var place *string
+		switch option := d.Val(); option {
+		case "config":
+			place = &h.Config
+		case "listener":
+			place = &h.Listener
+		default:
+			return d.Errf("authserver has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+		}
+		if *place != "" {
+			return d.Errf("%s is given twice", d.Val())
+		}
+		if !d.AllArgs(place) || *place == "" {
+			return d.ArgErr()
+		}
+	}
+	h.Revision = revision(h.Config)
+	return nil
+}
+
+// revision is a digest of a file as it is now; empty: it cannot be read, which is told
+// when it is needed.
+func revision(file string) string {
+	if file == "" {
+		return ""
+	}
+	text, err := os.ReadFile(caddy.NewReplacer().ReplaceKnown(file, ""))
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

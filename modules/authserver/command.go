@@ -1,0 +1,65 @@
+package authserver
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  serviceName,
+	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
+	Short: "Manages the authorization server",
+	Long: `
+Checks the keys of the OAuth authorization server, and manages what is in its
+database.
+
+The configuration is a Caddyfile, or the file of keys, whose name ends in .yaml
+or .yml. A command works while the server runs and while it does not. Run it in
+the folder of the server and as the user of the server, since paths such as
+data/authserver.db count from the working directory, with the variables that
+the server has.
+`,
+	CobraFunc: commands,
+}
+
+// options are the flags that every subcommand takes.
+type options struct{ cli.Flags }
+
+func commands(root *cobra.Command) {
+	o := new(options)
+	o.Add(root)
+	cli.Group(root, checkCommand(o))
+}
+
+// session is the open database with what a subcommand needs to answer.
+type session struct {
+	*cli.Session
+	*kernel.Server
+}
+
+// run makes a subcommand of a function that works on the open database.
+func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if ext := filepath.Ext(o.Config); o.Adapter == "" && (strings.EqualFold(ext, ".yaml") || strings.EqualFold(ext, ".yml")) {
+			o.Adapter = serviceName
+		}
+		return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
+			db, err := s.App.OpenDatabase(s.Ctx, serviceName, authserver.Schema())
+			if err != nil {
+				return err
+			}
+			k := authserver.Offline(db, time.Now)
+			defer k.Close()
+			return work(&session{s, k}, args)
+		})(cmd, args)
+	}
+}

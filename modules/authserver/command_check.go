@@ -1,0 +1,65 @@
+package authserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func checkCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "check [--config <file of keys>]", Args: cobra.NoArgs,
+		Short: "Tells all that is wrong with the keys, or what is in effect",
+		Long: `
+Reads the file of keys and the environment as the server does. All that is wrong
+is told at once, each with its key and its variable. Else it shows every key with
+its value, secrets only as set or not, and what an operator should know. Without
+a file there is the environment alone.
+`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := &cli.Session{Ctx: cmd.Context(), JSON: o.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}
+			keys, err := config.Load(o.Config)
+			if err != nil {
+				return refused(s, err)
+			}
+			answer := checked{Keys: make(map[string]string), Warnings: cli.List(keys.Warnings())}
+			for _, k := range config.Keys() {
+				answer.Keys[k.Name] = k.Shown(keys)
+			}
+			return s.Answer(answer, func(w io.Writer) {
+				_ = keys.Print(w) // nobody to tell when there is no output
+				for _, warning := range answer.Warnings {
+					s.Note("warning: %s", warning)
+				}
+			})
+		},
+	}
+}
+
+// checked is the answer for programs.
+type checked struct {
+	Keys     map[string]string `json:"keys,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Faults   []string          `json:"faults,omitempty"`
+}
+
+// refused tells the faults, and ends with how many there are.
+func refused(s *cli.Session, err error) error {
+	var faults config.Errors
+	if !errors.As(err, &faults) {
+		return err
+	}
+	if err := s.Answer(checked{Faults: faults}, func(w io.Writer) {
+		for _, fault := range faults {
+			_, _ = fmt.Fprintln(w, fault)
+		}
+	}); err != nil {
+		return err
+	}
+	return fmt.Errorf("faults: %d", len(faults))
+}
