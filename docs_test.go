@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -164,6 +165,46 @@ func TestDocumentsReached(t *testing.T) {
 	for name := range pages(t) {
 		if strings.HasPrefix(name, "docs/") && name != "docs/README.md" && !index[name] {
 			t.Errorf("docs/README.md does not link %s", name)
+		}
+	}
+}
+
+// TestDocumentTasks: what newcomers want to do first is not further than two links
+// from the README.
+func TestDocumentTasks(t *testing.T) {
+	t.Parallel()
+	texts := pages(t)
+	reached := map[string]bool{"README.md": true}
+	for range 2 {
+		for name := range maps.Clone(reached) {
+			name, _, _ := strings.Cut(name, "#")
+			for _, link := range links(texts[name]) {
+				if target, fragment, ok := relative(name, link); ok {
+					reached[target] = true
+					reached[target+"#"+fragment] = true
+				}
+			}
+		}
+	}
+	for task, target := range map[string]string{
+		"run a Caddyfile of one's own":          "README.md#your-own-caddyfile",
+		"connect Python's openai":               "docs/how-to/connect-sdks.md#python",
+		"use a coding agent":                    "docs/how-to/coding-agents.md",
+		"add a provider key":                    "docs/how-to/provider-keys.md",
+		"limit an existing service":             "docs/tutorials/existing-service.md",
+		"sign in with an identity provider":     "docs/how-to/single-sign-on.md",
+		"move to PostgreSQL and Redis":          "docs/how-to/several-nodes.md#move-one-node-to-postgresql-and-redis",
+		"scrape metrics":                        "docs/how-to/monitoring.md",
+		"back up":                               "docs/how-to/back-up.md",
+		"upgrade":                               "docs/how-to/upgrade.md",
+		"trust the certificate of this machine": "docs/how-to/trust-local-certificate.md",
+		"find out what went wrong":              "docs/troubleshooting.md",
+	} {
+		if !reached[target] {
+			t.Errorf("%s: %s is further than two links from the README", task, target)
+		}
+		if name, fragment, ok := strings.Cut(target, "#"); ok && !anchors(texts[name])[fragment] {
+			t.Errorf("%s: there is no %s", task, target)
 		}
 	}
 }
