@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
 // maxRedirect bounds the path that a login leads back to: it may hold a transaction.
@@ -72,12 +73,29 @@ func (c *call) login() error {
 	return c.leave(c.At(form.Redirect))
 }
 
+// logout signs out, and leads on where that was asked for by a client.
 func (c *call) logout() error {
+	then, asked := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
+	if err := c.end(); err != nil {
+		return err
+	}
+	if asked {
+		return c.leave(string(then))
+	}
+	return c.Redirect("/login", "You are signed out.")
+}
+
+// thenSigner signs where a logout leads.
+func (c *call) thenSigner() signed.Signer { return c.Signer("logout") }
+
+// end ends the session of the browser.
+func (c *call) end() error {
 	if err := c.Login.SignOut(c.Context(), c.Session(), c.Address(c.R)); err != nil {
 		return err
 	}
 	c.SignOut()
-	return c.Redirect("/login", "You are signed out.")
+	c.session, c.Call.Site = nil, new(frame)
+	return nil
 }
 
 // toLogin leads to the login, and from there back to a transaction.

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -30,6 +31,7 @@ var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver"
 type Options struct {
 	Login     *login.Login
 	Authorize *authorize.Authorize
+	OpenID    *openid.OpenID
 	// Name of the site, as titles have it. Default: the host of the issuer.
 	Name string
 	// Origin is the issuer without its path, and Mount that path. Default: as asked, none.
@@ -84,6 +86,8 @@ var routes = []pages.Page[*call]{
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Serve: (*call).login},
 	{Method: post, Path: "/logout", Serve: (*call).logout},
+	{Method: get, Path: openid.LogoutPath, Serve: (*call).endSession},
+	{Method: post, Path: openid.LogoutPath, Serve: (*call).endSessionForm, NoToken: true},
 	{Method: get, Path: "/oauth/authorize", Serve: (*call).authorize},
 	{Method: post, Path: "/oauth/authorize", Serve: (*call).authorizeForm, NoToken: true},
 	{Method: get, Path: "/consent", Serve: (*call).askConsent},
@@ -132,8 +136,10 @@ func (c *call) leave(location string) error {
 
 // samples are data of all pages, by which a brand is tried.
 var samples = map[string]any{
-	"home":  nil,
-	"login": &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
+	"home":      nil,
+	"login":     &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
+	"logout":    &logoutForm{Application: "Sample"},
+	"signedout": "Sample",
 	"consent": &consentForm{Question: &authorize.Question{
 		Client: "Sample", ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
 		Parts: []authorize.Part{

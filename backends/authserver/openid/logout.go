@@ -1,0 +1,110 @@
+package openid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+const (
+	maxState = 2048
+	maxHint  = 16 << 10
+)
+
+// Logout is a request of a client that somebody be signed out (RP-Initiated Logout 1.0).
+type Logout struct {
+	// Subject is whom the client means, as an ID token says that we made; empty: it does
+	// not say.
+	Subject string
+	// Client is its name; empty: it does not say who it is.
+	Client string
+	// To is where the browser goes afterwards; empty: nowhere.
+	To string
+}
+
+// ParseLogout checks the parameters of a request. What it refuses leads nowhere.
+func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, error) {
+	for name, sent := range values {
+		if len(sent) > 1 {
+			return nil, refuse("the request has the parameter " + name + " twice")
+		}
+	}
+	id, l := values.Get("client_id"), new(Logout)
+	if hint := values.Get("id_token_hint"); hint != "" {
+		c, err := s.hinted(ctx, hint)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			if id != "" && id != c.Audience {
+				return nil, refuse("the ID token of the request is one of another application")
+			}
+			id, l.Subject = c.Audience, c.Subject
+		}
+	}
+	to := values.Get("post_logout_redirect_uri")
+	if id == "" {
+		if to != "" {
+			return nil, refuse("the request does not say which application it is from")
+		}
+		return l, nil
+	}
+	client, err := s.Clients.Find(ctx, id)
+	if errors.Is(err, clients.ErrUnknown) || err == nil && !client.Active() {
+		return nil, refuse("no application is registered under the client_id of the request")
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.Client = client.Name
+	if to == "" {
+		return l, nil
+	}
+	if !slices.Contains(client.Metadata.Logout, to) {
+		return nil, refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
+	}
+	if l.To = to; values.Has("state") {
+		if len(values.Get("state")) > maxState {
+			return nil, refuse("state is too long")
+		}
+		glue := "?"
+		if strings.Contains(to, "?") {
+			glue = "&"
+		}
+		l.To += glue + "state=" + url.QueryEscape(values.Get("state"))
+	}
+	return l, nil
+}
+
+// hinted is what an ID token says that this server made; it may have expired. nil: it is
+// none, or its key is gone.
+func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
+	if len(text) > maxHint {
+		return nil, refuse("id_token_hint is too long")
+	}
+	raw, err := s.Keys.Verify(ctx, keys.Plain, text)
+	if errors.Is(err, keys.ErrToken) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := new(claims)
+	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != s.Issuer {
+		return nil, nil //nolint:nilerr // it is no ID token of ours
+	}
+	return c, nil
+}
+
+func refuse(message string) error {
+	return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "%s", message)
+}
