@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // life is that of a transaction.
@@ -109,7 +110,7 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	case err != nil:
 		return 0, "", s.refusal(r, err)
 	case covered:
-		location, err = s.issue(ctx, r, by, r.Scope, ids)
+		location, err = s.issue(ctx, r, s.grant(r, by, r.Scope, ids))
 		return Done, location, err
 	case r.Silent:
 		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
@@ -158,41 +159,63 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 // Allow stores what a person approves of a request, and returns where that leads. The
 // same may be sent twice: each time it is a new code, of which the client gets one.
 func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (location string, err error) {
+	g, err := s.Grant(ctx, r, client, by, approved, address)
+	if _, told := apierror.From(err); err != nil && !told {
+		return "", s.refusal(r, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.issue(ctx, r, g)
+}
+
+// Grant stores what a person approves of a request.
+func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
-			return "", page("the form approves what was not asked for")
+			return g, page("the form approves what was not asked for")
 		}
 	}
 	if len(approved) == 0 && len(r.Scope) > 0 {
-		return "", page("nothing was chosen that the application may do; go back and choose something, or deny")
+		return g, page("nothing was chosen that the application may do; go back and choose something, or deny")
 	}
 	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	list, err := s.resources(ctx, r)
 	if err != nil {
-		return "", s.refusal(r, err)
+		return g, err
 	}
 	asked, granted := s.divide(list, r.Scope), s.divide(list, approved)
 	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked[:len(granted)], granted)
 	if err != nil {
-		return "", s.refusal(r, err)
+		return g, err
 	}
 	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address, Detail: []string{"scope", strings.Join(approved, " ")}})
-	return s.issue(ctx, r, by, approved, ids)
+	return s.grant(r, by, approved, ids), nil
 }
 
 // Deny tells the client that the person does not want it.
 func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, address string) (location string) {
-	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
+	s.Denied(ctx, r, by, address)
 	return s.Location(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
 }
 
-// issue makes a code. Where it goes is known before.
-func (s *Authorize) issue(ctx context.Context, r *Request, by *login.Session, scope, consents []string) (location string, err error) {
-	code, err := s.Tokens.IssueCode(ctx, tokens.Grant{
+// Denied writes down that the person does not want it.
+func (s *Authorize) Denied(ctx context.Context, r *Request, by *login.Session, address string) {
+	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
+}
+
+// grant is what a request gets.
+func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []string) tokens.Grant {
+	return tokens.Grant{
 		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
 		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce,
 		AuthTime: by.AuthTime, JKT: r.JKT, Session: by.ID,
-	})
+	}
+}
+
+// issue makes a code.
+func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (location string, err error) {
+	code, err := s.Tokens.IssueCode(ctx, g)
 	if err != nil {
 		return "", s.refusal(r, err)
 	}

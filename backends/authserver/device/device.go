@@ -1,0 +1,277 @@
+// Package device is the device authorization grant (RFC 8628) but for its endpoints and
+// pages: a device without a browser shows a short code, somebody types it in where there
+// is one and decides, and the device asks until then.
+package device
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Path is where people type the code, below the issuer.
+const Path = "/device"
+
+const (
+	life  = 10 * time.Minute
+	pause = 5 * time.Second // between two polls
+	// letters of user codes make no words, and none looks like another (RFC 8628 section
+	// 6.1). Eight of them are 2.5e10 codes.
+	letters  = "BCDFGHJKLMNPQRSTVWXZ"
+	codeSize = 8
+	// triesMost is how many codes somebody may type within triesTime (section 5.1).
+	triesMost = 10
+	triesTime = 10 * time.Minute
+)
+
+// Errors of the token endpoint (section 3.5).
+const (
+	Pending  = "authorization_pending"
+	SlowDown = "slow_down"
+	Expired  = "expired_token"
+)
+
+// Devices are those that wait.
+type Devices struct {
+	*kernel.Server
+	Authorize *authorize.Authorize
+}
+
+// Authorization is what a device is told (section 3.2).
+type Authorization struct {
+	DeviceCode string `json:"device_code"`
+	UserCode   string `json:"user_code"`
+	URI        string `json:"verification_uri"`
+	Complete   string `json:"verification_uri_complete"`
+	ExpiresIn  int64  `json:"expires_in"` // seconds
+	Interval   int64  `json:"interval"`   // seconds
+}
+
+// asked is what a device asks for.
+type asked struct {
+	Scope     []string `json:"scope,omitempty"`
+	Resources []string `json:"resources,omitempty"` // ids
+}
+
+// Begin answers a device that asks for a scope of resources (none: of any).
+func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope string, of []*resources.Resource) (Authorization, error) {
+	words, err := s.Authorize.Catalog.Scope(ctx, client.Scope, of, scope)
+	if err != nil {
+		return Authorization{}, err
+	}
+	a := asked{Scope: words}
+	for _, one := range of {
+		a.Resources = append(a.Resources, one.ID)
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return Authorization{}, err
+	}
+	var device, user string
+	for range 3 { // a code that is in use already is made anew
+		device, user = secret.New(), newCode()
+		err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO authserver_devices (digest, user_code, client_id, asked, pause, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+				secret.Hash(device), user, client.ID, string(text), pause.Microseconds(), s.Now().Add(life).UnixMicro())
+			return err
+		})
+		if !store.IsUniqueViolation(err) {
+			break
+		}
+	}
+	if err != nil {
+		return Authorization{}, err
+	}
+	shown, uri := Shown(user), s.Issuer+Path
+	return Authorization{
+		DeviceCode: device, UserCode: shown, URI: uri, Complete: uri + "?user_code=" + shown,
+		ExpiresIn: int64(life.Seconds()), Interval: int64(pause.Seconds()),
+	}, nil
+}
+
+func newCode() string {
+	code := make([]byte, codeSize)
+	for i := range code {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			panic(err) // never
+		}
+		code[i] = letters[n.Int64()]
+	}
+	return string(code)
+}
+
+// Shown is a code as it is shown: WDJB-MJHT.
+func Shown(code string) string {
+	if len(code) != codeSize {
+		return code
+	}
+	return code[:codeSize/2] + "-" + code[codeSize/2:]
+}
+
+// typed is a code as somebody has typed it, without what is between its letters; empty:
+// it is none.
+func typed(text string) string {
+	if len(text) > 64 {
+		return ""
+	}
+	text = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(letters, r) {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(text))
+	if len(text) != codeSize {
+		return ""
+	}
+	return text
+}
+
+// Waiting is a device that somebody has found by its code.
+type Waiting struct {
+	Code    string // as it is shown
+	Client  *clients.Client
+	Request *authorize.Request // what it asks for
+}
+
+func errCode() error {
+	return apierror.New(http.StatusUnprocessableEntity, "unknown_code", "no device waits with this code; compare it with what the device shows")
+}
+
+// Find is the device that waits with a code that somebody has typed. Who has tried many
+// must wait.
+func (s *Devices) Find(ctx context.Context, by *login.Session, text string) (*Waiting, error) {
+	taken, err := s.Counters.Take(ctx, "authserver device "+by.User.ID, 1, triesMost, triesTime)
+	if err != nil {
+		return nil, apierror.Unavailable("the server", err)
+	}
+	if !taken.Allowed {
+		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: taken.RetryAfter, Message: "you have tried too many codes; wait before you try another"}
+	}
+	return s.find(ctx, text)
+}
+
+func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
+	code := typed(text)
+	var client, wants string
+	err := s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?", code, s.Micros()).Scan(&client, &wants)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errCode()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a asked
+	if err := json.Unmarshal([]byte(wants), &a); err != nil {
+		return nil, err
+	}
+	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources, At: s.Micros()}}
+	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil && !w.Client.Active() {
+		return nil, errCode()
+	}
+	return w, err
+}
+
+// Decide allows a device some of what it asks for, or denies it all.
+func (s *Devices) Decide(ctx context.Context, code string, by *login.Session, allow bool, approved []string, address string) error {
+	w, err := s.find(ctx, code)
+	if err != nil {
+		return err
+	}
+	status, granted := "denied", "{}"
+	if !allow {
+		s.Authorize.Denied(ctx, w.Request, by, address)
+	} else {
+		g, err := s.Authorize.Grant(ctx, w.Request, w.Client, by, approved, address)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(g)
+		if err != nil {
+			return err
+		}
+		status, granted = "allowed", string(text)
+	}
+	return s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_devices SET status = ?, user_id = ?, granted = ? WHERE user_code = ? AND status = 'pending' AND expires_at > ?",
+			status, by.User.ID, granted, typed(code), s.Micros())
+		if err == nil && n == 0 {
+			err = errCode()
+		}
+		return err
+	})
+}
+
+// Poll is what a device has been granted; until then the error says why it has not been.
+// It is given once.
+func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, err error) {
+	var refusal error
+	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		refusal = nil
+		var of, status, user, granted string
+		var polled, wait, expires int64
+		now, digest := s.Micros(), secret.Hash(deviceCode)
+		err := c.Row("SELECT client_id, status, user_id, granted, polled_at, pause, expires_at FROM authserver_devices WHERE digest = ?"+c.Lock(), digest).
+			Scan(&of, &status, &user, &granted, &polled, &wait, &expires)
+		switch {
+		case errors.Is(err, sql.ErrNoRows) || err == nil && of != client.ID:
+			refusal = kernel.Refuse(kernel.InvalidGrant, "the device code is unknown")
+			return nil
+		case err != nil:
+			return err
+		case expires <= now:
+			refusal = kernel.Refuse(Expired, "the device code has expired")
+			return nil
+		case status == "denied":
+			refusal = kernel.Refuse(kernel.AccessDenied, "the person has denied the request")
+		case status == "allowed":
+			g = tokens.Grant{}
+			if err := json.Unmarshal([]byte(granted), &g); err != nil {
+				return err
+			}
+			g.Client, g.User = client.ID, user
+		case now-polled < wait:
+			refusal = kernel.Refuse(SlowDown, "wait five seconds more between two requests")
+			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ?, pause = ? WHERE digest = ?", now, wait+pause.Microseconds(), digest)
+			return err
+		default:
+			refusal = kernel.Refuse(Pending, "nobody has decided yet")
+			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ? WHERE digest = ?", now, digest)
+			return err
+		}
+		_, err = c.Exec("DELETE FROM authserver_devices WHERE digest = ?", digest)
+		return err
+	})
+	if err == nil {
+		err = refusal
+	}
+	return g, err
+}
+
+// Jobs are the work in the background.
+func (s *Devices) Jobs() []jobs.Job {
+	return []jobs.Job{{Name: "devices", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
+		n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_devices WHERE digest IN (SELECT digest FROM authserver_devices WHERE expires_at <= ? LIMIT ?)",
+			s.Now().Add(-time.Hour).UnixMicro())
+		return int(n), err
+	}}}
+}
