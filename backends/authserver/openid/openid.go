@@ -46,21 +46,14 @@ const (
 // idLife is how long an ID token is good: it is read when it comes.
 const idLife = 10 * time.Minute
 
-// Bearer is what an access token that is good now says.
-type Bearer struct {
-	User  string // empty: it is of a client alone
-	Scope []string
-	JKT   string // the key that it is bound to; empty: none
-}
-
 // OpenID is the layer.
 type OpenID struct {
 	*kernel.Server
 	Users   *users.Users
 	Clients *clients.Clients
 	Keys    *keys.Keys
-	// Live looks at an access token.
-	Live func(ctx context.Context, text string) (b Bearer, ok bool, err error)
+	// Tokens is set when there are some: they are made with IDToken.
+	Tokens *tokens.Tokens
 }
 
 // Metadata is what discovery tells of the layer (OpenID Connect Discovery 1.0 section 3).

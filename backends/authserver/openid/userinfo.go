@@ -42,24 +42,25 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if token == "" {
 		return challenge(http.StatusUnauthorized, "", "this needs an access token", "")
 	}
-	b, ok, err := s.Live(r.Context(), token)
+	claims, _, ok, err := s.Tokens.Live(r.Context(), token)
 	if err != nil {
 		return err
 	}
-	if !ok || b.User == "" || b.JKT != "" { // a bound token is no bearer token
+	if !ok || claims.User() == "" || claims.Confirm.JKT != "" { // a bound token is no bearer token
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
-	if !slices.Contains(b.Scope, "openid") {
+	scope := strings.Fields(claims.Scope)
+	if !slices.Contains(scope, "openid") {
 		return challenge(http.StatusForbidden, "insufficient_scope", "the access token has not the scope openid", `, scope="openid"`)
 	}
-	u, err := s.Users.Find(r.Context(), b.User)
+	u, err := s.Users.Find(r.Context(), claims.User())
 	if users.IsNone(err) || err == nil && !u.Active() {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(person(u, b.Scope))
+	text, err := json.Marshal(person(u, scope))
 	if err != nil {
 		return err
 	}

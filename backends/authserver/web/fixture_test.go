@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
@@ -20,7 +21,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -38,6 +42,9 @@ type site struct {
 	clients  *clients.Clients
 	consents *consent.Consents
 	catalog  *resources.Catalog
+	tokens   *tokens.Tokens
+	openid   *openid.OpenID
+	devices  *device.Devices
 	ann      *users.User
 	app      *clients.Client
 }
@@ -73,13 +80,20 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 	}
 	s.login = login.New(k.Server, s.users, o.login)
 	s.clients = clients.New(k.Server, clients.Options{Hasher: quick})
-	s.catalog = resources.New(k.Server, resources.Options{Own: []string{"openid"}})
+	s.catalog = resources.New(k.Server, resources.Options{Own: openid.Names()})
 	s.consents = &consent.Consents{Server: k.Server}
 	o.web.Login, o.web.Logger = s.login, zaptest.NewLogger(t)
-	o.web.Authorize = &authorize.Authorize{
-		Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: tokens.New(k.Server, tokens.Options{}),
-		Own: []resources.Scope{{Name: "openid", Description: "Know who you are"}},
+	s.openid = &openid.OpenID{
+		Server: k.Server, Users: s.users, Clients: s.clients,
+		Keys: keys.New(k.Server, keys.Options{Store: keys.Files{Folder: t.TempDir()}, Algorithm: keys.ES256, Retain: time.Hour}),
 	}
+	s.tokens = tokens.New(k.Server, tokens.Options{
+		Clients: s.clients, Catalog: s.catalog, Keys: s.openid.Keys, IDToken: s.openid.IDToken,
+		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
+	})
+	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes}
+	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}
+	o.web.OpenID, o.web.Device = s.openid, s.devices
 	if o.web.SessionCookie == "" {
 		o.web.SessionCookie = "authserver_session"
 	}

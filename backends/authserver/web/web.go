@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -32,6 +33,7 @@ type Options struct {
 	Login     *login.Login
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
+	Device    *device.Devices
 	// Name of the site, as titles have it. Default: the host of the issuer.
 	Name string
 	// Origin is the issuer without its path, and Mount that path. Default: as asked, none.
@@ -90,6 +92,8 @@ var routes = []pages.Page[*call]{
 	{Method: post, Path: openid.LogoutPath, Serve: (*call).endSessionForm, NoToken: true},
 	{Method: get, Path: "/oauth/authorize", Serve: (*call).authorize},
 	{Method: post, Path: "/oauth/authorize", Serve: (*call).authorizeForm, NoToken: true},
+	{Method: get, Path: device.Path, Serve: (*call).askDevice},
+	{Method: post, Path: device.Path, Serve: (*call).device},
 	{Method: get, Path: "/consent", Serve: (*call).askConsent},
 	{Method: post, Path: "/consent", Serve: (*call).consent},
 }
@@ -134,17 +138,36 @@ func (c *call) leave(location string) error {
 	return nil
 }
 
+// sample is what a person is asked.
+var sample = &authorize.Question{
+	Client: "Sample", ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
+	Parts: []authorize.Part{
+		{Scopes: []resources.Scope{{Name: "openid", Description: "Know who you are"}}},
+		{Resource: "Files", Scopes: []resources.Scope{{Name: "read"}}},
+	},
+}
+
 // samples are data of all pages, by which a brand is tried.
 var samples = map[string]any{
-	"home":      nil,
-	"login":     &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
-	"logout":    &logoutForm{Application: "Sample"},
-	"signedout": "Sample",
-	"consent": &consentForm{Question: &authorize.Question{
-		Client: "Sample", ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
-		Parts: []authorize.Part{
-			{Scopes: []resources.Scope{{Name: "openid", Description: "Know who you are"}}},
-			{Resource: "Files", Scopes: []resources.Scope{{Name: "read"}}},
-		},
-	}},
+	"home":          nil,
+	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
+	"logout":        &logoutForm{Application: "Sample"},
+	"signedout":     "Sample",
+	"consent":       &consentForm{sample, "transaction"},
+	"device":        &deviceForm{"BCDF-GHJK"},
+	"deviceconsent": &deviceConsentForm{sample, "BCDF-GHJK", "found"},
+	"devicedone":    true,
+}
+
+// Routes are the rows of the pages for the site that they are a part of.
+func Routes(h http.Handler) []kernel.Route {
+	serve := func(w http.ResponseWriter, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}
+	rows := []kernel.Route{{Method: get, Path: "/assets/{file}", Serve: serve}}
+	for _, page := range routes {
+		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve})
+	}
+	return rows
 }

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// deviceForm asks for the code of a device.
+type deviceForm struct{ Code string }
+
+// deviceConsentForm asks what a device may do.
+type deviceConsentForm struct {
+	*authorize.Question
+	Code  string // as the device shows it
+	Found string // the code, signed for this browser: who has it did not guess here
+}
+
+func (c *call) askDevice() error {
+	code := c.Query.Text("user_code")
+	if c.session == nil {
+		to := device.Path
+		if code != "" {
+			to += "?" + url.Values{"user_code": {code}}.Encode()
+		}
+		return c.leave(c.At("/login?" + url.Values{"redirect": {to}}.Encode()))
+	}
+	return c.Show("device", "Connect a device", &deviceForm{code})
+}
+
+// device takes the code, and then the decision.
+func (c *call) device() error {
+	if c.session == nil {
+		return c.askDevice()
+	}
+	signer := c.Signer("device")
+	if action := c.Form.Text("action"); action != "" {
+		code, ok := signer.Open(c.Form.Text("device"), c.Browser())
+		if !ok || action != "allow" && action != "deny" {
+			return apierror.New(http.StatusBadRequest, "bad_request", "this form is not the one of a device")
+		}
+		allowed := action == "allow"
+		if err := c.Device.Decide(c.Context(), string(code), c.session, allowed, c.Form.Values("scopes"), c.Address(c.R)); err != nil {
+			return err
+		}
+		return c.Show("devicedone", "Connect a device", allowed)
+	}
+	form := &deviceForm{c.Form.Text("user_code")}
+	w, err := c.Device.Find(c.Context(), c.session, form.Code)
+	if err != nil {
+		return c.ShowForm(err, "device", "Connect a device", form)
+	}
+	question, err := c.Authorize.Question(c.Context(), w.Request, w.Client)
+	if err != nil {
+		return err
+	}
+	return c.Show("deviceconsent", question.Client, &deviceConsentForm{question, w.Code, signer.Sign([]byte(w.Code), c.Browser())})
+}

@@ -1,0 +1,171 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// begun is a device that waits.
+func (s *site) begun() device.Authorization {
+	s.t.Helper()
+	a, err := s.devices.Begin(s.t.Context(), s.app, "read write", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// polls checks what a device is told; empty: it has its grant.
+func (s *site) polls(a device.Authorization, want string) (scope []string) {
+	s.t.Helper()
+	g, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
+	code := ""
+	if err != nil {
+		e, ok := apierror.From(err)
+		if !ok {
+			s.t.Fatal(err)
+		}
+		code = e.Code
+	}
+	if code != want || err == nil && (g.User != s.ann.ID || g.Client != s.app.ID || len(g.Consents) != 1) {
+		s.t.Errorf("the device is told %v of %+v, want %q", err, g, want)
+	}
+	return g.Scope
+}
+
+// A code is typed in, and what it is for is allowed.
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		a := s.begun()
+		if len(a.UserCode) != 9 || a.URI != authtest.Issuer+"/device" || a.Complete != a.URI+"?user_code="+a.UserCode || a.Interval != 5 || a.ExpiresIn != 600 {
+			t.Errorf("the device is told %+v", a)
+		}
+		s.polls(a, device.Pending)
+		s.polls(a, device.SlowDown)
+		s.Clock.Pass(9 * time.Second)
+		s.polls(a, device.SlowDown) // five seconds more
+		s.Clock.Pass(15 * time.Second)
+		s.polls(a, device.Pending)
+
+		b := s.browser()
+		form := b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?"))
+		p := b.get(b.signIn(form).leads(t, "/device?")).is(t, http.StatusOK, `value="`+a.UserCode+`"`)
+		written := " " + strings.ToLower(strings.ReplaceAll(a.UserCode, "-", " ")) + " "
+		ask := b.post("/device", with(p.fields(), "user_code", written)).is(t, http.StatusOK, a.UserCode, "The App", "self-declared", "Read your files", "in front of you")
+		fields := with(ask.fields(), "action", "allow")
+		fields["scopes"] = []string{"read"}
+		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
+		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // no second time
+		if scope := s.polls(a, ""); !slices.Equal(scope, []string{"read"}) {
+			t.Errorf("it has %q", scope)
+		}
+		s.polls(a, "invalid_grant") // given once
+		b.post("/device", with(p.fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
+
+		denied := s.begun()
+		ask = b.post("/device", with(p.fields(), "user_code", denied.UserCode))
+		b.post("/device", with(ask.fields(), "action", "deny")).is(t, http.StatusOK, "not connected")
+		s.polls(denied, "access_denied")
+
+		late := s.begun()
+		other := *s.app
+		other.ID = "other"
+		if _, err := s.devices.Poll(t.Context(), &other, late.DeviceCode); err == nil {
+			t.Error("another client has the code")
+		}
+		s.Clock.Pass(10 * time.Minute)
+		s.polls(late, device.Expired)
+		b.post("/device", with(p.fields(), "user_code", late.UserCode)).is(t, http.StatusUnprocessableEntity)
+		s.Clock.Pass(time.Hour)
+		for _, job := range s.devices.Jobs() {
+			if n, err := job.Run(t.Context()); n != 1 || err != nil {
+				t.Errorf("%d were removed: %v", n, err)
+			}
+		}
+		s.polls(late, "invalid_grant")
+	})
+}
+
+// Codes cannot be guessed here.
+func TestDeviceGuessed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	a := s.begun()
+	b := s.signedIn()
+	fields := b.get("/device").fields()
+	// What the form of the decision holds is from the page before alone.
+	for _, found := range []string{"", a.UserCode, s.Signer("device").Sign([]byte(a.UserCode), "another browser"), s.Signer("form").Sign([]byte(a.UserCode), b.cookie(sessionName))} {
+		b.post("/device", with(fields, "device", found, "action", "allow", "scopes", "read")).is(t, http.StatusBadRequest)
+	}
+	fields = b.get("/device").fields()
+	for _, wrong := range []string{"", "x", "AEIO-UAEI", "BCDF-GHJ", strings.Repeat("B", 65), "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB"} {
+		b.post("/device", with(fields, "user_code", wrong)).is(t, http.StatusUnprocessableEntity)
+	}
+	p := b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusTooManyRequests, "too many codes", `name="user_code"`)
+	if p.Header.Get("Retry-After") == "" {
+		t.Error("it does not say when")
+	}
+	s.Clock.Pass(20 * time.Minute)
+	a = s.begun()
+	b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusOK, "The App")
+	s.polls(a, device.Pending)
+	s.browser().post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusForbidden)
+}
+
+// A client has somebody signed out (RP-Initiated Logout 1.0).
+func TestEndSession(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	const bye = "https://app.example/bye"
+	if _, err := s.clients.Edit(t.Context(), s.app.ID, func(c *clients.Client) error { c.Metadata.Logout = []string{bye}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b := s.signedIn()
+	v := s.request("scope", "openid")
+	b.allows(v).code(t)
+	hint, err := s.openid.IDToken(t.Context(), s.granted()[0], "access")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(pairs ...string) string { return "/oauth/logout?" + with(url.Values{}, pairs...).Encode() }
+
+	// Without a hint the person is asked.
+	ask := b.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye, "state", "x")).is(t, http.StatusOK, "Sign out?", "The App")
+	if !b.in() {
+		t.Error("a link has signed out")
+	}
+	if to := b.post("/logout", ask.fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
+		t.Errorf("leads to %s", to)
+	}
+	// A form leads nowhere that was not asked for.
+	b = s.signedIn()
+	b.post("/logout", with(b.get("/").fields(), "then", "https://evil.example/")).leads(t, "/login")
+	b = s.signedIn()
+	b.post("/logout", with(b.get("/").fields(), "then", s.Signer("logout").Sign([]byte("https://evil.example/"), "another"))).leads(t, "/login")
+
+	// With the ID token of who is signed in, it is done at once.
+	b = s.signedIn()
+	if to := b.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye); to != bye || b.in() {
+		t.Errorf("leads to %s", to)
+	}
+	b.get(path("id_token_hint", hint)).is(t, http.StatusOK, "You are signed out", "The App")
+	b = s.signedIn()
+	if p := b.post("/oauth/logout", url.Values{"id_token_hint": {hint}}).is(t, http.StatusOK, "You are signed out"); strings.Contains(p.text, annMail) || b.in() {
+		t.Error("somebody is still signed in")
+	}
+	b = s.signedIn()
+	b.get(path("id_token_hint", hint, "post_logout_redirect_uri", "https://evil.example/")).is(t, http.StatusBadRequest)
+	if !b.in() {
+		t.Error("a refused request has signed out")
+	}
+}
