@@ -165,7 +165,7 @@ func Routes(h http.Handler) []kernel.Route {
 		h.ServeHTTP(w, r)
 		return nil
 	}
-	rows := []kernel.Route{{Method: get, Path: "/assets/{file}", Serve: serve}}
+	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
 		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve})
 	}
