@@ -52,6 +52,7 @@ type Server struct {
 
 	stopping func(ctx context.Context) bool
 
+	rooms         rooms
 	public, admin *site
 	jobs          []jobs.Job
 
@@ -88,20 +89,13 @@ func New(o Options) (*Server, error) {
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key,
 	}
 	s.kernel.Audit = s.audit
-	s.wire()
-	return s, nil
+	return s, s.wire()
 }
 
 // Offline is what the rooms stand on in a process that serves nobody, such as a command.
 // What happens there is not written down by it.
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
-}
-
-// wire makes the rooms out of the configuration, and the sites out of the rooms.
-func (s *Server) wire() {
-	s.public = newSite(s.kernel, s.health())
-	s.admin = newSite(s.kernel)
 }
 
 // Public is the site for clients and people. A path that is not of it is 404.

@@ -21,6 +21,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
+// decisions is the metric of what people decide.
+const decisions = "consent_decisions_total"
+
 // life is that of a transaction.
 const life = 10 * time.Minute
 
@@ -189,6 +192,7 @@ func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Clien
 	if err != nil {
 		return g, err
 	}
+	s.Count(decisions, "granted")
 	s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Address: address, Detail: []string{"scope", strings.Join(approved, " ")}})
 	return s.grant(r, by, approved, ids), nil
 }
@@ -201,6 +205,7 @@ func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, add
 
 // Denied writes down that the person does not want it.
 func (s *Authorize) Denied(ctx context.Context, r *Request, by *login.Session, address string) {
+	s.Count(decisions, "denied")
 	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
 }
 

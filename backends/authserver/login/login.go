@@ -89,7 +89,11 @@ func errCredentials() error {
 	return apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", users.ErrCredentials)
 }
 
-func errLocked(wait time.Duration) error {
+// attempts is the metric of what becomes of logins.
+const attempts = "login_attempts_total"
+
+func (l *Login) locked(wait time.Duration) error {
+	l.Count(attempts, "locked_out")
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait,
 		Message: "too many logins failed; wait before you try again",
@@ -101,7 +105,7 @@ func errLocked(wait time.Duration) error {
 func (l *Login) SignIn(ctx context.Context, email, password, address, former string) (cookie string, err error) {
 	key := l.Lockout.Of(email, address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
-		return "", errLocked(wait)
+		return "", l.locked(wait)
 	}
 	err = users.ErrCredentials
 	var u *users.User
@@ -118,8 +122,9 @@ func (l *Login) SignIn(ctx context.Context, email, password, address, former str
 		return "", err
 	}
 	if wait := l.Lockout.Succeed(key); wait > 0 {
-		return "", errors.Join(errLocked(wait), l.end(ctx, cookie))
+		return "", errors.Join(l.locked(wait), l.end(ctx, cookie))
 	}
+	l.Count(attempts, "success")
 	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address})
 	return cookie, nil
 }
@@ -128,14 +133,16 @@ func (l *Login) SignIn(ctx context.Context, email, password, address, former str
 func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {
-		return errLocked(wait)
+		return l.locked(wait)
 	}
+	l.Count(attempts, "failure")
 	e := kernel.Event{Action: "user.login_failed", Address: address}
 	if typed, err := mailaddress.Parse(email); err == nil { // else it may be a password in the wrong field
 		e.Detail = []string{"email", typed}
 	}
 	l.Audit(ctx, e)
 	if locks {
+		l.Count("lockout_engaged_total", "")
 		e.Action = "auth.locked_out"
 		l.Audit(ctx, e)
 	}

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap/zaptest"
-
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -82,7 +80,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 	s.clients = clients.New(k.Server, clients.Options{Hasher: quick})
 	s.catalog = resources.New(k.Server, resources.Options{Own: openid.Names()})
 	s.consents = &consent.Consents{Server: k.Server}
-	o.web.Login, o.web.Logger = s.login, zaptest.NewLogger(t)
+	o.web.Login = s.login
 	s.openid = &openid.OpenID{
 		Server: k.Server, Users: s.users, Clients: s.clients,
 		Keys: keys.New(k.Server, keys.Options{Store: keys.Files{Folder: t.TempDir()}, Algorithm: keys.ES256, Retain: time.Hour}),

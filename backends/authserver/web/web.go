@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"sync"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
@@ -36,8 +34,8 @@ type Options struct {
 	Device    *device.Devices
 	// Name of the site, as titles have it. Default: the host of the issuer.
 	Name string
-	// Origin is the issuer without its path, and Mount that path. Default: as asked, none.
-	Origin, Mount string
+	// Mount is the path of the issuer. Default: none.
+	Mount string
 	// The cookie of a session: session.cookie_name, same_site and secure.
 	SessionCookie string
 	SameSite      http.SameSite
@@ -46,8 +44,7 @@ type Options struct {
 	NoPassword bool
 	// Brand is a folder whose templates and files take the places of those here.
 	// Default: none.
-	Brand  fs.FS
-	Logger *zap.Logger
+	Brand fs.FS
 }
 
 // web is the pages.
@@ -71,9 +68,9 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	}
 	return pages.New(pages.Options[*call]{
 		Look: shown, Table: routes, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
-		Signer:  func() signed.Signer { return s.Signer("form") },
-		BaseURL: o.Origin, Mount: o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
-		TokenField: "csrf_token", Back: "redirect", Logger: o.Logger,
+		Signer: func() signed.Signer { return s.Signer("form") },
+		Mount:  o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
+		TokenField: "csrf_token", Back: "redirect", Logger: s.Logger(),
 	}), nil
 }
 
@@ -159,9 +156,14 @@ var samples = map[string]any{
 	"devicedone":    true,
 }
 
-// Routes are the rows of the pages for the site that they are a part of.
-func Routes(h http.Handler) []kernel.Route {
+// Routes are the rows of the pages for the site that they are a part of, which gets
+// requests without the path of the issuer.
+func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
+		if mount != "" {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = mount+r.URL.Path, ""
+		}
 		h.ServeHTTP(w, r)
 		return nil
 	}

@@ -1,0 +1,137 @@
+package authserver
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// rooms are all rooms of a server.
+type rooms struct {
+	clients   *clients.Clients
+	catalog   *resources.Catalog
+	keys      *keys.Keys
+	tokens    *tokens.Tokens
+	users     *users.Users
+	login     *login.Login
+	consents  *consent.Consents
+	authorize *authorize.Authorize
+	openid    *openid.OpenID
+	devices   *device.Devices
+	pages     http.Handler
+}
+
+// keyMargin is how long a key that was rotated verifies beyond the longest life of a token.
+const keyMargin = 10 * time.Minute
+
+// wire makes the rooms out of the configuration, and the sites out of the rooms.
+func (s *Server) wire() error {
+	k, c, r := s.kernel, s.config, &s.rooms
+	r.clients = clients.New(k, clients.Options{Pepper: []byte(c.ClientSecretPepper)})
+	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
+	held, err := s.keyStore()
+	if err != nil {
+		return err
+	}
+	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry, c.XAA.TokenExpiry)
+	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: longest + keyMargin})
+
+	r.users = &users.Users{Server: k}
+	r.openid = &openid.OpenID{Server: k, Users: r.users, Clients: r.clients, Keys: r.keys}
+	r.tokens = tokens.New(k, tokens.Options{
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, User: s.tokenUser, IDToken: r.openid.IDToken,
+		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
+		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longest, Grace: c.OAuth.RefreshReuseGrace,
+	})
+	r.openid.Tokens = r.tokens
+	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser}
+
+	r.login = login.New(k, r.users, login.Options{
+		MaxAge: c.Session.MaxAge, FailClosed: c.Session.FailClosed,
+		Failures: c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
+	})
+	r.consents = &consent.Consents{Server: k}
+	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes}
+	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
+	path := s.issuerPath()
+	if r.pages, err = web.New(k, web.Options{
+		Login: r.login, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Mount: path,
+		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin,
+		Brand: s.brand(),
+	}); err != nil {
+		return err
+	}
+	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs())
+	s.public = newSite(k, s.health(), web.Routes(r.pages, path), r.openid.Routes())
+	s.admin = newSite(k)
+	return nil
+}
+
+// sameSites are the values of session.same_site.
+var sameSites = map[string]http.SameSite{"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode, "none": http.SameSiteNoneMode}
+
+// issuerPath is that of the issuer, without a slash at the end; empty: none.
+func (s *Server) issuerPath() string {
+	issuer, err := url.Parse(s.kernel.Issuer)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(issuer.Path, "/")
+}
+
+// brand is the folder of templates; nil: there is none.
+func (s *Server) brand() fs.FS {
+	if s.config.Pages.Folder == "" {
+		return nil
+	}
+	return os.DirFS(s.config.Pages.Folder)
+}
+
+// keyStore is where the signing keys are.
+func (s *Server) keyStore() (keys.Store, error) {
+	c := s.config
+	if c.Signing.KeyStore != config.PostgresKey {
+		return keys.Files{Folder: c.Signing.KeyPath}, nil
+	}
+	current, old := c.Signing.PostgresKey.EncryptionKey.Secret, ""
+	if current == "" {
+		current, old = c.DataEncryption.AESMaster.Key.Secret, c.DataEncryption.AESMaster.OldKey.Secret
+	}
+	if current == "" {
+		return keys.Table{Server: s.kernel}, nil
+	}
+	sealed, err := encryption.NewMaster(current, old)
+	return keys.Table{Server: s.kernel, Encryptor: sealed}, err
+}
+
+// tokenUser is who a token is about.
+func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) {
+	u, err := s.rooms.users.Find(ctx, id)
+	if users.IsNone(err) {
+		return tokens.User{}, nil
+	}
+	if err != nil {
+		return tokens.User{}, err
+	}
+	return tokens.User{Email: u.Email, Active: u.Active()}, nil
+}
