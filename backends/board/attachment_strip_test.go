@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
@@ -92,7 +92,7 @@ func TestStoredImages(t *testing.T) {
 		if strings.Contains(get("asked.jpg").body, "secret") {
 			t.Error("the secret is served before the job")
 		}
-		stale := &posts.Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
+		stale := &attachments.Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
 		if err := s.service.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 3 {
 			t.Errorf("one that another request has stripped: %+v, %v", stale, err)
 		}

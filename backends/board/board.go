@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -35,6 +37,7 @@ type Service struct {
 // shared is what all services on one board have in common, whatever their options.
 type shared struct {
 	posts   *posts.State
+	strips  *semaphore.Weighted // images that are stripped at once
 	tokens  *accounts.Tokens
 	looks   *rights.LookLog
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
@@ -49,7 +52,7 @@ type shared struct {
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return newService(&shared{posts: posts.NewState(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now), ctx: ctx, cancel: cancel},
+	return newService(&shared{posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now), ctx: ctx, cancel: cancel},
 		kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
 }
 
@@ -66,7 +69,7 @@ func newService(common *shared, with kernel.Board) *Service {
 	}
 	with.Key = func() []byte { return *common.secret.Load() }
 	with.Hooks = posts.NewHooks(&with)
-	content := posts.New(rights.New(&with, common.looks), common.posts)
+	content := posts.New(attachments.New(rights.New(&with, common.looks), common.strips), common.posts)
 	return &Service{seed.New(admin.New(mails.New(accounts.New(content, common.tokens)))), common}
 }
 

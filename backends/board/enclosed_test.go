@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +25,7 @@ func TestFilesLate(t *testing.T) {
 			f, err := s.service.Receive(bob, "a.txt", strings.NewReader("some text"))
 			must(t, err)
 			defer f.Close()
-			done, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "with a file", Files: []*posts.Received{f}}, posts.Once{Key: "key", Hash: "hash"})
+			done, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "with a file", Files: []*attachments.Received{f}}, posts.Once{Key: "key", Hash: "hash"})
 			if err != nil || len(done.Missing) != missing {
 				t.Errorf("%+v, %v; want %d missing", done, err, missing)
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 )
 
 // The made-up forum: a thread has this many posts on average, a forum about so
@@ -255,7 +255,7 @@ func (f *forum) tables(registered int64) []forumTable {
 // fill makes the forum and hands it on; told is called with the posts that are in.
 func (f *forum) fill(ctx context.Context, registered int64, to forumSink, told func(posts int64)) error {
 	p := forumPost{message: f.message()}
-	if made := posts.Render(p.message); made != p.html() {
+	if made := markup.Render(p.message); made != p.html() {
 		return fmt.Errorf("the board renders the text of a post as %q", made)
 	}
 	batch := make([]forumPost, 0, forumBatch)

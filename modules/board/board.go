@@ -31,7 +31,7 @@ func init() {
 const (
 	// serviceName is the board among the services that a database can be given to.
 	serviceName = "board"
-	// actorVar is the request variable that holds the *board.Actor.
+	// actorVar is the request variable that holds the *rights.Actor.
 	actorVar = "tollgate.board.actor"
 )
 

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -23,7 +23,7 @@ type AttachmentInfo struct {
 	Path      string `json:"path"`
 }
 
-func viewAttachment(f *posts.Attachment) AttachmentInfo {
+func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	return AttachmentInfo{
 		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), kernel.WireTime(f.CreatedAt),
 		kernel.Mount + "/attachments/" + kernel.Itoa(f.ID),
@@ -51,7 +51,7 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, err
 	}
 	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
-		return nil, posts.TooLargeFile(most >> 10)
+		return nil, attachments.TooLarge(most >> 10)
 	}
 	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {

@@ -61,7 +61,7 @@ type Mailing struct {
 	More    int // threads beyond these
 	// Link is what the mail is for instead of threads; nil: it is for them.
 	Link *accounts.MailLink
-	// Unsubscribe is a token for UnsubscribeBy.
+	// Unsubscribe is a token for ReadUnsubscription.
 	Unsubscribe string
 	// Key is the same when the mail is sent again, but for one with a link, which
 	// is another then.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -35,27 +36,19 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
-		t, err := ThreadFor(c, a, inThread, c.Lock())
+		at, err := placeOf(c, a, inThread, id, c.Lock())
 		if err != nil {
 			return err
 		}
-		p, err := PostFor(c, a, t, id)
-		if err != nil {
-			return err
-		}
-		f, err := ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
-		at := s.Micros()
-		right, err := s.mayEdit(a, f, t, p, at)
+		f, t, p := at.forum, at.thread, at.post
+		w := Writing{now: s.Micros()}
+		right, err := s.mayEdit(a, f, t, p, w.now)
 		if err != nil {
 			return err
 		}
 		if body.err != nil || reasonErr != nil {
 			return apierror.Join(body.err, reasonErr)
 		}
-		w := Writing{now: at}
 		if w.Filters, err = WordFilters(c); err != nil {
 			return err
 		}
@@ -69,7 +62,7 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 		if err := edit.Match.Check(done.Tag); err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, f, at); err != nil {
+		if err := s.spendEdit(c, a, f, w.now); err != nil {
 			return err
 		}
 		done.Changed = true
@@ -126,11 +119,11 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 	// Within the grace an author's edit shows no note, but keeps one there is.
 	if a.Owns(p.Author) && now-p.created <= a.Rights.Settings.EditGraceSeconds*time.Second.Microseconds() {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
-			w.text, w.html, RenderVersion, BodyHash(w.text), t.ID, p.ID)
+			w.text, w.html, markup.Version, BodyHash(w.text), t.ID, p.ID)
 	} else {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
-			w.text, w.html, RenderVersion, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
+			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
 	}
 	if err != nil {
 		return err

@@ -106,18 +106,11 @@ func lastOfThread(c store.Conn, t *Thread) error {
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		changed = false
-		t, err := ThreadFor(c, a, inThread, c.Lock())
+		at, err := placeOf(c, a, inThread, id, c.Lock())
 		if err != nil {
 			return err
 		}
-		p, err := PostFor(c, a, t, id)
-		if err != nil {
-			return err
-		}
-		f, err := ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
+		f, t, p := at.forum, at.thread, at.post
 		right, err := mayDelete(a, f, t, p)
 		if err != nil {
 			return err

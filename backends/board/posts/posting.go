@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
@@ -30,14 +32,14 @@ type NewThread struct {
 	Message   string
 	Prefix    int64 // 0: none
 	Subscribe bool
-	Files     []*Received
+	Files     []*attachments.Received
 }
 
 // NewReply is what answers in a thread.
 type NewReply struct {
 	Message   string
 	Subscribe bool
-	Files     []*Received
+	Files     []*attachments.Received
 }
 
 // Once makes a repeated request one.
@@ -209,7 +211,7 @@ func compose(set *kernel.Settings, message string) composed {
 	if err != nil {
 		return composed{err: err}
 	}
-	return composed{text: text, html: RenderBy(set, text)} // not in the transaction: others wait for it
+	return composed{text: text, html: markup.RenderBy(set, text)} // not in the transaction: others wait for it
 }
 
 // Writing is a post that the rules let pass.
@@ -362,7 +364,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing) (i
 	}
 	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, RenderVersion, w.hash, w.now)
+		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
 	if err != nil {
 		return 0, err
 	}
@@ -492,7 +494,7 @@ func (w *Writing) compose(set *kernel.Settings, f *Forum, body composed) error {
 	if err := kernel.CheckWords(text, f.MinWords, most); err != nil {
 		return err
 	}
-	w.text, w.html = text, RenderBy(set, text)
+	w.text, w.html = text, markup.RenderBy(set, text)
 	return nil
 }
 

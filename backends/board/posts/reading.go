@@ -2,9 +2,8 @@ package posts
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -30,7 +29,7 @@ type PostView struct {
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
 	Attach                                          bool
-	Attachments                                     []Attachment
+	Attachments                                     []attachments.Attachment
 }
 
 // ThreadCan is what the actor may do in a thread.
@@ -90,10 +89,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if a.User == nil {
 			return nil
 		}
-		err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), t.ID).Scan(&page.Mode)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
+		page.Mode, err = Subscribed(c, a.ID(), "thread", t.ID)
 		return err
 	})
 	if err != nil {
@@ -264,17 +260,10 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 		return view, info, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, in, "")
-		if err != nil {
-			return err
-		}
-		f, err := ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
-		p, err := PostFor(c, a, t, id)
+		at, err := placeOf(c, a, in, id, "")
 		if err == nil {
-			view, info = s.viewPostFor(a, f, t, p, s.Micros()), ViewThread(access, a, t, Marks{}, s.Micros())
+			now := s.Micros()
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), ViewThread(access, a, at.thread, Marks{}, now)
 		}
 		return err
 	})

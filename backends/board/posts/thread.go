@@ -42,7 +42,7 @@ func ScanThread(r store.Row) (*Thread, error) {
 	return t, r.Scan(t)
 }
 
-// Scan implements sql.Scanner for threadColumns.
+// Scan implements sql.Scanner for ThreadColumns.
 func (t *Thread) Scan(value any) error {
 	rest, ok := value.(string)
 	if !ok {
@@ -90,7 +90,7 @@ type Forum struct {
 	MinWords        int64
 	MaxWords        int64
 
-	// Of those that were read as countedForums.
+	// Of those that were read as CountedForums.
 	Threads, Posts int64
 	lastAt         int64
 }
@@ -110,7 +110,7 @@ type Post struct {
 	Author             int64
 	authorName         string
 	visibility         int64
-	Message, Html      string
+	Message, HTML      string
 	RenderVersion      int64
 	hash               string
 	created            int64
@@ -126,7 +126,7 @@ const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.au
 // ScanPost reads a post.
 func ScanPost(r store.Row) (*Post, error) {
 	p := new(Post)
-	return p, r.Scan(&p.thread, &p.ID, &p.number, &p.Author, &p.authorName, &p.visibility, &p.Message, &p.Html, &p.RenderVersion, &p.hash, &p.created,
+	return p, r.Scan(&p.thread, &p.ID, &p.number, &p.Author, &p.authorName, &p.visibility, &p.Message, &p.HTML, &p.RenderVersion, &p.hash, &p.created,
 		&p.editedAt, &p.editedBy, &p.reason, &p.edits)
 }
 

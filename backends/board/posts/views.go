@@ -1,9 +1,8 @@
 package posts
 
 import (
-	"strings"
-
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
@@ -133,30 +132,11 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 // Tag is the version of the post: what an edit was made of.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
-// Outdated reports whether the stored HTML is another than the text gives now.
-// Version 1 knew no files in texts, and is the same in all else.
-func (p *Post) Outdated() bool {
-	return p.RenderVersion != RenderVersion && (p.RenderVersion != 1 ||
-		strings.Contains(p.Message, attachmentScheme+":") || strings.Contains(p.Message, "/attachments/"))
-}
-
-// anew renders a text as it was when it was written: one that was stored without
-// images from elsewhere does not get them.
-func (p *Post) anew() string {
-	was := &kernel.Settings{Images: strings.Contains(p.Html, `<img src="https://`)}
-	return RenderBy(was, p.Message)
-}
-
 // ViewPost is a post as clients see it.
 func ViewPost(p *Post) PostInfo {
-	html := p.Html
-	if p.Outdated() {
-		html = p.anew()
-	}
-	html = withPlaces(html, p.ID)
 	view := PostInfo{
 		ID: p.ID, ThreadID: p.thread, Number: p.number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.authorName,
-		Message: p.Message, MessageHTML: html, Visibility: rights.VisibilityNames[p.visibility], PostedAt: kernel.WireTime(p.created),
+		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.visibility], PostedAt: kernel.WireTime(p.created),
 		EditedAt: kernel.WireTimeOrNull(p.editedAt), EditCount: p.edits,
 	}
 	if p.editedBy.Valid {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -11,19 +12,11 @@ import (
 // MayEditPost refuses with the reason why the actor may not edit a post.
 func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, in, "")
+		at, err := placeOf(c, a, in, id, "")
 		if err != nil {
 			return err
 		}
-		p, err := PostFor(c, a, t, id)
-		if err != nil {
-			return err
-		}
-		f, err := ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
-		_, err = s.mayEdit(a, f, t, p, s.Micros())
+		_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Micros())
 		return err
 	})
 }
@@ -59,7 +52,7 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) erro
 // are not there yet.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
 	body := compose(a.Rights.Settings, message)
-	return withPlaces(body.html, post), body.err
+	return markup.WithPaths(body.html, post), body.err
 }
 
 // Quote is a post as a quote in an answer.

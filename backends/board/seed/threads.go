@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -170,7 +171,7 @@ func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
 	if sp.Message, err = kernel.SeedRules.CheckMessage(sp.Message); err != nil {
 		return p, err
 	}
-	p = readyPost{SeedPost: sp, html: posts.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
+	p = readyPost{SeedPost: sp, html: markup.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
 	if !sp.At.IsZero() {
 		p.at = sp.At.UnixMicro()
 	}
@@ -232,7 +233,7 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 			}
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
-			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, posts.RenderVersion, p.hash, p.at,
+			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version, p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
 			words.add(ids[n], title, p.Message)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
@@ -27,7 +28,7 @@ var attachmentRoutes = []page{
 type attachmentsPage struct {
 	Post    posts.PostView
 	Thread  posts.ThreadInfo
-	List    []posts.Attachment
+	List    []attachments.Attachment
 	Accept  string
 	Largest int64 // bytes
 	Most    int64
@@ -102,7 +103,7 @@ func (c *call) download() error {
 	return c.serveFile(f)
 }
 
-func (c *call) serveFile(f *posts.Attachment) error {
+func (c *call) serveFile(f *attachments.Attachment) error {
 	content, err := c.service.Download(c.Context(), f)
 	if err != nil {
 		return err

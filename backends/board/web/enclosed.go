@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
@@ -13,7 +13,7 @@ import (
 )
 
 // maxEnclosed bounds a form with a post and its files, in bytes.
-const maxEnclosed = posts.LargestAttachment + pages.MaxForm
+const maxEnclosed = attachments.Largest + pages.MaxForm
 
 // enclosed are the files of a post that is being written. A browser does not keep
 // them with a form that is shown once more, so the form tells which they were.
@@ -25,7 +25,7 @@ type enclosed struct {
 	Chosen  []string
 
 	form     *multipart.Form
-	received []*posts.Received
+	received []*attachments.Received
 }
 
 // enclosed is what the actor may send with a post in a forum.

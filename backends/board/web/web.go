@@ -29,7 +29,7 @@ var files embed.FS
 // look is parsed once.
 var look = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("board", files, template.FuncMap{
-		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by board.Render
+		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by markup.Render
 		"zones":      text.Zones,
 		"initial":    func(name string) string { return pages.Capital(string([]rune(name)[:min(1, len([]rune(name)))])) },
 		"tint":       tint,

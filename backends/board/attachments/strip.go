@@ -1,4 +1,4 @@
-package posts
+package attachments
 
 import (
 	"context"
@@ -11,14 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-const (
-	// stripBatch is how many images are looked for at a time, and after how many
-	// the log tells how far it is.
-	stripBatch = 100
-	// stripsAtOnce bounds how many images are rewritten at a time; more that are
-	// asked for wait.
-	stripsAtOnce = 2
-)
+// stripBatch is how many images are looked for at a time, and after how many the log
+// tells how far it is.
+const stripBatch = 100
 
 // StripAttachments takes the metadata out of images that were attached before
 // that was done with each, and tells how many. It does so once; an image that is
@@ -37,8 +32,8 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 		var list []*Attachment
 		err := s.Read(ctx, func(c store.Conn) error {
 			list = nil
-			return c.All("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
-				f, err := scanAttachment(r)
+			return c.All("SELECT "+columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
+				f, err := scan(r)
 				list = append(list, f)
 				return err
 			})
@@ -74,7 +69,7 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	defer s.strips.Release(1)
 	var now *Attachment
 	err := s.Read(ctx, func(c store.Conn) (err error) {
-		now, err = scanAttachment(c.Row("SELECT "+attachmentColumns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+		now, err = scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ?", f.ID))
 		return kernel.OrNotFound(err)
 	})
 	if err != nil {

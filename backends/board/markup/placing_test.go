@@ -1,12 +1,10 @@
-package board
+package markup
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
 // TestPlacing: files of the board can be named in texts, and nothing else by the
@@ -35,12 +33,11 @@ func TestPlacing(t *testing.T) {
 		"![x](http://example.com/x.png)":               `<img alt="x">`,
 		`text ="attachment:x.png" src="attachment:/1"`: `text =&#34;attachment:x.png&#34; src=&#34;attachment:/1&#34;`,
 	} {
-		p := &posts.Post{ID: 7, Message: text, Html: posts.Render(text), RenderVersion: posts.RenderVersion}
-		if got := strings.TrimSpace(posts.ViewPost(p).MessageHTML); got != "<p>"+want+"</p>" {
+		if got := strings.TrimSpace(Shown(7, text, Render(text), Version)); got != "<p>"+want+"</p>" {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		p.Html, p.RenderVersion = "<p>old</p>", 1
-		if got := posts.ViewPost(p).MessageHTML; (got == p.Html) == (strings.Contains(text, "attachment:") || strings.Contains(text, "/attachments/")) {
+		const old = "<p>old</p>"
+		if got := Shown(7, text, old, 1); (got == old) == (strings.Contains(text, "attachment:") || strings.Contains(text, "/attachments/")) {
 			t.Errorf("%s: of an older version: %s", text, got)
 		}
 	}
@@ -49,20 +46,15 @@ func TestPlacing(t *testing.T) {
 		`<p><img alt="x"> </p>`: false, // the setting left it out
 		`<p><img alt="x"> <img src="https://example.com/y.png" alt="y"></p>`: true,
 	} {
-		p := &posts.Post{ID: 7, Message: both, Html: html, RenderVersion: 1}
-		if got := posts.ViewPost(p).MessageHTML; strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
+		if got := Shown(7, both, html, 1); strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
 			t.Errorf("of an older version %s: %s", html, got)
 		}
 	}
-	if p := (&posts.Post{Message: "an attachment", Html: "<p>old</p>", RenderVersion: 1}); p.Outdated() {
+	if outdated("an attachment", 1) {
 		t.Error("the word alone makes a text anew")
 	}
-	older, newer := posts.Attachment{ID: 1, Post: 7, File: blob.File{Name: "a.png", Width: 1}}, posts.Attachment{ID: 2, Post: 7, File: blob.File{Name: "a.png", Width: 1}}
-	if rest := posts.NotPlaced([]posts.Attachment{older, newer}, `<img src="/posts/7/files/a.png">`); len(rest) != 1 || rest[0].ID != older.ID {
-		t.Errorf("not placed: %+v", rest)
-	}
 	plain := &kernel.Settings{}
-	if got := posts.RenderBy(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
+	if got := RenderBy(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {
 		t.Errorf("without images: %s", got)
 	}
 }

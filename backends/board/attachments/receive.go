@@ -1,24 +1,16 @@
-package posts
+package attachments
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
-
-// newFiles keeps the content of attachments in a folder; empty: in the database.
-func (s *Service) newFiles(folder string) *blob.Store {
-	return blob.New(s.DB, blob.Options{
-		Folder: folder, Table: "board_contents", Now: func() time.Time { return s.Now() },
-		Used: "SELECT 1 FROM board_attachments t WHERE t.removed_at IS NULL AND t.sha256 =",
-	})
-}
 
 // Received is a file that was checked, an image without its metadata. It is at no
 // post yet.
@@ -30,6 +22,11 @@ type Received struct {
 // Close removes what was received; what was kept stays.
 func (f *Received) Close() { f.content.Close() }
 
+// Keep stores the content of what was received.
+func (s *Service) Keep(ctx context.Context, f *Received) error {
+	return kernel.Unavailable(s.files.Keep(ctx, f.content))
+}
+
 // Receive reads a file that the actor sends, and refuses what cannot be attached.
 func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Received, error) {
 	most := a.Rights.Settings.AttachmentKiB
@@ -39,7 +36,7 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 	case ok:
 		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return nil, TooLargeFile(most)
+		return nil, TooLarge(most)
 	case errors.Is(err, blob.ErrIncomplete):
 		return nil, kernel.BadBody("", "incomplete", err.Error())
 	case err != nil:
@@ -48,7 +45,7 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, Stripped: true}, content: received}, nil
 }
 
-// TooLargeFile refuses a file that is larger than the setting allows.
-func TooLargeFile(kib int64) error {
+// TooLarge refuses a file that is larger than the setting allows.
+func TooLarge(kib int64) error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", kib)
 }

@@ -1,0 +1,207 @@
+package posts
+
+import (
+	"context"
+	"io"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Attachments lists the files at a post.
+func (s *Service) Attachments(ctx context.Context, a *rights.Actor, thread, post int64) (list []attachments.Attachment, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, thread, "")
+		if err != nil {
+			return err
+		}
+		if _, err := PostFor(c, a, t, post); err != nil {
+			return err
+		}
+		list, err = attachments.Of(c, post)
+		return err
+	})
+	return list, err
+}
+
+// addAttachments adds their files to posts that the actor sees, but for the
+// images in their texts.
+func addAttachments(c store.Conn, posts []PostView) error {
+	if len(posts) == 0 {
+		return nil
+	}
+	ids, at := make([]any, len(posts)), make(map[int64]int, len(posts))
+	for i := range posts {
+		ids[i], at[posts[i].ID] = posts[i].ID, i
+	}
+	list, err := attachments.Of(c, ids...)
+	for _, f := range list {
+		p := &posts[at[f.Post]]
+		p.Attachments = append(p.Attachments, f)
+	}
+	for i := range posts {
+		posts[i].Attachments = attachments.NotPlaced(posts[i].Attachments, posts[i].MessageHTML)
+	}
+	return err
+}
+
+// Attachment finds a file that the actor may download.
+func (s *Service) Attachment(ctx context.Context, a *rights.Actor, id int64) (*attachments.Attachment, error) {
+	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByID(c, id) })
+}
+
+// PlacedFile finds one by the name that it has at a post, the newest of several.
+func (s *Service) PlacedFile(ctx context.Context, a *rights.Actor, post int64, name string) (*attachments.Attachment, error) {
+	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
+}
+
+func (s *Service) file(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error)) (f *attachments.Attachment, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		if f, err = find(c); err != nil {
+			return err
+		}
+		in, _, err := PostByID(c, a, f.Post, "")
+		if err != nil {
+			return err
+		}
+		if !a.Has(in.Forum, rights.AttachmentDownload) {
+			return kernel.Forbidden("attachmentId", "no_permission", "you may not download files in this forum")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Attach puts a file at a post. Content is what the client sends; it is read
+// only when the actor may attach files there.
+func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader) (*attachments.Attachment, error) {
+	err := s.Read(ctx, func(c store.Conn) error {
+		_, err := s.mayAttach(c, a, thread, post, "")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	received, err := s.Receive(a, name, content)
+	if err != nil {
+		return nil, err
+	}
+	defer received.Close()
+	f := &received.Attachment
+	f.Thread, f.Post = thread, post
+	if err := s.reserve(ctx, a, f); err != nil {
+		return nil, err
+	}
+	if err := s.Keep(ctx, received); err != nil {
+		return nil, err
+	}
+	err = s.Write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, thread, post, c.Lock())
+		if err != nil {
+			return err
+		}
+		there, err := attachments.Publish(c, a, f)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return kernel.Conflict("storing the file took too long; send it again")
+		}
+		return s.attached(c, a, at, "attachment.add", f.Name)
+	})
+	return f, err
+}
+
+// reserve notes a file before its content takes room.
+func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.Attachment) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
+		if err != nil {
+			return err
+		}
+		// Held, so that two uploads do not both get the room that is left.
+		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
+			return err
+		}
+		f.CreatedAt = s.Micros()
+		if err := attachments.Note(c, a, f); err != nil {
+			return err
+		}
+		return s.spendEdit(c, a, at.forum, f.CreatedAt)
+	})
+}
+
+// Detach removes a file from a post.
+func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		at, err := s.mayAttach(c, a, thread, post, c.Lock())
+		if err != nil {
+			return err
+		}
+		now := s.Micros()
+		name, err := attachments.Remove(c, post, id, now)
+		if err != nil {
+			return err
+		}
+		if err := s.spendEdit(c, a, at.forum, now); err != nil {
+			return err
+		}
+		return s.attached(c, a, at, "attachment.remove", name)
+	})
+}
+
+// place is a post with where it is.
+type place struct {
+	forum  *Forum
+	thread *Thread
+	post   *Post
+}
+
+// placeOf finds a post that the actor sees.
+func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
+	if at.thread, err = ThreadFor(c, a, thread, lock); err != nil {
+		return at, err
+	}
+	if at.post, err = PostFor(c, a, at.thread, post); err != nil {
+		return at, err
+	}
+	at.forum, err = ForumFor(c, a, at.thread.Forum)
+	return at, err
+}
+
+// mayAttach finds a post whose files the actor may change: files are part of a
+// post, and who may edit it may change them.
+func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
+	at, err := placeOf(c, a, thread, post, lock)
+	if err != nil {
+		return at, err
+	}
+	if !a.Has(at.forum.ID, rights.AttachmentUpload) {
+		return at, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
+	}
+	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Micros())
+	return at, err
+}
+
+// attached notes a change of a post's files by others, and holds the post where
+// an edit would: a picture can say what a text may not.
+func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
+	t, p := at.thread, at.post
+	if !a.Owns(p.Author) {
+		if err := s.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
+			return err
+		}
+	}
+	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+		return err
+	}
+	if p.visibility != rights.Visible || !heldFor(a, t.Forum, false) {
+		return nil
+	}
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
+}
