@@ -30,6 +30,9 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 	if refused, ok := errors.AsType[*webhook.Error](err); ok {
 		return 0, "", kernel.Invalid(refused.Field, refused.Reason, refused.Message)
 	}
+	if err != nil {
+		return 0, "", err
+	}
 	if err := s.Administrator(a); err != nil {
 		return 0, "", err
 	}

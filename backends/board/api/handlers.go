@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
@@ -110,21 +109,11 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	page := PostPage{Data: []posts.PostInfo{}}
-	err := s.Read(c.R.Context(), func(q store.Conn) error {
-		t, err := posts.ThreadFor(q, a, thread, "")
-		if err != nil {
-			return err
-		}
-		list, more, err := s.Posts(q, a, t, after, most)
-		if err != nil {
-			return err
-		}
-		if page.Data = each(list, posts.ViewPost); more {
-			page.NextAfterID = &page.Data[len(page.Data)-1].ID
-		}
-		return nil
-	})
+	list, more, err := s.Posts(c.R.Context(), a, thread, after, most)
+	page := PostPage{Data: list}
+	if more {
+		page.NextAfterID = &list[len(list)-1].ID
+	}
 	return page, err
 }
 
@@ -187,18 +176,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	var view posts.PostInfo
-	err := s.Read(c.R.Context(), func(q store.Conn) error {
-		t, err := posts.ThreadFor(q, a, thread, "")
-		if err != nil {
-			return err
-		}
-		p, err := posts.PostFor(q, a, t, id)
-		if err == nil {
-			view = posts.ViewPost(p)
-		}
-		return err
-	})
+	view, err := s.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
 		c.Tell(view.Tag())
 	}

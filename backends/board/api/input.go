@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -50,10 +51,14 @@ func (in *input) finish() error {
 	return in.err
 }
 
-// id is an id in the path.
+// id is an id in the path; what is none is not found.
 func (in *input) id(name string) int64 {
-	n, err := posts.Number(in.Path(name))
-	in.note(err)
+	text := in.Path(name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || text[0] == '+' {
+		in.note(kernel.NotFound())
+		return 0
+	}
 	return n
 }
 

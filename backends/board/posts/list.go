@@ -154,8 +154,26 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 	return page, more, nil
 }
 
-// Posts reads a page of a thread, likewise.
-func (s *Service) Posts(c store.Conn, a *rights.Actor, t *Thread, after int64, limit int) (page []*Post, more bool, err error) {
+// Posts reads a page of a thread that the actor sees, behind the post after.
+func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []PostInfo, more bool, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, thread, "")
+		if err != nil {
+			return err
+		}
+		var page []*Post
+		page, more, err = s.posts(c, a, t, after, limit)
+		list = make([]PostInfo, len(page))
+		for i, p := range page {
+			list[i] = ViewPost(p)
+		}
+		return err
+	})
+	return list, more, err
+}
+
+// posts reads a page of a thread, likewise.
+func (s *Service) posts(c store.Conn, a *rights.Actor, t *Thread, after int64, limit int) (page []*Post, more bool, err error) {
 	shows := a.Shows(t.Forum)
 	collect := func(r store.Row) error {
 		p, err := ScanPost(r)

@@ -66,7 +66,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		page.Thread, page.Forum = ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
-		list, more, err := s.Posts(c, a, t, after, most)
+		list, more, err := s.posts(c, a, t, after, most)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 			return nil, nil, err
 		}
 		if a.User != nil {
-			list, _, err := s.Posts(c, a, t, noted.read[t.ID], 1)
+			list, _, err := s.posts(c, a, t, noted.read[t.ID], 1)
 			if err != nil || len(list) > 0 {
 				return t, firstOf(list), err
 			}
@@ -251,6 +251,22 @@ func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.
 		return err
 	})
 	return place, err
+}
+
+// PostInfo reads a post of a thread.
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (view PostInfo, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		t, err := ThreadFor(c, a, in, "")
+		if err != nil {
+			return err
+		}
+		p, err := PostFor(c, a, t, id)
+		if err == nil {
+			view = ViewPost(p)
+		}
+		return err
+	})
+	return view, err
 }
 
 // Post reads a post of a thread, with what the actor may do to it.

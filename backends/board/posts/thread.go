@@ -204,12 +204,3 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	})
 	return list, err
 }
-
-// Number is a path's id; what is none is not found.
-func Number(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || text[0] == '+' {
-		return 0, kernel.NotFound()
-	}
-	return n, nil
-}
