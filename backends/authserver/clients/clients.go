@@ -108,6 +108,16 @@ type Options struct {
 	Pepper []byte
 	// Hasher is the slow hash. Default: that of internal/password.
 	Hasher password.Hasher
+	// Grants are those that are switched on.
+	Grants []string
+	// Mode is dcr.mode. Default: AdminOnly.
+	Mode string
+	// Approved is dcr.approved_redirects.
+	Approved []string
+	// DefaultScope is oauth.default_client_scope.
+	DefaultScope []string
+	// TokenEndpoint may be the audience of assertions, as the issuer may.
+	TokenEndpoint string
 }
 
 // Clients are all clients.
@@ -115,6 +125,7 @@ type Clients struct {
 	*kernel.Server
 	options Options
 	rows    *kernel.Cache[*Client]
+	modes   *kernel.Cache[string]
 	proven  *proven // secrets that were hashed slowly a moment ago
 }
 
@@ -128,6 +139,8 @@ const (
 func New(s *kernel.Server, o Options) *Clients {
 	cs := &Clients{Server: s, options: o, proven: newProven(s.Now)}
 	cs.rows = kernel.NewCache(rowsMost, s.Now, cs.read)
+	cs.modes = kernel.NewCache(1, s.Now, cs.readMode)
+	s.Watch("settings", func(string) { cs.modes.Drop("") })
 	s.Watch(topic, func(id string) {
 		cs.rows.Drop(id)
 		cs.proven.drop(id)

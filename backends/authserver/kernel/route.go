@@ -1,11 +1,14 @@
 package kernel
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // Route is a row of the endpoints of a room.
@@ -23,7 +26,11 @@ type Route struct {
 // of problem details (RFC 9457) beside its own. What is no refusal is server_error.
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
-	if !ok {
+	switch {
+	case ok:
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, counters.ErrUnavailable):
+		e = Refuse(Unavailable, "the server cannot answer right now, try again shortly")
+	default:
 		e = Refuse(ServerError, "internal error")
 	}
 	h := w.Header()

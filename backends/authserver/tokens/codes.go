@@ -285,6 +285,38 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 	return answer, t.note(ctx, issued)
 }
 
+// Start begins a family for a grant that needs no code, in one transaction with spend,
+// which may refuse.
+func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error) (Answer, error) {
+	of, err := t.targets(ctx, g.Resources, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := t.activeUser(ctx, g.User); err != nil {
+		return Answer{}, err
+	}
+	g.Client = c.ID
+	answer, f, issued, err := t.begin(ctx, c, kernel.NewID(), g, of, jkt)
+	if err != nil {
+		return Answer{}, err
+	}
+	err = t.Write(store.ReadCommitted(ctx), func(conn store.Conn) error {
+		if err := spend(conn); err != nil {
+			return err
+		}
+		if err := standing(conn, g.Consents); err != nil {
+			return err
+		}
+		return f.insert(conn)
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	t.Count("tokens_issued_total", grant)
+	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: g.User, Client: g.Client, Address: address, Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope}})
+	return answer, t.note(ctx, issued)
+}
+
 // standing refuses where one of the consents is gone.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {

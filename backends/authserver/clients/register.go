@@ -1,0 +1,406 @@
+package clients
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The modes of registration.
+const (
+	Open              = "open"
+	ApprovedRedirects = "approved_redirects"
+	AdminOnly         = "admin_only"
+)
+
+// The errors of registration (RFC 7591 section 3.2.2).
+const (
+	InvalidRedirect = "invalid_redirect_uri"
+	InvalidMetadata = "invalid_client_metadata"
+)
+
+// Registration is what a client says of itself (RFC 7591 section 2).
+type Registration struct {
+	Redirects  []string `json:"redirect_uris"`
+	Name       string   `json:"client_name"`
+	Grants     []string `json:"grant_types"`
+	Responses  []string `json:"response_types"`
+	AuthMethod string   `json:"token_endpoint_auth_method"`
+	Agent      bool     `json:"agent"`
+	AgentText  string   `json:"agent_description"`
+	Metadata
+}
+
+const (
+	maxRedirects = 50
+	maxText      = 255 // characters of names
+	maxContacts  = 10
+)
+
+// ParseRegistration reads a document; what it says beyond RFC 7591 does not count.
+func ParseRegistration(document []byte) (*Registration, error) {
+	r := new(Registration)
+	if err := json.Unmarshal(document, r); err != nil {
+		return nil, kernel.Refuse(InvalidMetadata, "the body must be a JSON object with the members of RFC 7591, of the types that they have there")
+	}
+	return r, nil
+}
+
+// Client checks a registration and makes a client of it, which is not stored.
+func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
+	c := &Client{
+		Name: r.Name, AuthMethod: r.AuthMethod, Redirects: r.Redirects, Grants: r.Grants, Responses: r.Responses,
+		Agent: r.Agent, AgentText: r.AgentText, Metadata: r.Metadata, Source: source,
+	}
+	if c.Grants == nil {
+		c.Grants = []string{GrantCode}
+	}
+	if c.AuthMethod == "" {
+		c.AuthMethod = MethodBasic
+	}
+	if c.Metadata.ApplicationType == "" {
+		c.Metadata.ApplicationType = "web"
+	}
+	if c.Responses == nil && c.May(GrantCode) {
+		c.Responses = []string{"code"}
+	}
+	if source != Admin && cs.userInLoop(c) {
+		c.Scope = cs.options.DefaultScope
+	}
+	return c, cs.Check(c)
+}
+
+// userInLoop reports whether a client can get nothing without a person.
+func (cs *Clients) userInLoop(c *Client) bool {
+	return !slices.ContainsFunc(c.Grants, func(g string) bool { return g != GrantCode && g != GrantRefresh && g != GrantDevice })
+}
+
+// Check refuses a client that must not be stored.
+func (cs *Clients) Check(c *Client) error {
+	for i, grant := range c.Grants {
+		if !slices.Contains(cs.options.Grants, grant) {
+			return refuse("grant_types", "has a grant that is unknown or switched off: "+strconv.Quote(cut(grant)))
+		}
+		if slices.Contains(c.Grants[:i], grant) {
+			return refuse("grant_types", "has a grant twice")
+		}
+	}
+	switch c.AuthMethod {
+	case MethodBasic, MethodPost, MethodNone, MethodKey:
+	default:
+		return refuse("token_endpoint_auth_method", "must be none, client_secret_basic, client_secret_post or private_key_jwt")
+	}
+	if c.Public() && (c.May(GrantClient) || c.May(GrantExchange) || c.May(GrantJWT)) {
+		return refuse("token_endpoint_auth_method", "must not be none for these grant_types")
+	}
+	if c.May(GrantRefresh) && !c.May(GrantCode) && !c.May(GrantDevice) {
+		return refuse("grant_types", "has refresh_token without a grant that gives one")
+	}
+	if c.May(GrantCode) != (len(c.Responses) == 1 && c.Responses[0] == "code") {
+		return refuse("response_types", "must be code with the grant authorization_code, and empty without it")
+	}
+	if c.May(GrantCode) && len(c.Redirects) == 0 {
+		return refuse("redirect_uris", "is required with the grant authorization_code")
+	}
+	if err := checkRedirects("redirect_uris", c.Redirects); err != nil {
+		return err
+	}
+	return errors.Join(c.Metadata.check(c), checkTexts(c))
+}
+
+func checkRedirects(member string, uris []string) error {
+	if len(uris) > maxRedirects {
+		return refuse(member, "has more than 50 URIs")
+	}
+	for _, uri := range uris {
+		if fault := redirectFault(uri); fault != "" {
+			return kernel.Refuse(InvalidRedirect, "%s: %s %s", member, strconv.Quote(cut(uri)), fault)
+		}
+	}
+	return nil
+}
+
+func checkTexts(c *Client) error {
+	for member, value := range map[string]string{
+		"client_name": c.Name, "agent_description": c.AgentText, "software_id": c.Metadata.SoftwareID, "software_version": c.Metadata.SoftwareVersion,
+	} {
+		if len([]rune(value)) > maxText || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return refuse(member, "must have at most 255 characters and no control characters")
+		}
+	}
+	return nil
+}
+
+func (m *Metadata) check(c *Client) error {
+	if m.ApplicationType != "" && m.ApplicationType != "web" && m.ApplicationType != "native" {
+		return refuse("application_type", "must be web or native")
+	}
+	for member, uri := range map[string]string{"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TermsURI, "policy_uri": m.PolicyURI, "jwks_uri": m.JWKSURI} {
+		if uri == "" {
+			continue
+		}
+		if u, err := url.Parse(uri); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(uri) > maxURI || u.User != nil {
+			return refuse(member, "must be a URL of https or http, of at most 2048 characters")
+		}
+	}
+	if len(m.Contacts) > maxContacts || slices.ContainsFunc(m.Contacts, func(s string) bool { return len(s) > maxText }) {
+		return refuse("contacts", "must be at most 10 texts of at most 255 characters")
+	}
+	if err := checkRedirects("post_logout_redirect_uris", m.Logout); err != nil {
+		return err
+	}
+	if string(m.JWKS) == "null" {
+		m.JWKS = nil
+	}
+	switch {
+	case m.JWKSURI != "" && len(m.JWKS) > 0:
+		return refuse("jwks", "must not be there with jwks_uri")
+	case len(m.JWKS) > 0:
+		if _, err := jwks.ParseSet(m.JWKS); err != nil {
+			return refuse("jwks", "must be a JWK set with a public key that verifies signatures")
+		}
+		if holdsPrivate(m.JWKS) {
+			return refuse("jwks", "must hold public keys alone")
+		}
+	case c.AuthMethod == MethodKey:
+		return refuse("jwks", "is required for private_key_jwt: keys are not fetched from jwks_uri")
+	}
+	return nil
+}
+
+// holdsPrivate reports whether a JWK set has a private or secret member.
+func holdsPrivate(set []byte) bool {
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if json.Unmarshal(set, &document) != nil {
+		return true
+	}
+	return slices.ContainsFunc(document.Keys, func(key json.RawMessage) bool {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(key, &members) != nil {
+			return true
+		}
+		_, private := members["d"]
+		_, secret := members["k"]
+		return private || secret
+	})
+}
+
+func refuse(member, message string) error {
+	return kernel.Refuse(InvalidMetadata, "%s %s", member, message).With(member)
+}
+
+// cut makes a text short enough for a message.
+func cut(text string) string {
+	if len(text) > 100 {
+		return text[:100]
+	}
+	return text
+}
+
+// Register stores a client that registers itself, as the mode allows. secret and token,
+// of the registration, are shown this once.
+func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, clear, token string, err error) {
+	mode, err := cs.Mode(ctx)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if mode == AdminOnly {
+		return nil, "", "", kernel.Refuse(kernel.AccessDenied, "clients are registered by an administrator here")
+	}
+	c, err = cs.registered(mode, document)
+	if err != nil {
+		return nil, "", "", err
+	}
+	token = secret.New()
+	c.Registration = secret.Hash(token)
+	clear, err = cs.Create(ctx, c)
+	return c, clear, token, err
+}
+
+func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
+	r, err := ParseRegistration(document)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cs.Client(r, DCR)
+	if err != nil {
+		return nil, err
+	}
+	if mode == ApprovedRedirects {
+		for _, uri := range c.Redirects {
+			if !matchAny(cs.options.Approved, uri) {
+				return nil, kernel.Refuse(InvalidRedirect, "redirect_uris: %s is not among those that this server has approved", strconv.Quote(cut(uri)))
+			}
+		}
+	}
+	return c, nil
+}
+
+// Manages finds the client that a registration access token is of (RFC 7592).
+func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, error) {
+	c, err := cs.Find(ctx, id)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		return nil, err
+	}
+	sum := secret.Hash(token)
+	if c == nil || !c.Active() || sum == "" || c.Registration == "" || !hmac.Equal([]byte(sum), []byte(c.Registration)) {
+		return nil, apierror.New(http.StatusUnauthorized, "invalid_token", "the registration access token is not that of this client")
+	}
+	return c, nil
+}
+
+// Replace puts what a client now says of itself in the place of what it said (RFC 7592
+// section 2.2). It has a new secret where its method needs one that it has not got.
+func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *Client, clear string, err error) {
+	mode, err := cs.Mode(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if mode == AdminOnly {
+		mode = Open // it is registered already
+	}
+	fresh, err := cs.registered(mode, document)
+	if err != nil {
+		return nil, "", err
+	}
+	made, stored, err := cs.newSecret(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err = cs.Edit(ctx, id, func(c *Client) error {
+		clear = ""
+		if fresh.Agent != c.Agent {
+			return refuse("agent", "cannot be changed")
+		}
+		secretly := fresh.AuthMethod == MethodBasic || fresh.AuthMethod == MethodPost
+		switch {
+		case !secretly:
+			c.Secret = ""
+		case c.Secret == "":
+			c.Secret, clear = stored, made
+		}
+		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects, fresh.Grants, fresh.Responses
+		c.AgentText, c.Metadata = fresh.AgentText, fresh.Metadata
+		if !cs.userInLoop(c) && slices.Equal(c.Scope, cs.options.DefaultScope) {
+			c.Scope = nil // given only while all grants keep a user in the loop
+		}
+		return nil
+	})
+	return c, clear, err
+}
+
+// Document is a client as RFC 7591 section 3.2.1 tells of it. The secret and the token
+// are left out where they are empty.
+func (c *Client) Document(clear, token, manage string) map[string]any {
+	d := map[string]any{}
+	raw, err := json.Marshal(c.Metadata)
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	d["client_id"], d["client_id_issued_at"] = c.ID, c.IssuedAt.Unix()
+	d["client_name"], d["token_endpoint_auth_method"] = c.Name, c.AuthMethod
+	d["redirect_uris"], d["grant_types"], d["response_types"] = list(c.Redirects), list(c.Grants), list(c.Responses)
+	if c.Name == "" {
+		delete(d, "client_name")
+	}
+	if c.Agent {
+		d["agent"] = true
+		if c.AgentText != "" {
+			d["agent_description"] = c.AgentText
+		}
+	}
+	if len(c.Scope) > 0 {
+		d["scope"] = strings.Join(c.Scope, " ")
+	}
+	if clear != "" {
+		d["client_secret"], d["client_secret_expires_at"] = clear, 0
+	}
+	if token != "" {
+		d["registration_access_token"] = token
+	}
+	if manage != "" {
+		d["registration_client_uri"] = manage
+	}
+	return d
+}
+
+func list(words []string) []string {
+	if words == nil {
+		return []string{}
+	}
+	return words
+}
+
+const modeSetting = "dcr.mode"
+
+// Mode is how clients may register now: as an administrator has set it, or else as the
+// options say.
+func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.Get(ctx, "") }
+
+func (cs *Clients) readMode(ctx context.Context, _ string) (mode string, err error) {
+	err = cs.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT value FROM authserver_settings WHERE name = ?", modeSetting).Scan(&mode)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		mode, err = cs.options.Mode, nil
+	}
+	if mode == "" {
+		mode = AdminOnly
+	}
+	return mode, err
+}
+
+// SetMode sets how clients may register, until it is cleared by an empty mode.
+func (cs *Clients) SetMode(ctx context.Context, mode string) error {
+	switch mode {
+	case Open, ApprovedRedirects, AdminOnly, "":
+	default:
+		return apierror.New(http.StatusBadRequest, "invalid_value", "mode must be open, approved_redirects or admin_only").With("mode")
+	}
+	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
+		if mode == "" {
+			_, err := c.Exec("DELETE FROM authserver_settings WHERE name = ?", modeSetting)
+			return err
+		}
+		_, err := c.Exec("INSERT INTO authserver_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", modeSetting, mode)
+		return err
+	})
+}
+
+// digest is one name for several texts.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		h.Write([]byte(strconv.Itoa(len(text)) + " " + text))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Agents are the active clients that act on their own, at most so many.
+func (cs *Clients) Agents(ctx context.Context, most int) (list []*Client, err error) {
+	err = cs.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, most)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,137 @@
+package kernel
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+)
+
+// MaxBody bounds the bodies of the OAuth endpoints, in bytes.
+const MaxBody = 64 << 10
+
+// maxFields bounds the parameters of a form.
+const maxFields = 500
+
+// Form is the parameters of a request, in their order. An empty one counts as left out
+// (RFC 6749 section 3.2).
+type Form []Field
+
+// Field is one of them.
+type Field struct{ Name, Value string }
+
+// Get is the value of a parameter; empty: it was not sent.
+func (f Form) Get(name string) string {
+	for i := range f {
+		if f[i].Name == name {
+			return f[i].Value
+		}
+	}
+	return ""
+}
+
+// All are the values of a parameter that may be sent more than once.
+func (f Form) All(name string) []string {
+	var all []string
+	for i := range f {
+		if f[i].Name == name {
+			all = append(all, f[i].Value)
+		}
+	}
+	return all
+}
+
+// ReadBody reads the body of a request, of at most MaxBody bytes, and checks its media
+// type. What is in the URL does not count.
+func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
+	kind := r.Header.Get("Content-Type")
+	if kind != media {
+		if parsed, _, err := mime.ParseMediaType(kind); err != nil || parsed != media {
+			return nil, Refuse(InvalidRequest, "the body must be %s", media)
+		}
+	}
+	if r.ContentLength > MaxBody {
+		return nil, tooLarge()
+	}
+	var text []byte
+	var err error
+	if n := r.ContentLength; n >= 0 && n <= smallBody { // it comes with the header, or nearly so
+		text = make([]byte, n)
+		_, err = io.ReadFull(r.Body, text)
+	} else {
+		paced := inbound.Default.Body(w, r)
+		if text, err = io.ReadAll(http.MaxBytesReader(w, io.NopCloser(paced), MaxBody)); err == nil {
+			paced.Done()
+		}
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge()
+	case err != nil:
+		return nil, Refuse(InvalidRequest, "the body could not be read whole")
+	}
+	return text, nil
+}
+
+// smallBody is read without a pace: the server's own limit is enough.
+const smallBody = 4 << 10
+
+func tooLarge() error {
+	return apierror.New(http.StatusRequestEntityTooLarge, InvalidRequest, "the body is larger than 64 KiB")
+}
+
+// ReadForm reads a form from the body. A parameter that comes twice is refused, unless
+// it is one of repeatable.
+func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (Form, error) {
+	text, err := ReadBody(w, r, "application/x-www-form-urlencoded")
+	if err != nil {
+		return nil, err
+	}
+	return ParseForm(string(text), repeatable...)
+}
+
+// ParseForm reads what ReadForm does of a text.
+func ParseForm(text string, repeatable ...string) (Form, error) {
+	f := make(Form, 0, 8)
+	for part := range strings.SplitSeq(text, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		name, ok := unescape(name)
+		value, okValue := unescape(value)
+		if !ok || !okValue {
+			return nil, Refuse(InvalidRequest, "the form is not encoded as it must be")
+		}
+		for i := range f {
+			if f[i].Name == name && !slices.Contains(repeatable, name) {
+				return nil, Refuse(InvalidRequest, "a parameter is there more than once")
+			}
+		}
+		if len(f) == maxFields {
+			return nil, Refuse(InvalidRequest, "the form has more than %d parameters", maxFields)
+		}
+		f = append(f, Field{name, value})
+	}
+	return slices.DeleteFunc(f, func(one Field) bool { return one.Value == "" }), nil
+}
+
+// unescape undoes the encoding of a part of a form, which must be UTF-8 without NUL.
+func unescape(part string) (string, bool) {
+	if strings.ContainsAny(part, "%+") {
+		plain, err := url.QueryUnescape(part)
+		if err != nil {
+			return "", false
+		}
+		part = plain
+	}
+	return part, utf8.ValidString(part) && strings.IndexByte(part, 0) < 0
+}

@@ -1,0 +1,88 @@
+package protocol
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// maxBuckets bounds how many addresses a Limiter knows. A bucket takes about 100 bytes.
+const maxBuckets = 100_000
+
+// Limiter lets an address send so many requests a second, and a burst of them at once:
+// a token bucket each.
+type Limiter struct {
+	perSecond, burst float64
+	now              func() time.Time
+
+	mu      sync.Mutex
+	buckets map[string]bucket
+	swept   time.Time
+}
+
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+// NewLimiter makes a limiter.
+func NewLimiter(perSecond float64, burst int, now func() time.Time) *Limiter {
+	return &Limiter{perSecond: perSecond, burst: float64(burst), now: now, buckets: make(map[string]bucket)}
+}
+
+// Allow reports whether an address may send a request now, which counts then.
+func (l *Limiter) Allow(address string) bool {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, ok := l.buckets[address]
+	if !ok {
+		l.makeRoom(now)
+		b = bucket{l.burst, now}
+	}
+	if b.left = l.filled(b, now); b.left < 1 {
+		return false
+	}
+	l.buckets[address] = bucket{b.left - 1, now}
+	return true
+}
+
+// filled is what is in a bucket by now.
+func (l *Limiter) filled(b bucket, now time.Time) float64 {
+	return min(l.burst, b.left+max(0, now.Sub(b.at).Seconds())*l.perSecond)
+}
+
+// makeRoom drops the buckets that are full again, once in as long as one takes to fill,
+// or a few where there are too many.
+func (l *Limiter) makeRoom(now time.Time) {
+	every := max(time.Second, time.Duration(l.burst/l.perSecond*float64(time.Second)))
+	if now.Sub(l.swept) >= every || now.Before(l.swept) {
+		l.swept = now
+		for address, b := range l.buckets {
+			if l.filled(b, now) >= l.burst {
+				delete(l.buckets, address)
+			}
+		}
+	}
+	for address := range l.buckets {
+		if len(l.buckets) < maxBuckets {
+			return
+		}
+		delete(l.buckets, address)
+	}
+}
+
+// SlowDown is the answer to who sends too much.
+func SlowDown() error {
+	return &apierror.Error{Status: http.StatusTooManyRequests, Code: kernel.SlowDown, Message: "rate limit exceeded", RetryAfter: time.Second}
+}
+
+// Size is how many addresses it knows now.
+func (l *Limiter) Size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.buckets)
+}

@@ -1,0 +1,163 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// metadata serves a discovery document, which is made again when what is in it changes.
+func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		text, err := p.documents.Get(r.Context(), path)
+		if err != nil {
+			return err
+		}
+		return publish(w, text)
+	}
+}
+
+// publish sends what everybody may keep for five minutes.
+func publish(w http.ResponseWriter, text []byte) error {
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = jsonType, fresh
+	_, _ = w.Write(text) // nobody to tell when the client is gone
+	return nil
+}
+
+// document is the authorization server metadata (RFC 8414 section 2), or the OpenID
+// discovery document, which says the same and what its clients look for.
+func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
+	all, err := p.Catalog.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := p.Catalog.Scopes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mode, err := p.Clients.Mode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var uris []string
+	for _, r := range all {
+		if r.Kind == resources.Mint {
+			uris = append(uris, r.URI)
+		}
+	}
+	methods := []string{clients.MethodNone, clients.MethodBasic, clients.MethodPost, clients.MethodKey}
+	document := map[string]any{
+		"issuer":                                p.Issuer,
+		"authorization_endpoint":                p.Issuer + AuthorizePath,
+		"token_endpoint":                        p.Issuer + TokenPath,
+		"revocation_endpoint":                   p.Issuer + RevokePath,
+		"introspection_endpoint":                p.Issuer + IntrospectPath,
+		"jwks_uri":                              p.Issuer + JWKSPath,
+		"response_types_supported":              []string{"code"},
+		"response_modes_supported":              []string{"query"},
+		"grant_types_supported":                 p.Grants,
+		"token_endpoint_auth_methods_supported": methods,
+		"token_endpoint_auth_signing_alg_values_supported":         clients.AssertionAlgorithms,
+		"introspection_endpoint_auth_methods_supported":            methods[1:],
+		"introspection_endpoint_auth_signing_alg_values_supported": clients.AssertionAlgorithms,
+		"revocation_endpoint_auth_methods_supported":               methods,
+		"revocation_endpoint_auth_signing_alg_values_supported":    clients.AssertionAlgorithms,
+		"code_challenge_methods_supported":                         []string{"S256"},
+		"resource_indicators_supported":                            true,
+		"authorization_response_iss_parameter_supported":           true,
+		"agent_identity_supported":                                 true,
+	}
+	if mode != clients.AdminOnly {
+		document["registration_endpoint"] = p.Issuer + RegisterPath
+	}
+	if len(uris) > 0 {
+		document["protected_resources"] = uris
+	}
+	if path == openIDPath {
+		document["subject_types_supported"] = []string{"public"}
+		document["id_token_signing_alg_values_supported"] = []string{p.Algorithm}
+	}
+	if p.OpenID != nil {
+		maps.Copy(document, p.OpenID)
+		own, _ := p.OpenID["scopes_supported"].([]string)
+		scopes = slices.Concat(scopes, own)
+		slices.Sort(scopes)
+		scopes = slices.Compact(scopes)
+	}
+	delete(document, "scopes_supported")
+	if len(scopes) > 0 {
+		document["scopes_supported"] = scopes
+	}
+	return json.Marshal(document)
+}
+
+// jwks is the set of the public keys (RFC 7517 section 5).
+func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
+	text, err := p.Keys.JWKS(r.Context())
+	if err != nil {
+		return err
+	}
+	if !p.Agents {
+		return publish(w, text)
+	}
+	agents, err := p.Clients.Agents(r.Context(), maxAgents)
+	if err != nil {
+		return err
+	}
+	type agent struct {
+		ID   string `json:"client_id"`
+		Text string `json:"description"`
+	}
+	list := make([]agent, len(agents))
+	for i, c := range agents {
+		list[i] = agent{c.ID, c.AgentText}
+	}
+	told, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	out := append(slices.Clone(text[:len(text)-1]), `,"agents":`...)
+	return publish(w, append(append(out, told...), '}'))
+}
+
+// maxAgents bounds how many agents the key set lists.
+const maxAgents = 1000
+
+// protectedResource is what RFC 9728 section 2 says of a resource.
+func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) error {
+	ref := r.PathValue("ref")
+	none := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
+	if ref == "" || !utf8.ValidString(ref) {
+		return none
+	}
+	one, err := p.Catalog.ByRef(r.Context(), ref)
+	if errors.Is(err, resources.ErrUnknown) {
+		return none
+	}
+	if err != nil {
+		return err
+	}
+	document := map[string]any{
+		"resource": one.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
+	}
+	if names := one.Names(); len(names) > 0 {
+		document["scopes_supported"] = names
+	}
+	if one.DisplayName != "" {
+		document["resource_name"] = one.DisplayName
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	return publish(w, text)
+}

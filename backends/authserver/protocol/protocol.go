@@ -1,0 +1,182 @@
+// Package protocol is the endpoints that clients call: discovery (RFC 8414, RFC 9728),
+// the key set, and token, introspection, revocation and registration.
+package protocol
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Options of the endpoints. All rooms are required.
+type Options struct {
+	Clients *clients.Clients
+	Catalog *resources.Catalog
+	Keys    *keys.Keys
+	Tokens  *tokens.Tokens
+
+	// Grants are those that are switched on, beside authorization_code and
+	// refresh_token, which always are.
+	Grants []string
+	// IssuerPath is the path of the issuer, or empty: metadata is also served with it
+	// behind the well-known path.
+	IssuerPath string
+	// Algorithm signs ID tokens.
+	Algorithm string
+	// Origins are server.allowed_origins: whose pages may call these endpoints.
+	Origins []string
+	// Agents has the key set list agents.
+	Agents bool
+	// OpenID is what the OpenID layer adds to the metadata; nil: there is none.
+	OpenID map[string]any
+	// Registrations are limited by address.
+	Registrations *Limiter
+}
+
+// Protocol serves the endpoints.
+type Protocol struct {
+	*kernel.Server
+	Options
+	documents *kernel.Cache[[]byte]
+}
+
+// Paths of the endpoints.
+const (
+	TokenPath      = "/oauth/token" //nolint:gosec // G101: a path
+	IntrospectPath = "/oauth/introspect"
+	RevokePath     = "/oauth/revoke"
+	RegisterPath   = "/oauth/register"
+	AuthorizePath  = "/oauth/authorize"
+	JWKSPath       = "/.well-known/jwks.json"
+	serverPath     = "/.well-known/oauth-authorization-server"
+	openIDPath     = "/.well-known/openid-configuration"
+	resourcePath   = "/.well-known/oauth-protected-resource"
+)
+
+// New makes the endpoints.
+func New(s *kernel.Server, o Options) *Protocol {
+	p := &Protocol{Server: s, Options: o}
+	for _, grant := range []string{clients.GrantRefresh, clients.GrantCode} {
+		if !slices.Contains(p.Grants, grant) {
+			p.Grants = append([]string{grant}, p.Grants...)
+		}
+	}
+	p.documents = kernel.NewCache(16, s.Now, p.document)
+	for _, topic := range []string{"resources", "settings"} {
+		s.Watch(topic, func(string) { p.documents.Drop("") })
+	}
+	return p
+}
+
+// Routes are the endpoints.
+func (p *Protocol) Routes() []kernel.Route {
+	routes := []kernel.Route{
+		{Method: http.MethodGet, Path: JWKSPath, Serve: p.jwks},
+		{Method: http.MethodPost, Path: TokenPath, Serve: p.token},
+		{Method: http.MethodPost, Path: IntrospectPath, Serve: p.introspect},
+		{Method: http.MethodPost, Path: RevokePath, Serve: p.revoke},
+		{Method: http.MethodPost, Path: RegisterPath, Serve: p.register},
+		{Method: http.MethodGet, Path: RegisterPath + "/{client_id}", Serve: p.registered},
+		{Method: http.MethodPut, Path: RegisterPath + "/{client_id}", Serve: p.replace},
+		{Method: http.MethodDelete, Path: RegisterPath + "/{client_id}", Serve: p.unregister},
+		{Method: http.MethodGet, Path: resourcePath, Serve: p.protectedResource},
+		{Method: http.MethodGet, Path: resourcePath + "/{ref...}", Serve: p.protectedResource},
+	}
+	for _, path := range [...]string{serverPath, openIDPath} {
+		routes = append(routes, kernel.Route{Method: http.MethodGet, Path: path, Serve: p.metadata(path)})
+		if p.IssuerPath != "" && p.IssuerPath != "/" {
+			routes = append(routes, kernel.Route{Method: http.MethodGet, Path: path + p.IssuerPath, Serve: p.metadata(path)})
+		}
+	}
+	for i := range routes {
+		routes[i].Serve = p.shared(routes[i].Serve)
+	}
+	if len(p.Origins) == 0 {
+		return routes
+	}
+	seen := map[string]bool{}
+	for _, route := range slices.Clone(routes) {
+		if !seen[route.Path] {
+			seen[route.Path] = true
+			routes = append(routes, kernel.Route{Method: http.MethodOptions, Path: route.Path, Serve: p.preflight})
+		}
+	}
+	return routes
+}
+
+// shared lets pages of the allowed origins read an answer.
+func (p *Protocol) shared(serve func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+	if len(p.Origins) == 0 {
+		return serve
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		p.allow(w.Header(), r)
+		return serve(w, r)
+	}
+}
+
+func (p *Protocol) allow(h http.Header, r *http.Request) bool {
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" || !slices.Contains(p.Origins, origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "DPoP-Nonce, WWW-Authenticate")
+	return true
+}
+
+func (p *Protocol) preflight(w http.ResponseWriter, r *http.Request) error {
+	if p.allow(w.Header(), r) {
+		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP")
+		w.Header().Set("Access-Control-Max-Age", "600")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Headers that many answers have, made once: net/http does not change them.
+var (
+	jsonType = []string{"application/json"}
+	noStore  = []string{"no-store"}
+	noCache  = []string{"no-cache"}
+	fresh    = []string{"public, max-age=300"}
+)
+
+// write sends JSON that must not be stored.
+func write(w http.ResponseWriter, status int, text []byte) error {
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"], h["Pragma"] = jsonType, noStore, noCache
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // nobody to tell when the client is gone
+	return nil
+}
+
+// client finds who calls, and says in the answer how to authenticate where that failed.
+func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Form) (*clients.Client, error) {
+	w.Header()["Cache-Control"] = noStore
+	c, err := p.Clients.Authenticate(r.Context(), r.Header["Authorization"], form)
+	if err == nil {
+		return c, nil
+	}
+	if e, ok := apierror.From(err); ok && e.Code == kernel.InvalidClient {
+		if len(r.Header["Authorization"]) > 0 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="authserver"`)
+		}
+		p.denied(r, "", e.Code)
+	}
+	return nil, err
+}
+
+// denied tells of a client that was refused.
+func (p *Protocol) denied(r *http.Request, client, reason string) {
+	p.Count("auth_denied_total", reason)
+	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r), Detail: []string{"reason", reason, "path", r.URL.Path}})
+}

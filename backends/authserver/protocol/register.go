@@ -1,0 +1,103 @@
+package protocol
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// register is the registration endpoint (RFC 7591).
+func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Cache-Control"] = noStore
+	if p.Registrations != nil && !p.Registrations.Allow(p.Address(r)) {
+		return SlowDown()
+	}
+	document, err := kernel.ReadBody(w, r, "application/json")
+	if err != nil {
+		return asMetadata(err)
+	}
+	c, secret, token, err := p.Clients.Register(r.Context(), document)
+	if err != nil {
+		return err
+	}
+	p.Count("clients_registered_total", c.Source)
+	p.Audit(r.Context(), kernel.Event{Action: "client.registered", Client: c.ID, Address: p.Address(r), Detail: []string{"source", c.Source, "name", c.Name}})
+	return p.tell(w, http.StatusCreated, c, secret, token)
+}
+
+// asMetadata says of a body that cannot be read what RFC 7591 calls that.
+func asMetadata(err error) error {
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusBadRequest {
+		return kernel.Refuse(clients.InvalidMetadata, "%s", e.Message)
+	}
+	return err
+}
+
+func (p *Protocol) tell(w http.ResponseWriter, status int, c *clients.Client, secret, token string) error {
+	text, err := json.Marshal(c.Document(secret, token, p.Issuer+RegisterPath+"/"+url.PathEscape(c.ID)))
+	if err != nil {
+		return err
+	}
+	return write(w, status, text)
+}
+
+// manages finds the client of a request to manage it (RFC 7592).
+func (p *Protocol) manages(w http.ResponseWriter, r *http.Request) (*clients.Client, error) {
+	w.Header()["Cache-Control"] = noStore
+	c, err := p.Clients.Manages(r.Context(), r.PathValue("client_id"), bearer(r))
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	}
+	return c, err
+}
+
+func (p *Protocol) registered(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.manages(w, r)
+	if err != nil {
+		return err
+	}
+	return p.tell(w, http.StatusOK, c, "", bearer(r))
+}
+
+func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.manages(w, r)
+	if err != nil {
+		return err
+	}
+	document, err := kernel.ReadBody(w, r, "application/json")
+	if err != nil {
+		return asMetadata(err)
+	}
+	var named struct {
+		ID string `json:"client_id"`
+	}
+	if json.Unmarshal(document, &named) != nil || named.ID != c.ID {
+		return kernel.Refuse(clients.InvalidMetadata, "client_id must be that of the client")
+	}
+	c, secret, err := p.Clients.Replace(r.Context(), c.ID, document)
+	if err != nil {
+		return err
+	}
+	p.Audit(r.Context(), kernel.Event{Action: "client.updated", Actor: c.ID, Client: c.ID, Address: p.Address(r)})
+	return p.tell(w, http.StatusOK, c, secret, bearer(r))
+}
+
+func (p *Protocol) unregister(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.manages(w, r)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Tokens.RevokeClient(r.Context(), c.ID); err != nil {
+		return err
+	}
+	if err := p.Clients.Delete(r.Context(), c.ID); err != nil {
+		return err
+	}
+	p.Audit(r.Context(), kernel.Event{Action: "client.deleted", Actor: c.ID, Client: c.ID, Address: p.Address(r)})
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

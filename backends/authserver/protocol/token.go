@@ -1,0 +1,212 @@
+package protocol
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// token is the token endpoint (RFC 6749 section 3.2).
+func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
+	began := time.Now()
+	answer, err := p.grant(w, r)
+	if err != nil {
+		return tokenError(err)
+	}
+	p.Took("token_issuance_duration_seconds", "", began)
+	return write(w, http.StatusOK, answer.AppendJSON(make([]byte, 0, 1024)))
+}
+
+// tokenError has the status that refusals have at this endpoint: 400 unless another one
+// is said of their code.
+func tokenError(err error) error {
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
+		e = new(*e)
+		e.Status = http.StatusBadRequest
+		return e
+	}
+	return err
+}
+
+func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.Answer, err error) {
+	form, err := kernel.ReadForm(w, r, "resource", "audience")
+	if err != nil {
+		return answer, err
+	}
+	c, err := p.client(w, r, form)
+	if err != nil {
+		return answer, err
+	}
+	grant := form.Get("grant_type")
+	switch {
+	case grant == "":
+		return answer, kernel.Refuse(kernel.InvalidRequest, "grant_type is required")
+	case !slices.Contains(p.Grants, grant):
+		return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
+	case !c.May(grant):
+		p.denied(r, c.ID, kernel.UnauthorizedClient)
+		return answer, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", grant)
+	}
+	switch grant {
+	case clients.GrantCode:
+		return p.code(r, c, form)
+	case clients.GrantRefresh:
+		return p.refresh(r, c, form)
+	case clients.GrantClient:
+		if answer, err = p.machine(r, c, form); err != nil {
+			p.deniedMachine(r, c, err)
+		}
+		return answer, err
+	}
+	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
+}
+
+func (p *Protocol) code(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+	code := form.Get("code")
+	if code == "" {
+		return answer, kernel.Refuse(kernel.InvalidRequest, "code is required")
+	}
+	return p.Tokens.Redeem(r.Context(), tokens.Redemption{
+		Client: c, Code: code, RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier"), Resources: form.All("resource"), Address: p.Address(r),
+	})
+}
+
+func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+	token := form.Get("refresh_token")
+	if token == "" {
+		return answer, kernel.Refuse(kernel.InvalidRequest, "refresh_token is required")
+	}
+	return p.Tokens.Refresh(r.Context(), tokens.Renewal{
+		Client: c, Token: token, Scope: form.Get("scope"), Resources: form.All("resource"), Address: p.Address(r),
+	})
+}
+
+// machine is the grant client_credentials (RFC 6749 section 4.4).
+func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+	if c.Public() {
+		return answer, kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant client_credentials")
+	}
+	if len(c.Scope) == 0 {
+		return answer, kernel.Refuse(kernel.InvalidScope, "the client has no registered scope, which the grant client_credentials needs: an administrator must give it one")
+	}
+	of, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
+	if err != nil {
+		return answer, err
+	}
+	scope, err := p.machineScope(r, c, of, form.Get("scope"))
+	if err != nil {
+		return answer, err
+	}
+	if answer, err = p.Tokens.Machine(r.Context(), c, scope, of, ""); err != nil {
+		return answer, err
+	}
+	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
+	return answer, nil
+}
+
+func (p *Protocol) machineScope(r *http.Request, c *clients.Client, of []*resources.Resource, asked string) ([]string, error) {
+	words, err := resources.ParseScope(asked)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) > 0 {
+		if err := resources.Within(words, c.Scope); err != nil || len(of) == 0 {
+			return words, err
+		}
+		return words, p.Catalog.Declared(r.Context(), of, words)
+	}
+	if len(of) == 0 {
+		return c.Scope, nil
+	}
+	for _, word := range c.Scope {
+		if slices.ContainsFunc(of, func(one *resources.Resource) bool { return slices.Contains(one.Names(), word) }) {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 {
+		return nil, kernel.Refuse(kernel.InvalidScope, "the resource declares nothing of the client's registered scope")
+	}
+	return words, nil
+}
+
+func (p *Protocol) deniedMachine(r *http.Request, c *clients.Client, err error) {
+	reason := kernel.ServerError
+	if e, ok := apierror.From(err); ok {
+		reason = e.Code
+	}
+	p.Count("client_credentials_denied_total", reason)
+	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason}})
+}
+
+// inactive is the whole answer for any token that is not good (RFC 7662 section 2.2).
+var inactive = []byte(`{"active":false}`)
+
+// introspect is the introspection endpoint (RFC 7662).
+func (p *Protocol) introspect(w http.ResponseWriter, r *http.Request) error {
+	began := time.Now()
+	form, err := kernel.ReadForm(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := p.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	if c.Public() {
+		p.denied(r, c.ID, "public_client")
+		return kernel.Refuse(kernel.InvalidClient, "client authentication failed")
+	}
+	token := form.Get("token")
+	if token == "" {
+		return kernel.Refuse(kernel.InvalidRequest, "token is required")
+	}
+	answer, err := p.Tokens.Introspect(r.Context(), c, token)
+	if err != nil {
+		return errors.Join(kernel.Refuse(kernel.Unavailable, "the server cannot tell right now, try again shortly"), err)
+	}
+	active := "true"
+	if answer == nil {
+		answer, active = inactive, "false"
+	}
+	p.Count("introspection_total", active)
+	p.Took("introspection_duration_seconds", "", began)
+	return write(w, http.StatusOK, answer)
+}
+
+// revoke is the revocation endpoint (RFC 7009).
+func (p *Protocol) revoke(w http.ResponseWriter, r *http.Request) error {
+	form, err := kernel.ReadForm(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := p.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	token := form.Get("token")
+	if token == "" {
+		return kernel.Refuse(kernel.InvalidRequest, "token is required")
+	}
+	if err := p.Tokens.Revoke(r.Context(), c, token, p.Address(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// bearer is the token of an Authorization header; empty: there is none.
+func bearer(r *http.Request) string {
+	const scheme = "Bearer "
+	if h := r.Header.Get("Authorization"); len(h) > len(scheme) && strings.EqualFold(h[:len(scheme)], scheme) {
+		return h[len(scheme):]
+	}
+	return ""
+}
