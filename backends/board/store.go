@@ -2,7 +2,6 @@ package board
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -11,10 +10,4 @@ import (
 var migrations embed.FS
 
 // Schema is the tables of the board.
-func Schema() store.Schema {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	return store.Schema{Name: "board", Migrations: files}
-}
+func Schema() store.Schema { return store.Embedded("board", migrations) }

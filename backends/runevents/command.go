@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // Names of commands.
@@ -60,7 +61,7 @@ type submission struct {
 type invalidError struct{ command, certname, detail string }
 
 func (e *invalidError) Error() string {
-	return fmt.Sprintf("Command %q for certname %q is invalid. %s", short([]byte(e.command)), short([]byte(e.certname)), e.detail)
+	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname), e.detail)
 }
 
 // Parameters of a command in its URL.
@@ -79,7 +80,7 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 	var unknown, missing []string
 	for name := range parameters {
 		if !slices.Contains(requiredParameters, name) && !slices.Contains(optionalParameters, name) {
-			unknown = append(unknown, short([]byte(name)))
+			unknown = append(unknown, rest.Quote(name))
 		}
 	}
 	for _, name := range requiredParameters {
@@ -171,7 +172,7 @@ func fromBody(body []byte) (c submission, err error) {
 		case "payload":
 			c.Payload = s.raw()
 		default:
-			s.fail("a command has no member %q", short(name))
+			s.fail("a command has no member %q", rest.Quote(string(name)))
 		}
 	}
 	if err := s.end(); err != nil {

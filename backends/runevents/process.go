@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -154,7 +155,7 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 		case "producer_timestamp":
 			at, timed = r.instant(), true
 		default:
-			r.fail("there is no member %q", short(name))
+			r.fail("there is no member %q", rest.Quote(string(name)))
 		}
 	}
 	if err := r.end(); err != nil {

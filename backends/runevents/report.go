@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -189,15 +188,4 @@ func deflate(text []byte) []byte {
 	_, _ = w.Write(text) // a buffer takes everything
 	_ = w.Close()
 	return out.Bytes()
-}
-
-// short makes a text from outside fit for a message.
-func short(text []byte) string {
-	clean := strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return -1
-		}
-		return c
-	}, string(text[:min(len(text), 100)]))
-	return strings.ToValidUTF8(clean, "")
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // metrics checks the metrics of a report.
@@ -24,7 +25,7 @@ func (r *reader) metrics() {
 					r.sound(r.text.Skip())
 				}
 			default:
-				r.fail("a metric has no member %q", short(name))
+				r.fail("a metric has no member %q", rest.Quote(string(name)))
 			}
 		}
 	}
@@ -75,7 +76,7 @@ func (r *reader) logs(out []byte) []byte {
 			case "time":
 				out = append(appendInstant(append(out, '"'), r.instant()), '"')
 			default:
-				r.fail("a log line has no member %q", short(name))
+				r.fail("a log line has no member %q", rest.Quote(string(name)))
 			}
 		}
 		out = append(out, '}')

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 func members(version int) int {
@@ -94,11 +95,11 @@ func (r *reader) read() error {
 		bit := r.reportMember(r.report, name)
 		switch {
 		case r.err != nil:
-			r.err = fmt.Errorf("report: %s: %w", short(name), r.err)
+			r.err = fmt.Errorf("report: %s: %w", rest.Quote(string(name)), r.err)
 		case bit&allowed == 0:
-			r.fail("report: there is no member %q in version %d", short(name), r.version)
+			r.fail("report: there is no member %q in version %d", rest.Quote(string(name)), r.version)
 		case bit&seen != 0:
-			r.fail("report: %s is given twice", short(name))
+			r.fail("report: %s is given twice", rest.Quote(string(name)))
 		}
 		seen |= bit
 	}
@@ -226,7 +227,7 @@ func (r *reader) resource() {
 			}
 		default:
 			if !r.resourceMember(&res, &seen, name) {
-				r.fail("a resource has no member %q", short(name))
+				r.fail("a resource has no member %q", rest.Quote(string(name)))
 			}
 		}
 	}
@@ -315,7 +316,7 @@ func (r *reader) event(index int) {
 		case string(name) == "corrective_change":
 			e.corrective = r.nullBool()
 		default:
-			r.fail("an event has no member %q", short(name))
+			r.fail("an event has no member %q", rest.Quote(string(name)))
 		}
 	}
 	if r.err == nil && seen != seenStatus|seenTimestamp {
@@ -411,7 +412,7 @@ func (r *reader) resourceEvent() {
 			break
 		}
 		if !r.eventMember(&e, &c, &seen, name) && !r.resourceMember(&res, &seen, name) {
-			r.fail("an event has no member %q", short(name))
+			r.fail("an event has no member %q", rest.Quote(string(name)))
 		}
 	}
 	if r.err == nil && seen != seenStatus|seenTimestamp|seenType|seenTitle {

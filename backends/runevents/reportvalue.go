@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // name reads a text that an index will hold.
@@ -45,7 +46,7 @@ func (r *reader) instant() int64 {
 	}
 	ms, ok := millis(text)
 	if !ok {
-		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", short(text))
+		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", rest.Quote(string(text)))
 	}
 	return ms
 }

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -22,13 +21,7 @@ var migrations embed.FS
 const SchemaName = "events"
 
 // Schema is the tables of the service.
-func Schema() store.Schema {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	return store.Schema{Name: SchemaName, Migrations: files}
-}
+func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
 
 // Statements of the writer. Connections keep them prepared by their text.
 const (

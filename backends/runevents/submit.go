@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -148,10 +149,10 @@ func admissible(r *http.Request) (status int, message string) {
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return http.StatusUnsupportedMediaType, "content type " + short([]byte(r.Header.Get("Content-Type"))) + " not supported"
+		return http.StatusUnsupportedMediaType, "content type " + rest.Quote(r.Header.Get("Content-Type")) + " not supported"
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !zipped(r) {
-		return http.StatusUnsupportedMediaType, "content encoding " + short([]byte(coding)) + " not supported"
+		return http.StatusUnsupportedMediaType, "content encoding " + rest.Quote(coding) + " not supported"
 	}
 	return 0, ""
 }

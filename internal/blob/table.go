@@ -58,18 +58,9 @@ func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCl
 }
 
 func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
-	for {
-		var batch int64
-		err := t.db.Write(ctx, func(c store.Conn) (err error) {
-			batch, err = c.Exec("DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
-				" AND NOT EXISTS ("+t.Used+" c.sha256) LIMIT ?)", before.UnixMicro(), sweepBatch)
-			return err
-		})
-		n += int(batch)
-		if err != nil || batch == 0 {
-			return n, err
-		}
-	}
+	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
+		" AND NOT EXISTS ("+t.Used+" c.sha256) LIMIT ?)", before.UnixMicro())
+	return int(deleted), err
 }
 
 // isUsed asks for one content, wherever it is.

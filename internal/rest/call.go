@@ -50,7 +50,7 @@ func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 // value, and bodies that are too large or too deep are refused with a message
 // that names what is wrong.
 func (c *Call) Decode(into any) error {
-	text, err := c.body()
+	text, err := c.jsonBody()
 	if err != nil {
 		return err
 	}
@@ -62,34 +62,47 @@ func (c *Call) Decode(into any) error {
 
 // DecodeIfAny is Decode where the body may be left away.
 func (c *Call) DecodeIfAny(into any) error {
-	text, err := c.body()
+	text, err := c.jsonBody()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return err
 	}
 	return decode(text, into)
 }
 
-func (c *Call) body() ([]byte, error) {
-	if c.R.ContentLength > MaxBody {
-		return nil, tooLarge()
+func (c *Call) jsonBody() ([]byte, error) {
+	text, err := c.body(MaxBody)
+	switch {
+	case errors.Is(err, errTooLarge):
+		err = refuse(http.StatusRequestEntityTooLarge, "request_too_large", "", "the body is larger than 1 MiB")
+	case errors.Is(err, errIncomplete):
+		err = refuse(http.StatusBadRequest, "invalid_request_body", "", "the body could not be read whole")
+	}
+	return text, err
+}
+
+// What is wrong with a body, for which there are several words.
+var (
+	errTooLarge   = errors.New("the body is too large")
+	errIncomplete = errors.New("the body could not be read whole")
+)
+
+// body reads the body of a request, whose client has to keep the pace; see inbound.
+func (c *Call) body(most int64) ([]byte, error) {
+	if c.R.ContentLength > most {
+		return nil, errTooLarge
 	}
 	paced := inbound.Default.Body(c.W, c.R)
-	text, err := io.ReadAll(http.MaxBytesReader(c.W, io.NopCloser(paced), MaxBody))
-	var large *http.MaxBytesError
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, io.NopCloser(paced), most))
 	switch {
-	case errors.As(err, &large):
-		return nil, tooLarge()
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, errTooLarge
 	case inbound.TooSlow(err):
 		return nil, refuse(http.StatusRequestTimeout, "request_timeout", "", "the body took too long to arrive, send it again")
 	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "invalid_request_body", "", "the body could not be read whole")
+		return nil, errIncomplete
 	}
 	paced.Done()
 	return text, nil
-}
-
-func tooLarge() error {
-	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "", "the body is larger than 1 MiB")
 }
 
 func decode(text []byte, into any) error {

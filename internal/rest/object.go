@@ -58,22 +58,9 @@ type Object struct {
 // Read reads the body of a call. What is no object, or has a name twice, is refused.
 // The Object is good for asking, and empty, after an error too.
 func (o Objects) Read(c *Call) (*Object, error) {
-	if kind := c.R.Header.Get("Content-Type"); kind != "" {
-		media, _, err := mime.ParseMediaType(kind)
-		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-			return new(Object), o.Refuse("", "content_type", "the body must be sent as application/json")
-		}
-	}
-	if c.R.ContentLength > o.Most {
-		return new(Object), o.tooLarge()
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, o.Most))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return new(Object), o.tooLarge()
-	case err != nil:
-		return new(Object), o.Refuse("", "incomplete", "the body could not be read whole")
+	raw, err := o.read(c)
+	if err != nil {
+		return new(Object), err
 	}
 	return o.Parse(raw)
 }
@@ -83,7 +70,31 @@ func (o Objects) ReadIfAny(c *Call) (*Object, error) {
 	if c.R.ContentLength == 0 {
 		return &Object{code: o.Code}, nil
 	}
-	return o.Read(c)
+	raw, err := o.read(c)
+	switch {
+	case err != nil:
+		return new(Object), err
+	case len(bytes.TrimSpace(raw)) == 0:
+		return &Object{code: o.Code}, nil
+	}
+	return o.Parse(raw)
+}
+
+func (o Objects) read(c *Call) ([]byte, error) {
+	if kind := c.R.Header.Get("Content-Type"); kind != "" {
+		media, _, err := mime.ParseMediaType(kind)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+			return nil, o.Refuse("", "content_type", "the body must be sent as application/json")
+		}
+	}
+	raw, err := c.body(o.Most)
+	switch {
+	case errors.Is(err, errTooLarge):
+		err = apierror.New(http.StatusRequestEntityTooLarge, o.TooLarge, "the body is larger than %d bytes", o.Most)
+	case errors.Is(err, errIncomplete):
+		err = o.Refuse("", "incomplete", errIncomplete.Error())
+	}
+	return raw, err
 }
 
 // Parse is Read of a body that is there.
@@ -102,10 +113,6 @@ func (o Objects) Parse(raw []byte) (*Object, error) {
 		return new(Object), o.Refuse("", "not_an_object", "the body must be a JSON object")
 	}
 	return b, nil
-}
-
-func (o Objects) tooLarge() error {
-	return apierror.New(http.StatusRequestEntityTooLarge, o.TooLarge, "the body is larger than %d bytes", o.Most)
 }
 
 // Refuse is the refusal of one fault; without a field it is the body's.

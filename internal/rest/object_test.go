@@ -2,9 +2,13 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
@@ -92,8 +96,47 @@ func TestObjectOfCall(t *testing.T) {
 			}
 		}
 	}
-	if b, err := testObjects.ReadIfAny(&Call{R: httptest.NewRequest("POST", "/", nil)}); err != nil || b.Err() != nil {
-		t.Errorf("without a body: %v", err)
+	for _, length := range []int64{0, -1} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(""))
+		r.ContentLength = length
+		if b, err := testObjects.ReadIfAny(&Call{W: httptest.NewRecorder(), R: r}); err != nil || b.Err() != nil {
+			t.Errorf("without a body, of length %d: %v", length, err)
+		}
+	}
+}
+
+// slow is a connection on which nothing comes until the deadline that is set.
+type slow struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (s *slow) SetReadDeadline(at time.Time) error {
+	s.deadline = at
+	return nil
+}
+
+func (s *slow) Read([]byte) (int, error) {
+	if s.deadline.IsZero() {
+		return 0, errors.New("it would wait for ever")
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestSlowBody: no body holds a request for ever, however it is read.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(c *Call) error{
+		"Decode":      func(c *Call) error { return c.Decode(new(struct{})) },
+		"DecodeIfAny": func(c *Call) error { return c.DecodeIfAny(new(struct{})) },
+		"Read":        func(c *Call) error { _, err := testObjects.Read(c); return err },
+		"ReadIfAny":   func(c *Call) error { _, err := testObjects.ReadIfAny(c); return err },
+	} {
+		line := &slow{ResponseRecorder: httptest.NewRecorder()}
+		err := read(&Call{W: line, R: httptest.NewRequest("POST", "/", line)})
+		if e, ok := apierror.From(err); !ok || e.Status != http.StatusRequestTimeout {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,13 +25,7 @@ var migrations embed.FS
 
 // Schema is the table of check values, one for each service that keeps secrets in
 // the database.
-func Schema() store.Schema {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	return store.Schema{Name: "keyring", Migrations: files}
-}
+func Schema() store.Schema { return store.Embedded("keyring", migrations) }
 
 // ErrUnfit is in the chain of every error that means the keyring is another one than
 // that of the database.

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -28,13 +27,7 @@ import (
 var migrations embed.FS
 
 // Schema is the part of the database that the keychain owns.
-func Schema() store.Schema {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	return store.Schema{Name: "gateway", Migrations: files}
-}
+func Schema() store.Schema { return store.Embedded("gateway", migrations) }
 
 // CacheTTL is how long a node may act on what it read before. A change made through
 // this Service is seen at once. One made on another node, or by the command line, is
