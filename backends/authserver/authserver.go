@@ -88,7 +88,6 @@ func New(o Options) (*Server, error) {
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key,
 	}
-	s.kernel.Audit = s.audit
 	return s, s.wire()
 }
 
@@ -122,7 +121,11 @@ func (s *Server) Start() {
 	for _, warning := range s.config.Warnings() {
 		s.kernel.Logger().Warn(warning)
 	}
-	s.end = jobs.New(jobs.Options{Jobs: s.jobs, Logger: s.kernel.Logger}).Start()
+	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Logger: s.kernel.Logger}).Start(), s.write()
+	s.end = func() {
+		endJobs()
+		endWriting()
+	}
 }
 
 // Close ends the work in the background, and waits for it. Requests that are under way
@@ -132,8 +135,10 @@ func (s *Server) Close() {
 	defer s.mu.Unlock()
 	if s.end != nil {
 		s.end()
+		s.end = func() {}
 	}
 	s.kernel.Close()
+	s.rooms.tokens.Close()
 }
 
 // peer is the address of the connection.
@@ -143,10 +148,4 @@ func peer(r *http.Request) string {
 		return r.RemoteAddr
 	}
 	return host
-}
-
-// audit writes down what happened.
-func (s *Server) audit(_ context.Context, e kernel.Event) {
-	s.kernel.Logger().Info("audit", zap.String("action", e.Action), zap.String("actor", e.Actor), zap.String("client", e.Client),
-		zap.String("ip", e.Address), zap.Strings("detail", e.Detail))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,13 @@ var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 // serve makes a server with a configuration, as text, on a database.
 func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
 	t.Helper()
-	cfg, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
+	folder := t.TempDir()
+	cfg, err := config.Parse([]byte(text), func(name string) (string, bool) {
+		if name == "AUTHSERVER_SIGNING_KEY_PATH" {
+			return folder, true
+		}
+		return "", false
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +120,55 @@ func TestNew(t *testing.T) {
 	for _, o := range []authserver.Options{{}, {Config: cfg, DB: db}, {Config: cfg, DB: db, Counters: shared}} {
 		if _, err := authserver.New(o); err == nil {
 			t.Errorf("%+v makes a server", o)
+		}
+	}
+}
+
+// TestEndpoints: what the rooms serve is there, as it was configured.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := serve(t, db, "server: {issuer: 'https://as.example'}\nsession: {secret: '0123456789abcdef0123456789abcdef'}\nadmin: {api_key: '0123456789abcdef0123456789abcdef'}\n"+
+			"rate_limit: {burst: 1000}\n"+
+			"resources: [{slug: mail, uri: 'https://api.example/mail', display_name: Mail, scopes: [{name: read}], policy: {runtime: {client_ids: [gate]}}}]")
+		w, body := get(s.Public(), http.MethodGet, "/.well-known/openid-configuration")
+		if w.Code != http.StatusOK || body["issuer"] != "https://as.example" || body["userinfo_endpoint"] == nil || body["device_authorization_endpoint"] == nil || body["registration_endpoint"] == nil {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if w, body := get(s.Public(), http.MethodGet, "/.well-known/jwks.json"); w.Code != http.StatusOK || len(body["keys"].([]any)) != 1 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		for end := time.Now().Add(20 * time.Second); ; { // it is stored in the background
+			w, body := get(s.Public(), http.MethodGet, "/.well-known/oauth-protected-resource/mail")
+			if w.Code == http.StatusOK && body["resource_name"] == "Mail" {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+		}
+		for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/device_authorization"} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader("grant_type=client_credentials&client_id=x"))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if s.Public().ServeHTTP(w, r); w.Code != http.StatusUnauthorized || !strings.HasPrefix(w.Body.String(), `{"error":"invalid_client",`) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// TestLimit: who sends too much must wait, but for who asks how the server is.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "rate_limit: {requests_per_second: 1, burst: 2}")
+	for i, want := range []int{200, 200, 429, 429} {
+		w, body := get(s.Public(), http.MethodGet, "/.well-known/jwks.json")
+		if w.Code != want || want == http.StatusTooManyRequests && (w.Header().Get("Retry-After") != "1" || body["error"] != "slow_down" || body["error_description"] != "rate limit exceeded") {
+			t.Errorf("request %d: %d %s", i, w.Code, w.Body)
+		}
+		if w, _ := get(s.Public(), http.MethodGet, "/livez"); w.Code != http.StatusOK {
+			t.Errorf("livez: %d", w.Code)
 		}
 	}
 }

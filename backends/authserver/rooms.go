@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
@@ -19,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -38,6 +40,8 @@ type rooms struct {
 	authorize *authorize.Authorize
 	openid    *openid.OpenID
 	devices   *device.Devices
+	protocol  *protocol.Protocol
+	audit     *audit.Feed
 	pages     http.Handler
 }
 
@@ -47,8 +51,20 @@ const keyMargin = 10 * time.Minute
 // wire makes the rooms out of the configuration, and the sites out of the rooms.
 func (s *Server) wire() error {
 	k, c, r := s.kernel, s.config, &s.rooms
-	r.clients = clients.New(k, clients.Options{Pepper: []byte(c.ClientSecretPepper)})
+	r.audit = audit.New(k)
+	k.Audit = r.audit.Add
+	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantDevice}
+	if c.ClientCredentials.Enabled {
+		grants = append(grants, clients.GrantClient)
+	}
+	r.clients = clients.New(k, clients.Options{
+		Pepper: []byte(c.ClientSecretPepper), Grants: grants, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath,
+	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
+	if _, err := s.seeds(); err != nil {
+		return err
+	}
 	held, err := s.keyStore()
 	if err != nil {
 		return err
@@ -81,8 +97,16 @@ func (s *Server) wire() error {
 	}); err != nil {
 		return err
 	}
-	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs())
-	s.public = newSite(k, s.health(), web.Routes(r.pages, path), r.openid.Routes())
+	r.protocol = protocol.New(k, protocol.Options{
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Grants: slices.DeleteFunc(grants, func(g string) bool { return g == clients.GrantDevice }),
+		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
+		Registrations: protocol.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
+	})
+	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.openid.Routes())
+	if c.RateLimit.Enabled {
+		s.public.limiter = protocol.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
+	}
 	s.admin = newSite(k)
 	return nil
 }
@@ -134,4 +158,11 @@ func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) 
 		return tokens.User{}, err
 	}
 	return tokens.User{Email: u.Email, Active: u.Active()}, nil
+}
+
+// openIDMetadata is what discovery tells of the OpenID layer.
+func (s *Server) openIDMetadata() map[string]any {
+	told := s.rooms.openid.Metadata()
+	told["scopes_supported"] = openid.Names()
+	return told
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -16,12 +17,15 @@ import (
 type site struct {
 	kernel *kernel.Server
 	paths  rest.Paths[*place]
+	// limiter bounds how much an address may send; nil: nothing does.
+	limiter *protocol.Limiter
 }
 
 // place is what is at one path.
 type place struct {
 	methods map[string]kernel.Route
 	allow   string
+	free    bool // of the limit
 }
 
 // newSite makes a site of the tables of rooms. It panics when two routes collide, which
@@ -41,7 +45,8 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 		}
 		p.methods[route.Method] = route
 	}
-	for _, p := range places {
+	for path, p := range places {
+		p.free = path == "/livez" || path == "/health" || path == "/ready" // asked by who must know
 		if get, ok := p.methods[http.MethodGet]; ok {
 			p.methods[http.MethodHead] = get
 		}
@@ -76,6 +81,9 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.paths.Find(r)
 	if !ok {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
+	}
+	if s.limiter != nil && !p.free && !s.limiter.Allow(s.kernel.Address(r)) {
+		return protocol.SlowDown()
 	}
 	route, ok := p.methods[r.Method]
 	if !ok {

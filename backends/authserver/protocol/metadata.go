@@ -76,6 +76,9 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 		"authorization_response_iss_parameter_supported":           true,
 		"agent_identity_supported":                                 true,
 	}
+	if p.Devices != nil {
+		document["device_authorization_endpoint"] = p.Issuer + DevicePath
+	}
 	if mode != clients.AdminOnly {
 		document["registration_endpoint"] = p.Issuer + RegisterPath
 	}

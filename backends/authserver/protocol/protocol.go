@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
@@ -35,7 +36,9 @@ type Options struct {
 	Agents bool
 	// OpenID is what the OpenID layer adds to the metadata; nil: there is none.
 	OpenID map[string]any
-	// Registrations are limited by address.
+	// Devices has the grant of devices; nil: there is none.
+	Devices *device.Devices
+	// Registrations are limited by address; nil: they are not.
 	Registrations *Limiter
 }
 
@@ -67,6 +70,9 @@ func New(s *kernel.Server, o Options) *Protocol {
 			p.Grants = append([]string{grant}, p.Grants...)
 		}
 	}
+	if o.Devices != nil {
+		p.Grants = append(p.Grants, clients.GrantDevice)
+	}
 	p.documents = kernel.NewCache(16, s.Now, p.document)
 	for _, topic := range []string{"resources", "settings"} {
 		s.Watch(topic, func(string) { p.documents.Drop("") })
@@ -87,6 +93,9 @@ func (p *Protocol) Routes() []kernel.Route {
 		{Method: http.MethodDelete, Path: RegisterPath + "/{client_id}", Serve: p.unregister},
 		{Method: http.MethodGet, Path: resourcePath, Serve: p.protectedResource},
 		{Method: http.MethodGet, Path: resourcePath + "/{ref...}", Serve: p.protectedResource},
+	}
+	if p.Devices != nil {
+		routes = append(routes, kernel.Route{Method: http.MethodPost, Path: DevicePath, Serve: p.authorizeDevice})
 	}
 	for _, path := range [...]string{serverPath, openIDPath} {
 		routes = append(routes, kernel.Route{Method: http.MethodGet, Path: path, Serve: p.metadata(path)})

@@ -65,6 +65,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 			p.deniedMachine(r, c, err)
 		}
 		return answer, err
+	case clients.GrantDevice:
+		return p.device(r, c, form)
 	}
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }

@@ -1,0 +1,166 @@
+// Package audit is the feed of what happened: events are written down in batches, and
+// read page by page.
+package audit
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Feed writes events down. Nothing waits for it: an event that cannot be stored is logged
+// in full, and counted.
+type Feed struct {
+	*kernel.Server
+	batch *kernel.Batch[Record]
+}
+
+// Record is a row.
+type Record struct {
+	ID        int64
+	Action    string
+	Actor     string
+	Client    string
+	Address   string
+	Detail    string // pairs with blanks between, see Pairs
+	Trace     string
+	CreatedAt time.Time
+}
+
+// New makes a feed.
+func New(s *kernel.Server) *Feed {
+	f := &Feed{Server: s}
+	f.batch = kernel.NewBatch(f.store, f.lost)
+	return f
+}
+
+// Add takes an event, now. It is what kernel.Server.Audit is.
+func (f *Feed) Add(_ context.Context, e kernel.Event) {
+	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: e.Address, Detail: Pairs(e.Detail), CreatedAt: f.Now()}
+	if !f.batch.Add(r) {
+		f.lost([]Record{r}, errFull)
+	}
+}
+
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+const errFull = fault("too many events wait")
+
+// Run writes what comes until the context ends.
+func (f *Feed) Run(ctx context.Context) { f.batch.Run(ctx) }
+
+// Flush writes what waits.
+func (f *Feed) Flush(ctx context.Context) error { return f.batch.Flush(ctx) }
+
+const (
+	columns   = "action, actor_id, client_id, ip, detail, trace_id, created_at"
+	places    = "(?, ?, ?, ?, ?, ?, ?)"
+	chunk     = 50 // rows of one statement
+	sweepRows = 1000
+)
+
+func (f *Feed) store(ctx context.Context, rows []Record) error {
+	return f.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		for part := rows; len(part) > 0; {
+			n := chunk
+			if len(part) < n {
+				n = 1
+			}
+			args := make([]any, 0, 7*n)
+			for _, r := range part[:n] {
+				args = append(args, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, r.CreatedAt.UnixMicro())
+			}
+			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+places+strings.Repeat(","+places, n-1), args...); err != nil {
+				return err
+			}
+			part = part[n:]
+		}
+		return nil
+	})
+}
+
+func (f *Feed) lost(rows []Record, err error) {
+	for _, r := range rows {
+		f.Count("audit_events_dropped_total", "")
+		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor", r.Actor), zap.String("client", r.Client),
+			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.Time("at", r.CreatedAt), zap.Error(err))
+	}
+}
+
+// Pairs writes names and values as name=value with blanks between; a value that has
+// blanks or quotes is quoted.
+func Pairs(pairs []string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(pairs[i])
+		b.WriteByte('=')
+		value := strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f || r == '\uFFFD' {
+				return -1
+			}
+			return r
+		}, pairs[i+1])
+		if value == "" || strings.ContainsAny(value, ` "\`) {
+			value = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+		}
+		b.WriteString(value)
+	}
+	return b.String()
+}
+
+// Query narrows List.
+type Query struct {
+	Since, Until time.Time // both are in it
+	// Action is one, or the beginning of several where it ends in a dot.
+	Action, Actor, Client string
+}
+
+// List is a page of events, the latest first, and whether there are more.
+func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, more bool, err error) {
+	if err := f.Flush(ctx); err != nil {
+		return nil, false, err
+	}
+	where, args := "created_at >= ? AND created_at <= ?", []any{q.Since.UnixMicro(), q.Until.UnixMicro()}
+	add := func(condition string, values ...any) {
+		where, args = where+" AND "+condition, append(args, values...)
+	}
+	switch {
+	case strings.HasSuffix(q.Action, "."):
+		add("action >= ? AND action < ?", q.Action, q.Action[:len(q.Action)-1]+"/") // the sign behind the dot
+	case q.Action != "":
+		add("action = ?", q.Action)
+	}
+	if q.Actor != "" {
+		add("actor_id = ?", q.Actor)
+	}
+	if q.Client != "" {
+		add("client_id = ?", q.Client)
+	}
+	err = f.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, func(r store.Row) (one Record, err error) {
+			var at int64
+			err = r.Scan(&one.ID, &one.Action, &one.Actor, &one.Client, &one.Address, &one.Detail, &one.Trace, &at)
+			one.CreatedAt = time.UnixMicro(at)
+			return one, err
+		}, "SELECT id, "+columns+" FROM authserver_audit WHERE "+where+" ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?", append(args, limit+1, offset)...)
+		return err
+	})
+	list, more = store.Cut(list, limit)
+	return list, more, err
+}
+
+// Sweep removes what is older than that.
+func (f *Feed) Sweep(ctx context.Context, age time.Duration) (int, error) {
+	n, err := f.DB.Purge(ctx, sweepRows, "DELETE FROM authserver_audit WHERE id IN (SELECT id FROM authserver_audit WHERE created_at < ? LIMIT ?)", f.Now().Add(-age).UnixMicro())
+	return int(n), err
+}

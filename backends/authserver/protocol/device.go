@@ -1,0 +1,57 @@
+package protocol
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// DevicePath is the device authorization endpoint.
+const DevicePath = "/oauth/device_authorization"
+
+// authorizeDevice begins the grant of a device (RFC 8628 section 3.1).
+func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error {
+	form, err := kernel.ReadForm(w, r, "resource")
+	if err != nil {
+		return err
+	}
+	c, err := p.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	if !c.May(clients.GrantDevice) {
+		p.denied(r, c.ID, kernel.UnauthorizedClient)
+		return kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", clients.GrantDevice)
+	}
+	of, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
+	if err != nil {
+		return err
+	}
+	answer, err := p.Devices.Begin(r.Context(), c, form.Get("scope"), of)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return write(w, http.StatusOK, text)
+}
+
+// device is the device's part of the grant: it asks until somebody has decided (RFC 8628
+// section 3.4).
+func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+	code := form.Get("device_code")
+	if code == "" {
+		return answer, kernel.Refuse(kernel.InvalidRequest, "device_code is required")
+	}
+	g, err := p.Devices.Poll(r.Context(), c, code)
+	if err != nil {
+		return answer, err
+	}
+	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, "", p.Address(r), func(store.Conn) error { return nil })
+}
