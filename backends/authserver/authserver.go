@@ -17,6 +17,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -96,6 +98,16 @@ func New(o Options) (*Server, error) {
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
+
+// OfflineUsers are the users, Offline. What was issued to one who is kept out ends there
+// too.
+func OfflineUsers(k *kernel.Server) *users.Users {
+	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
+	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser}}
+}
+
+// longestLife is beyond that of any access token.
+const longestLife = 30 * 24 * time.Hour
 
 // Public is the site for clients and people. A path that is not of it is 404.
 func (s *Server) Public() http.Handler { return s.public }

@@ -37,7 +37,7 @@ type options struct{ cli.Flags }
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, checkCommand(o))
+	cli.Group(root, checkCommand(o), userCommand(o))
 }
 
 // session is the open database with what a subcommand needs to answer.
@@ -47,19 +47,19 @@ type session struct {
 }
 
 // run makes a subcommand of a function that works on the open database.
-func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if ext := filepath.Ext(o.Config); o.Adapter == "" && (strings.EqualFold(ext, ".yaml") || strings.EqualFold(ext, ".yml")) {
 			o.Adapter = serviceName
 		}
-		return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
+		return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 			db, err := s.App.OpenDatabase(s.Ctx, serviceName, authserver.Schema())
 			if err != nil {
 				return err
 			}
 			k := authserver.Offline(db, time.Now)
 			defer k.Close()
-			return work(&session{s, k}, args)
+			return work(&session{s, k}, cmd, args)
 		})(cmd, args)
 	}
 }

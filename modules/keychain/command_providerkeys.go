@@ -1,7 +1,6 @@
 package keychain
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -9,14 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
-
-// maxSecret bounds what is read of standard input, in bytes.
-const maxSecret = 4096
 
 var errNoSecret = errors.New("the provider key is empty: pipe it in, as in " +
 	"`echo \"$KEY\" | tollgate keychain provider-keys add …`, or name a variable with --from-env")
@@ -96,26 +91,11 @@ func readSecret(cmd *cobra.Command, variable string) (string, error) {
 	if variable != "" {
 		return fromEnvironment(variable)
 	}
-	var text []byte
-	var err error
-	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		_, _ = io.WriteString(cmd.ErrOrStderr(), "Provider key (not shown): ")
-		text, err = term.ReadPassword(int(file.Fd()))
-		_, _ = io.WriteString(cmd.ErrOrStderr(), "\n")
-	} else {
-		text, err = io.ReadAll(bufio.NewReader(io.LimitReader(cmd.InOrStdin(), maxSecret+1)))
+	secret, err := cli.ReadSecret(cmd, "provider key")
+	if secret = strings.TrimSpace(secret); err == nil && secret == "" {
+		err = errNoSecret
 	}
-	if err != nil {
-		return "", fmt.Errorf("reading the provider key: %w", err)
-	}
-	if len(text) > maxSecret {
-		return "", fmt.Errorf("the provider key has more than %d bytes", maxSecret)
-	}
-	secret := strings.TrimSpace(string(text))
-	if secret == "" {
-		return "", errNoSecret
-	}
-	return secret, nil
+	return secret, err
 }
 
 func fromEnvironment(variable string) (string, error) {

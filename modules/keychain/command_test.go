@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
@@ -328,7 +329,7 @@ func TestErrors(t *testing.T) {
 	}
 	for stdin, want := range map[string]string{
 		"": "the provider key is empty", " \n": "the provider key is empty",
-		strings.Repeat("x", maxSecret+1): "more than 4096 bytes", "a b": "api_key must be printable ASCII", strings.Repeat("x", 1001): "1 to 1000",
+		strings.Repeat("x", cli.MaxSecret+1): "more than 4096 bytes", "a b": "api_key must be printable ASCII", strings.Repeat("x", 1001): "1 to 1000",
 	} {
 		l.stdin = stdin
 		l.fails(want, "provider-keys", "add", "groq", "-u", "alice")

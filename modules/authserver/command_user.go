@@ -1,0 +1,184 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+var errNoPassword = errors.New("the password is empty: pipe it in, or make one with --generate, or give none with --no-password")
+
+// operator is who does what is done by commands, as the audit feed has it.
+const operator = "admin"
+
+func userCommand(o *options) *cobra.Command {
+	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
+		userAddCommand(o), userListCommand(o), userPasswordCommand(o),
+		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
+		userStatusCommand(o, "enable", "Lets a user in again; what has ended stays so", (*people).Enable))
+}
+
+// people are the users.
+type people = users.Users
+
+// shownUser is a user in the answers.
+type shownUser struct {
+	ID            string    `json:"id"`
+	Email         string    `json:"email"`
+	EmailVerified bool      `json:"email_verified"`
+	Name          string    `json:"name"`
+	Role          string    `json:"role"`
+	Groups        []string  `json:"groups"`
+	Status        string    `json:"status"`
+	Provider      string    `json:"provider"`
+	CreatedAt     time.Time `json:"created_at"`
+	// Password is one that was made, shown this once; empty: none was.
+	Password string `json:"password,omitempty"`
+}
+
+func shown(u *users.User) shownUser {
+	return shownUser{u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider, time.UnixMicro(u.CreatedAt).UTC(), ""}
+}
+
+// tell answers with a user: a password that was made, or else the id.
+func tell(s *session, u *users.User, made, note string) error {
+	answer, text := shown(u), u.ID
+	if answer.Password = made; made != "" {
+		text, note = made, note+" The password is shown this once."
+	}
+	return s.Answer(answer, func(w io.Writer) {
+		_, _ = io.WriteString(w, text+"\n")
+		s.Note("%s", note)
+	})
+}
+
+// runUsers makes a subcommand of a function that works on the users.
+func (o *options) runUsers(work func(s *session, p *people, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		return work(s, authserver.OfflineUsers(s.Server), cmd, args)
+	})
+}
+
+// newPassword is one that is typed or, if it is to be, made.
+func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
+	if generate {
+		made = password.Generate()
+		return made, made, nil
+	}
+	pass, err = cli.ReadSecret(cmd, "password")
+	return pass, "", err
+}
+
+func userAddCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "add <email> [--name <name>] [--admin] [--group <name>]... [--verified] [--generate | --hash <hash> | --no-password]", Args: cobra.ExactArgs(1),
+		Short: "Adds a user, with a password from standard input",
+		Long: `
+Adds a user and prints the id, which tokens have as sub. The password is read
+from standard input, where a terminal does not show it; --generate makes one and
+prints it instead. --hash takes over the hash of another program: argon2id, or
+bcrypt with a cost of 10 or more.
+`,
+	}
+	var n users.New
+	name := cmd.Flags().String("name", "", "What the user is called")
+	admin := cmd.Flags().Bool("admin", false, "Gives the role admin")
+	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "A group that the user is in")
+	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Notes that the address is the user's")
+	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
+	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	none := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
+	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
+	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+		if n.Email, n.Name = args[0], *name; *admin {
+			n.Role = users.RoleAdmin
+		}
+		made := ""
+		if n.Hash == "" && !*none {
+			var err error
+			if n.Password, made, err = newPassword(cmd, *generate); err != nil {
+				return err
+			}
+			if n.Password == "" {
+				return errNoPassword
+			}
+		}
+		u, err := p.Create(s.Ctx, n, operator)
+		if err != nil {
+			return err
+		}
+		return tell(s, u, made, "The user is added.")
+	})
+	return cmd
+}
+
+func userListCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs, Short: "Lists the users, the newest first"}
+	limit := cmd.Flags().Int("limit", 1000, "How many")
+	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
+	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
+		list, err := p.List(s.Ctx, *limit, *offset)
+		if err != nil {
+			return err
+		}
+		answer := make([]shownUser, len(list))
+		for i, u := range list {
+			answer[i] = shown(u)
+		}
+		return s.Table(map[string]any{"users": answer}, func(w io.Writer) {
+			cli.Row(w, "ID", "EMAIL", "NAME", "ROLE", "STATUS", "CREATED")
+			for _, u := range answer {
+				cli.Row(w, u.ID, u.Email, u.Name, u.Role, u.Status, u.CreatedAt.Format(time.DateOnly))
+			}
+		})
+	})
+	return cmd
+}
+
+func userPasswordCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "password <email> [--generate]", Args: cobra.ExactArgs(1),
+		Short: "Gives a user a new password, from standard input; all sessions end",
+	}
+	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+		u, err := p.FindEmail(s.Ctx, args[0])
+		if err != nil {
+			return err
+		}
+		pass, made, err := newPassword(cmd, *generate)
+		if err != nil {
+			return err
+		}
+		if u, err = p.Update(s.Ctx, u.ID, users.Change{Password: &pass}, operator); err != nil {
+			return err
+		}
+		return tell(s, u, made, "The password is changed.")
+	})
+	return cmd
+}
+
+// userStatusCommand is disable and enable.
+func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string) (*users.User, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
+		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+			u, err := p.FindEmail(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if u, err = set(p, s.Ctx, u.ID, operator); err != nil {
+				return err
+			}
+			return tell(s, u, "", "The user is "+u.Status+".")
+		}),
+	}
+}

@@ -1,0 +1,97 @@
+package authserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
+	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// userLine runs the commands on a database of its own.
+func userLine(t *testing.T) func(stdin string, args ...string) (out, notes string, err error) {
+	t.Helper()
+	folder := t.TempDir()
+	config := filepath.Join(folder, "Caddyfile")
+	if err := os.WriteFile(config, []byte("{\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite "+filepath.Join(folder, "x.db")+"\n\t}\n}\n:0 {\n\tauthserver\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, end, err := tollgate.Load(config, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	db, err := app.ServiceDatabase(serviceName, authserver.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Start(t.Context()) // as the server does, which makes it
+	if err := db.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	return func(stdin string, args ...string) (out, notes string, err error) {
+		root := &cobra.Command{Use: "authserver", SilenceUsage: true, SilenceErrors: true}
+		commands(root)
+		var stdout, stderr bytes.Buffer
+		root.SetOut(&stdout)
+		root.SetErr(&stderr)
+		root.SetIn(strings.NewReader(stdin))
+		root.SetArgs(append(args, "--config", config))
+		err = root.ExecuteContext(t.Context())
+		return stdout.String(), stderr.String(), err
+	}
+}
+
+// The tests of commands do not run in parallel: they set Caddy's default logger.
+func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
+	run := userLine(t)
+	good := func(stdin string, args ...string) string {
+		t.Helper()
+		out, notes, err := run(stdin, args...)
+		if err != nil || notes == "" && args[1] != "list" {
+			t.Fatalf("%q: %q, %q, %v", args, out, notes, err)
+		}
+		return out
+	}
+	id := strings.TrimSpace(good(" correct horse\n", "user", "add", "Ann@Example.com", "--name", "Ann", "--group", "staff,admins", "--admin", "--verified"))
+	made := good("", "user", "add", "bob@example.com", "--generate")
+	if len(strings.TrimSpace(made)) != 20 {
+		t.Errorf("the password is %q", made)
+	}
+	good("", "user", "add", "eve@example.com", "--no-password")
+	good("", "user", "password", "BOB@example.com", "--generate")
+	good("another horse\n", "user", "password", "ann@example.com")
+	good("", "user", "disable", "ann@example.com")
+
+	var list struct{ Users []shownUser }
+	out, _, err := run("", "user", "list", "--json")
+	if err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list.Users) != 3 {
+		t.Fatalf("%s: %v", out, err)
+	}
+	ann := list.Users[2]
+	if ann.ID != id || ann.Email != "Ann@Example.com" || ann.Name != "Ann" || ann.Role != "admin" || ann.Status != "disabled" || !ann.EmailVerified || len(ann.Groups) != 2 || ann.Password != "" {
+		t.Errorf("%+v", ann)
+	}
+	good("", "user", "enable", "ann@example.com")
+	if table := good("", "user", "list", "--limit", "2"); !strings.HasPrefix(table, "ID ") || strings.Contains(table, "Ann") || !strings.Contains(table, "eve@example.com") {
+		t.Errorf("%s", table)
+	}
+	for want, args := range map[string][]string{
+		"already": {"user", "add", "ANN@example.com", "--no-password"}, "mail address such as": {"user", "add", "ann", "--no-password"},
+		"pipe it in": {"user", "add", "x@example.com"}, "no such user": {"user", "disable", "x@example.com"},
+		"hash must be": {"user", "add", "x@example.com", "--hash", "x"}, "none of the others can be": {"user", "add", "x@example.com", "--hash", "x", "--generate"},
+		"8 characters": {"user", "password", "ann@example.com"},
+	} {
+		if out, _, err := run("", args...); err == nil || !strings.Contains(err.Error(), want) || out != "" {
+			t.Errorf("%q: %q, %v, want %q", args, out, err, want)
+		}
+	}
+}

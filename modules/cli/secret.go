@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// MaxSecret bounds what ReadSecret reads, in bytes.
+const MaxSecret = 4096
+
+// ReadSecret takes a secret, such as a provider key, from standard input, which a
+// terminal does not echo, without the end of the line. It may be empty.
+func ReadSecret(cmd *cobra.Command, what string) (string, error) {
+	var text []byte
+	var err error
+	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (not shown): ", strings.ToUpper(what[:1])+what[1:])
+		text, err = term.ReadPassword(int(file.Fd())) //nolint:gosec // a file descriptor
+		_, _ = io.WriteString(cmd.ErrOrStderr(), "\n")
+	} else {
+		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSecret+1))
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the %s: %w", what, err)
+	}
+	if len(text) > MaxSecret {
+		return "", fmt.Errorf("the %s has more than %d bytes", what, MaxSecret)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
