@@ -9,6 +9,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/authserver"
+	_ "github.com/tollgate-gateway/tollgate/modules/backup"
 	_ "github.com/tollgate-gateway/tollgate/modules/board"
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"

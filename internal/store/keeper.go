@@ -153,6 +153,11 @@ func (db *DB) attempt(opened *bool) error {
 		}
 	}
 
+	if !*opened {
+		if err := db.engine.restoring(db.ctx); err != nil {
+			return err
+		}
+	}
 	db.mu.Lock()
 	pending := db.schemas[db.migrated:]
 	db.mu.Unlock()

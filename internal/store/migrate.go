@@ -37,7 +37,9 @@ type Schema struct {
 // schema is a registered Schema.
 type schema struct {
 	Schema
-	foreign []string // the files meant for the other engine
+	files   []string // in their order
+	foreign []string // those meant for the other engine
+	until   int64    // the last one to apply; 0: all
 	print   [sha256.Size]byte
 }
 
@@ -84,7 +86,6 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	}
 	checked := &schema{Schema: s}
 	sum := sha256.New()
-	ours := 0
 	for _, name := range files { // sorted by Glob
 		m := migrationFile.FindStringSubmatch(name)
 		if m == nil {
@@ -94,25 +95,33 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 			checked.foreign = append(checked.foreign, name)
 			continue
 		}
-		text, err := fs.ReadFile(s.Migrations, name)
+		text, err := readMigration(s.Migrations, name)
 		if err != nil {
-			return nil, fmt.Errorf("reading migration: %w", err)
+			return nil, err
 		}
 		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text)))
 		sum.Write(text)
-		ours++
+		checked.files = append(checked.files, name)
 	}
-	if ours == 0 {
+	if len(checked.files) == 0 {
 		return nil, fmt.Errorf("no migrations for %s", d)
 	}
 	sum.Sum(checked.print[:0])
 	return checked, nil
 }
 
+func readMigration(files fs.FS, name string) ([]byte, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading migration: %w", err)
+	}
+	return text, nil
+}
+
 // apply brings one schema up to date. The caller holds the migration lock.
 func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
 	provider, err := goose.NewProvider(d, pool, s.Migrations,
-		goose.WithTableName("schema_"+s.Name),
+		goose.WithTableName(schemaPrefix+s.Name),
 		goose.WithExcludeNames(s.foreign),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithLogger(goose.NopLogger()),
@@ -120,7 +129,11 @@ func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logge
 	if err != nil {
 		return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
 	}
-	applied, err := provider.Up(ctx)
+	up := provider.Up
+	if s.until > 0 {
+		up = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }
+	}
+	applied, err := up(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		applied = partial.Applied
 		err = fmt.Errorf("migration %s: %w", path.Base(partial.Failed.Source.Path), partial.Err)

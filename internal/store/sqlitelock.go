@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	sqlitelib "modernc.org/sqlite/lib"
@@ -52,4 +55,73 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 			return nil, fmt.Errorf("held by another process: %w", ctx.Err())
 		}
 	}
+}
+
+// HeldError is the error of a database that another process serves.
+type HeldError struct {
+	File    string
+	Process int64 // its id; 0: unknown
+}
+
+func (e *HeldError) Error() string {
+	if e.Process == 0 {
+		return fmt.Sprintf("the database %s is in use by another process", e.File)
+	}
+	return fmt.Sprintf("the database %s is in use by process %d", e.File, e.Process)
+}
+
+// holdTries is how often a lock is tried for that others try to get at the same time.
+const holdTries = 10
+
+// LockEnding is that of the file that HoldSQLite locks, which stays behind.
+const LockEnding = ".lock"
+
+// HoldSQLite makes this process the one that serves a SQLite file, or restores it, until
+// release is called or the process ends, however it ends. The error is a [HeldError] where
+// another one is. Commands use the file beside it, and do not hold it.
+//
+// The lock is the right to write to another SQLite file, for the reasons of lockFile. Who
+// has it can be read there meanwhile.
+func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
+	lock := file + LockEnding
+	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
+		return nil, fmt.Errorf("making the database folder: %w", err)
+	}
+	if err := touch(lock); err != nil {
+		return nil, fmt.Errorf("locking the database: %w", err)
+	}
+	pool, err := openSingle(fileURI(lock) + "?mode=rw&_busy_timeout=0&_txlock=immediate&_synchronous=OFF&_error_rc=true")
+	if err != nil {
+		return nil, err
+	}
+	own := int64(os.Getpid())
+	for range holdTries {
+		var tx *sql.Tx
+		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(own, 10))
+		if err == nil {
+			// Not with ctx: the transaction would end with it.
+			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
+		}
+		var holder int64
+		if err == nil {
+			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder); err == nil && holder == own {
+				return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
+			}
+			_ = tx.Rollback() // somebody wrote between the two
+			continue
+		}
+		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY {
+			break
+		}
+		err = &HeldError{File: file}
+		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil {
+			err = &HeldError{file, holder}
+			break
+		}
+	}
+	_ = pool.Close()
+	if err == nil {
+		err = &HeldError{File: file}
+	}
+	return nil, fmt.Errorf("locking the database: %w", err)
 }

@@ -57,6 +57,8 @@ func (d Dialect) String() string {
 
 // engine is what differs between SQLite and PostgreSQL.
 type engine interface {
+	// restoring is an error while a restore into the database has not ended.
+	restoring(ctx context.Context) error
 	// migrate applies what is missing of the schemas, under a lock that holds
 	// across processes. It needs no open.
 	migrate(ctx context.Context, schemas []*schema) error

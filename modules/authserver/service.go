@@ -4,8 +4,10 @@ import (
 	_ "embed"
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -20,7 +22,10 @@ var form string
 //		listener public | admin
 //	}
 func init() {
-	tollgate.Register(tollgate.Service{Name: serviceName, Form: form, Block: optionNames, Command: command})
+	tollgate.Register(tollgate.Service{
+		Name: serviceName, Form: form, Block: optionNames, Command: command,
+		Schemas: []store.Schema{authserver.Schema()},
+	})
 	apierrors.Register("oauth", func(e *apierror.Error) (http.Header, []byte) {
 		return http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}, kernel.ErrorBody(e)
 	})

@@ -2,9 +2,12 @@ package board
 
 import (
 	_ "embed"
+	"encoding/json"
 
+	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -21,12 +24,22 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Costs: costs, Command: command,
+		Schemas: []store.Schema{board.Schema()}, Handler: "board", Folder: folder,
 		Options: []tollgate.Option{
 			{Name: "guests", Read: tollgate.Off},
 			{Name: "token_limit", Read: tollgate.Word},
 			{Name: "guest_limit", Read: tollgate.Word},
 		},
 	})
+}
+
+// folder is where a handler keeps attachments.
+func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
+	var h Handler
+	if err := json.Unmarshal(handler, &h); err != nil {
+		return "", err
+	}
+	return attachmentsFolder(app, h.Attachments), nil
 }
 
 // costs are those of the API, for tokens, and for guests of what they can ask for.

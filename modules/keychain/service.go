@@ -6,6 +6,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -24,6 +26,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
+		Schemas: []store.Schema{keychain.Schema()},
 		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "cascade"}},
 	})
 }

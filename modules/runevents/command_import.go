@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,7 +156,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		work        sync.WaitGroup
 		done        loaded
 		begin       = time.Now()
-		progress    = newProgress(s.Notes, total)
+		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)
 	defer cancel(nil)
 	for range 8 * runtime.NumCPU() { // those that wait share a commit
@@ -169,7 +170,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 				switch {
 				case runevents.IsPayload(err):
 					atomic.AddInt64(&done.Rejected, 1)
-					progress.clear()
+					progress.Clear()
 					s.Note("%s is rejected: %s", cli.Plain(i.name), cli.Plain(err.Error()))
 				case err != nil:
 					cancel(fmt.Errorf("storing %s: %w", i.name, err))
@@ -177,16 +178,16 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 					atomic.AddInt64(&done.Stored, 1)
 					atomic.AddInt64(&done.Bytes, int64(len(i.payload)))
 				}
-				progress.step()
+				progress.Step(1, total)
 			}
 		})
 	}
 	err := produce(ctx, func(name string, payload []byte, err error) {
 		if err != nil {
 			done.Unreadable++
-			progress.clear()
+			progress.Clear()
 			s.Note("%s", cli.Plain(err.Error()))
-			progress.step()
+			progress.Step(1, total)
 			return
 		}
 		select {
@@ -196,7 +197,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	})
 	close(items)
 	work.Wait()
-	progress.clear()
+	progress.Clear()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

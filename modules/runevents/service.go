@@ -6,6 +6,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -21,6 +22,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: runevents.SchemaName, Form: form, Block: optionNames, Costs: costs, Command: command,
+		Schemas: []store.Schema{runevents.Schema()},
 		Options: []tollgate.Option{{Name: "user_jwt"}, {Name: "budget", Read: readBudget}},
 	})
 }

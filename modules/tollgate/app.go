@@ -105,10 +105,12 @@ type App struct {
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
+	whole  json.RawMessage // the configuration that a command works on
 
 	memory   *memory.Budget
 	counters counters.Store
 	common   Storage
+	chosen   bool                 // the configuration names common
 	named    map[string]any       // loaded storages of single services
 	opened   []opened             // what Start opens
 	served   map[string]*store.DB // by service

@@ -104,9 +104,13 @@ func (a *App) Exists(service string) error {
 		return nil
 	}
 	if _, err := os.Stat(local.File()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", local.File())
+		return noDatabase(local.File())
 	}
 	return nil
+}
+
+func noDatabase(file string) error {
+	return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", file)
 }
 
 // Load makes the app of a configuration file without starting it, for a command of
@@ -117,7 +121,7 @@ func (a *App) Exists(service string) error {
 // adapter "" goes by the name of the file as Caddy's own commands do. end gives
 // everything back.
 func Load(configFile, adapter string) (a *App, end func(), err error) {
-	raw, err := appConfig(configFile, adapter)
+	whole, raw, err := appConfig(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +134,7 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 		return nil, nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
 	guests, cancel := caddy.NewContext(base)
-	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate")}
+	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate"), whole: whole}
 	end = func() {
 		if err := a.release(); err != nil {
 			a.logger.Error("closing the database", zap.Error(err))
@@ -181,11 +185,11 @@ func await(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// appConfig is the configuration of the app in a file; nil: there is none.
-func appConfig(file, adapter string) (json.RawMessage, error) {
+// appConfig is the configuration in a file, and that of the app in it; nil: there is none.
+func appConfig(file, adapter string) (whole, app json.RawMessage, err error) {
 	text, name, err := readConfig(file)
 	if err != nil || text == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	base := strings.ToLower(filepath.Base(name))
 	if adapter == "" && filepath.Ext(base) != ".json" && (strings.HasPrefix(base, "caddyfile") || strings.HasSuffix(base, ".caddyfile")) {
@@ -194,10 +198,10 @@ func appConfig(file, adapter string) (json.RawMessage, error) {
 	if adapter != "" {
 		adapt := caddyconfig.GetAdapter(adapter)
 		if adapt == nil {
-			return nil, fmt.Errorf("there is no configuration adapter %q", adapter)
+			return nil, nil, fmt.Errorf("there is no configuration adapter %q", adapter)
 		}
 		if text, _, err = adapt.Adapt(text, map[string]any{"filename": name}); err != nil {
-			return nil, fmt.Errorf("reading %s as %s: %w", name, adapter, err)
+			return nil, nil, fmt.Errorf("reading %s as %s: %w", name, adapter, err)
 		}
 	}
 	var config struct {
@@ -206,12 +210,12 @@ func appConfig(file, adapter string) (json.RawMessage, error) {
 		} `json:"apps"`
 	}
 	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, fmt.Errorf("reading %s as JSON: %w; name its format with --adapter", name, err)
+		return nil, nil, fmt.Errorf("reading %s as JSON: %w; name its format with --adapter", name, err)
 	}
 	if bytes.Equal(config.Apps.Tollgate, []byte("null")) {
-		return nil, nil
+		return text, nil, nil
 	}
-	return config.Apps.Tollgate, nil
+	return text, config.Apps.Tollgate, nil
 }
 
 // readConfig reads the file, or the Caddyfile of the working directory; nil:

@@ -39,6 +39,7 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 		a.named = loaded.(map[string]any)
 	}
 	var err error
+	a.chosen = a.DatabaseRaw != nil // which loading it clears
 	a.common, err = guest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite", json.RawMessage(`{"path":"data/tollgate.db"}`))
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

@@ -43,6 +43,8 @@ func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
 type keyMaker interface {
 	// Missing is the key file that Open would make; empty: it makes none.
 	Missing(dir string) string
+	// KeyFile is where the key is; empty: it is in no file.
+	KeyFile(dir string) string
 }
 
 // missingKey is the key file that opening the keyring would make.

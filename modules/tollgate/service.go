@@ -1,6 +1,7 @@
 package tollgate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func init() {
@@ -39,6 +42,14 @@ type Service struct {
 
 	// Costs are those of the route table that are not 1, by the name of a budget.
 	Costs func() map[string][]Cost
+
+	// Schemas are the tables that it may have, in its own database or that of all.
+	Schemas []store.Schema
+
+	// Handler is the name of its handler, and Folder tells of the JSON of one which folder has
+	// files that are not in the database; empty: there is none. Default: it keeps no files.
+	Handler string
+	Folder  func(a *App, handler json.RawMessage) (string, error)
 
 	// Command is the service's own, tollgate <command>.
 	Command caddycmd.Command

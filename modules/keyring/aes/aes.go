@@ -80,9 +80,12 @@ func (a *AES) Validate() error {
 	return nil
 }
 
-// keyFile is where the key is when the configuration has none.
-func (a *AES) keyFile(dir string) string {
-	if a.file != "" {
+// KeyFile is where the key is; empty: the configuration has keys.
+func (a *AES) KeyFile(dir string) string {
+	switch {
+	case len(a.keys) > 0:
+		return ""
+	case a.file != "":
 		return a.file
 	}
 	return filepath.Join(dir, "tollgate.key")
@@ -90,10 +93,7 @@ func (a *AES) keyFile(dir string) string {
 
 // Missing is the key file that Open would make; empty: it makes none.
 func (a *AES) Missing(dir string) string {
-	if len(a.keys) > 0 {
-		return ""
-	}
-	file := a.keyFile(dir)
+	file := a.KeyFile(dir)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return file
 	}
@@ -105,7 +105,7 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	if len(a.keys) > 0 {
 		return keyring.NewAES(a.keys...)
 	}
-	file := a.keyFile(dir)
+	file := a.KeyFile(dir)
 	key, created, err := keyring.LoadOrCreateKeyFile(file)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package runevents
+package cli
 
 import (
 	"fmt"
@@ -9,15 +9,17 @@ import (
 	"time"
 )
 
-// progress tells a person how far a long command is: a bar in a terminal, and
+// Progress tells a person how far a long command is: a bar in a terminal, and
 // else now and then a line.
-type progress struct {
+type Progress struct {
 	out      io.Writer
 	terminal bool
-	total    int64
+	count    func(n int64) string
+	what     string
 	begin    time.Time
 
 	mu    sync.Mutex
+	total int64
 	done  int64
 	next  time.Time // when it tells again
 	shown bool
@@ -30,8 +32,10 @@ const (
 	barWidth   = 30
 )
 
-func newProgress(out io.Writer, total int64) *progress {
-	p := &progress{out: out, total: total, begin: time.Now()}
+// NewProgress is the progress of a command that has total of something to do, such as
+// " reports". count spells a number of it.
+func NewProgress(out io.Writer, total int64, what string, count func(n int64) string) *Progress {
+	p := &Progress{out: out, total: total, what: what, count: count, begin: time.Now()}
 	if f, ok := out.(*os.File); ok {
 		info, err := f.Stat()
 		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -40,25 +44,27 @@ func newProgress(out io.Writer, total int64) *progress {
 	return p
 }
 
-func (p *progress) pause() time.Duration {
+func (p *Progress) pause() time.Duration {
 	if p.terminal {
 		return drawEvery
 	}
 	return writeEvery
 }
 
-// step counts one report.
-func (p *progress) step() {
+// Step counts more that is done. total is what there is to do, as far as it is known
+// now.
+func (p *Progress) Step(more, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done++
+	p.done += more
+	p.total = total
 	if now := time.Now(); !now.Before(p.next) {
 		p.next = now.Add(p.pause())
 		p.tell(now)
 	}
 }
 
-func (p *progress) tell(now time.Time) {
+func (p *Progress) tell(now time.Time) {
 	if !p.terminal {
 		_, _ = fmt.Fprintln(p.out, p.text(now))
 		return
@@ -69,14 +75,14 @@ func (p *progress) tell(now time.Time) {
 }
 
 // text is what a line says.
-func (p *progress) text(now time.Time) string {
+func (p *Progress) text(now time.Time) string {
 	rate := float64(p.done) / max(now.Sub(p.begin).Seconds(), 0.001)
 	left := time.Duration(float64(max(p.total-p.done, 0)) / max(rate, 0.001) * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("%d%%, %d of %d reports, %.0f a second, %s left", p.done*100/max(p.total, 1), p.done, p.total, rate, left)
+	return fmt.Sprintf("%d%%, %s of %s%s, %s a second, %s left", p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.what, p.count(int64(rate+0.5)), left)
 }
 
-// clear makes room for other lines.
-func (p *progress) clear() {
+// Clear makes room for other lines.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {

@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func compare(a, b string) int { return strings.Compare(a, b) }
+
+// writer fills the folder of a backup.
+type writer struct {
+	root    string
+	files   map[string]File      // by path
+	seen    map[string]time.Time // when files of folders were changed last, by path
+	options Options
+
+	done, total int64
+}
+
+// progress counts what was dealt with.
+func (w *writer) progress(bytes int64) {
+	w.done += bytes
+	w.options.Progress(bytes, max(w.total, w.done))
+}
+
+// place is where a path of the backup is, in a folder that is made.
+func (w *writer) place(path string) (string, error) {
+	to := filepath.Join(w.root, filepath.FromSlash(path))
+	return to, os.MkdirAll(filepath.Dir(to), 0o700)
+}
+
+// create writes one file, durably, with a function.
+func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer) error) error {
+	to, err := w.place(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n := &counter{ctx: ctx, progress: w.progress}
+	err = fill(io.MultiWriter(file, sum, n))
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	w.files[path] = File{path, n.bytes, hex.EncodeToString(sum.Sum(nil))}
+	return nil
+}
+
+// add notes a file that is written already, and makes it durable.
+func (w *writer) add(ctx context.Context, path string) error {
+	file, err := os.OpenFile(filepath.Join(w.root, filepath.FromSlash(path)), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	sum, size, err := digest(ctx, file, w.progress)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	w.files[path] = File{path, size, sum}
+	return nil
+}
+
+// file copies a file.
+func (w *writer) file(ctx context.Context, from, path string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	return w.create(ctx, path, func(to io.Writer) error {
+		_, err := io.Copy(to, source)
+		return err
+	})
+}
+
+// folder copies what is in a folder, but for what was copied before and has not changed
+// since. One that is not there is empty.
+func (w *writer) folder(ctx context.Context, from, to string) error {
+	if w.seen == nil {
+		w.seen = make(map[string]time.Time)
+	}
+	return walk(ctx, from, func(name string, info fs.FileInfo) error {
+		path := to + "/" + filepath.ToSlash(name)
+		if before, there := w.seen[path]; there && before.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
+			return nil
+		}
+		err := w.file(ctx, filepath.Join(from, name), path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has gone since
+		}
+		w.seen[path] = info.ModTime()
+		return err
+	})
+}
+
+// syncFolders makes the names of all files durable.
+func (w *writer) syncFolders() error {
+	return filepath.WalkDir(w.root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return syncFolder(path)
+	})
+}
+
+// walk calls do for the files in a folder. One that is not there is empty; files that go
+// meanwhile are left out, and so is what is no file.
+func walk(ctx context.Context, folder string, do func(name string, info fs.FileInfo) error) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		return do(name, info)
+	})
+}
+
+// digest reads all there is.
+func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (sum string, size int64, err error) {
+	hash := sha256.New()
+	n := &counter{ctx: ctx, progress: progress}
+	_, err = io.Copy(io.MultiWriter(hash, n), from)
+	return hex.EncodeToString(hash.Sum(nil)), n.bytes, err
+}
+
+// counter counts what is written, and ends it with a context.
+type counter struct {
+	ctx      context.Context //nolint:containedctx // it is of one copy
+	progress func(bytes int64)
+	bytes    int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	c.progress(int64(len(p)))
+	return len(p), c.ctx.Err()
+}
+
+// writeWhole writes a file, durably.
+func writeWhole(name string, from io.Reader) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// syncFolder makes a new name in a folder survive the loss of power.
+func syncFolder(path string) error {
+	folder, err := os.Open(path) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,359 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// tablesOf are the tables of schemas that are in a database, sorted.
+func tablesOf(ctx context.Context, conn *pgx.Conn, schemas []store.Schema) ([]string, error) {
+	var names []string
+	for _, s := range schemas {
+		tables, err := s.Tables(store.Postgres)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, tables...)
+	}
+	return list[string](ctx, conn, `SELECT relname::text FROM pg_class
+		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND relname = ANY($1) ORDER BY relname COLLATE "C"`, names)
+}
+
+// list is the first column of all rows of a query.
+func list[T any](ctx context.Context, conn *pgx.Conn, query string, args ...any) ([]T, error) {
+	rows, err := conn.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[T])
+}
+
+// versionsOf are those of the schemas in a database.
+func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
+	return store.Versions(store.Postgres, func(query string, scan func(r store.Row) error) error {
+		rows, err := conn.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// known is an error where a schema is newer than the program, or not one of its own.
+func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
+	for name, version := range versions {
+		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
+		if i < 0 {
+			return fmt.Errorf("it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+		}
+		latest, err := schemas[i].Latest(d)
+		if err != nil {
+			return err
+		}
+		if version > latest {
+			return fmt.Errorf("its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one", name, version, latest)
+		}
+	}
+	return nil
+}
+
+func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
+	conn, err := db.Connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer closing(ctx, conn)
+	err = conn.QueryRow(ctx, "SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
+	return size, err
+}
+
+func closing(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
+
+// postgres copies the rows of one snapshot.
+func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Schema, c *DatabaseCopy) error {
+	conn, err := db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, conn)
+	tables, err := tablesOf(ctx, conn, schemas)
+	if err != nil || len(tables) == 0 {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	// Before the snapshot, which the first query takes: from here on the tables, their columns and partitions stay.
+	if _, err := tx.Exec(ctx, "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS SHARE MODE"); err != nil {
+		return fmt.Errorf("locking the tables against changes of their columns: %w", err)
+	}
+	if c.Schemas, err = versionsOf(ctx, conn); err != nil {
+		return err
+	}
+	if err := known(c.Schemas, schemas, store.Postgres); err != nil {
+		return err
+	}
+	for _, name := range tables {
+		t := Table{Name: name}
+		if err := t.describe(ctx, conn); err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
+		}
+		err := w.create(ctx, c.rows(&t), func(to io.Writer) error {
+			// A table with partitions has no rows of its own, so it is a query.
+			tag, err := conn.PgConn().CopyTo(ctx, to, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
+			t.Rows = tag.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		c.Tables = append(c.Tables, t)
+	}
+	return nil
+}
+
+var bounds = regexp.MustCompile(`^FOR VALUES FROM \('?(-?[0-9]+)'?\) TO \('?(-?[0-9]+)'?\)$`)
+
+// describe reads the columns, partitions and sequences of a table.
+func (t *Table) describe(ctx context.Context, conn *pgx.Conn) (err error) {
+	t.Columns, err = list[string](ctx, conn, `SELECT attname::text FROM pg_attribute
+		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`, t.Name)
+	if err != nil {
+		return err
+	}
+	rows, err := conn.Query(ctx, `SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid) FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid
+		WHERE i.inhparent = $1::text::regclass ORDER BY c.relname COLLATE "C"`, t.Name)
+	if err != nil {
+		return err
+	}
+	t.Partitions, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Partition, err error) {
+		var text string
+		if err := row.Scan(&p.Name, &text); err != nil {
+			return p, err
+		}
+		found := bounds.FindStringSubmatch(text)
+		if found == nil {
+			return p, fmt.Errorf("the bounds of the partition %s are of an unknown kind: %s", p.Name, text)
+		}
+		p.From, err = strconv.ParseInt(found[1], 10, 64)
+		if err == nil {
+			p.Until, err = strconv.ParseInt(found[2], 10, 64)
+		}
+		return p, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, column := range t.Columns {
+		s := Sequence{Column: column}
+		var name *string
+		if err := conn.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, $2)", t.Name, column).Scan(&name); err != nil {
+			return err
+		}
+		if name == nil {
+			continue
+		}
+		if err := conn.QueryRow(ctx, "SELECT last_value, is_called FROM "+*name).Scan(&s.Last, &s.Called); err != nil {
+			return err
+		}
+		t.Sequences = append(t.Sequences, s)
+	}
+	return nil
+}
+
+func quoted(columns []string) string {
+	list := make([]string, len(columns))
+	for i, column := range columns {
+		list[i] = pgx.Identifier{column}.Sanitize()
+	}
+	return strings.Join(list, ", ")
+}
+
+// postgresTarget is a database on a server that a copy is put into. While it has the mark
+// no server opens it.
+type postgresTarget struct {
+	db     *store.DB
+	copied *DatabaseCopy
+	backup string // digest of the manifest
+	loaded bool   // by a run before this one
+	marked bool
+}
+
+// look refuses a database that is not empty, but for what a restore of the same backup
+// has left.
+func (t *postgresTarget) look(ctx context.Context) error {
+	conn, err := t.db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, conn)
+	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", store.RestoringTable).Scan(&t.marked); err != nil {
+		return err
+	}
+	if t.marked {
+		var backup string
+		err := conn.QueryRow(ctx, "SELECT backup, loaded FROM "+store.RestoringTable).Scan(&backup, &t.loaded)
+		if err == nil && backup != t.backup {
+			err = errors.New("the restore of another backup into it has not ended: begin anew with an empty database")
+		}
+		return err
+	}
+	// What extensions have made is not in the way.
+	tables, err := list[string](ctx, conn, `SELECT relname::text FROM pg_class c
+		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
+			AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') ORDER BY relname LIMIT 1`)
+	if err == nil && len(tables) > 0 {
+		err = fmt.Errorf("it is not empty, it has the table %s: a backup is put into an empty database", tables[0])
+	}
+	return err
+}
+
+// prepare fills the database.
+func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
+	if t.loaded {
+		return nil
+	}
+	conn, err := t.db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, conn)
+	if !t.marked {
+		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
+			store.RestoringTable+" VALUES ('"+t.backup+"', false); COMMIT")
+		if err != nil {
+			return fmt.Errorf("marking the database: %w", err)
+		}
+	}
+	if err := t.db.MigrateTo(ctx, r.state.Schemas, t.copied.Schemas); err != nil {
+		return err
+	}
+	if err := t.load(ctx, conn, r); err != nil {
+		return err
+	}
+	// Plans are good from the first query on. Without it the server does so by itself later.
+	for i := range t.copied.Tables {
+		if _, err := conn.Exec(ctx, "ANALYZE "+t.copied.Tables[i].Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load puts the rows in the place of those that the migrations have made, all or none.
+func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) error {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	tables, err := tablesOf(ctx, conn, r.state.Schemas)
+	if err != nil {
+		return err
+	}
+	var copied []string
+	for i := range t.copied.Tables {
+		copied = append(copied, t.copied.Tables[i].Name)
+	}
+	if !slices.Equal(tables, slices.Sorted(slices.Values(copied))) {
+		return fmt.Errorf("the tables of the backup, %q, are not those of their versions, %q", copied, tables)
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	// Rows that refer to others come in any order: keys are looked at in the end.
+	type key struct{ Table, Name, Definition string }
+	rows, err := conn.Query(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) ORDER BY c.relname, k.conname`, tables)
+	if err != nil {
+		return err
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])
+	if err != nil {
+		return err
+	}
+	var statements []string
+	for _, k := range keys {
+		statements = append(statements, "ALTER TABLE "+k.Table+" DROP CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize())
+	}
+	statements = append(statements, "TRUNCATE "+strings.Join(tables, ", "))
+	for i := range t.copied.Tables {
+		table := &t.copied.Tables[i]
+		for _, p := range table.Partitions {
+			statements = append(statements, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF %s FOR VALUES FROM (%d) TO (%d)", p.Name, table.Name, p.From, p.Until))
+		}
+	}
+	for _, statement := range statements {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	for i := range t.copied.Tables {
+		if err := t.fill(ctx, conn, r, &t.copied.Tables[i]); err != nil {
+			return fmt.Errorf("table %s: %w", t.copied.Tables[i].Name, err)
+		}
+	}
+	for _, k := range keys {
+		if _, err := tx.Exec(ctx, "ALTER TABLE "+k.Table+" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
+			return fmt.Errorf("table %s: %w", k.Table, err)
+		}
+	}
+	if _, err := tx.Exec(ctx, "UPDATE "+store.RestoringTable+" SET loaded = true"); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// fill copies the rows of a table into it.
+func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, table *Table) error {
+	file, err := r.open(t.copied.rows(table))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	n := &counter{ctx: ctx, progress: r.progress}
+	tag, err := conn.PgConn().CopyFrom(ctx, io.TeeReader(file, n), "COPY "+table.Name+" ("+quoted(table.Columns)+") FROM STDIN")
+	if err != nil {
+		return err
+	}
+	if tag.RowsAffected() != table.Rows {
+		return fmt.Errorf("%d rows were stored of %d", tag.RowsAffected(), table.Rows)
+	}
+	for _, s := range table.Sequences {
+		if _, err := conn.Exec(ctx, "SELECT setval(pg_get_serial_sequence($1, $2), $3, $4)", table.Name, s.Column, s.Last, s.Called); err != nil {
+			return fmt.Errorf("the numbers of %s: %w", s.Column, err)
+		}
+	}
+	return nil
+}
+
+// finish takes the mark away.
+func (t *postgresTarget) finish(ctx context.Context) error {
+	conn, err := t.db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, conn)
+	_, err = conn.Exec(ctx, "DROP TABLE "+store.RestoringTable)
+	return err
+}
+
+func (*postgresTarget) close() {}

@@ -1,0 +1,320 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// target is a place that a part of a backup is put into.
+type target interface {
+	// look refuses a place where something else is.
+	look(ctx context.Context) error
+	// prepare brings the part there, so that nobody takes it for the whole yet.
+	prepare(ctx context.Context, r *restorer) error
+	// finish puts it in its place, at once.
+	finish(ctx context.Context) error
+	close()
+}
+
+// restorer puts a backup into a State.
+type restorer struct {
+	root     *os.Root
+	manifest *Manifest
+	state    State
+	options  Options
+	total    int64
+}
+
+func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
+
+// open opens a file of the backup.
+func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(filepath.FromSlash(path)) }
+
+// Restore puts a backup where nothing is yet. It touches nothing before the whole backup
+// was read and is what its manifest says. Cut short, it leaves databases that no server
+// opens; the same call goes on then, and what is in its place already stays.
+func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
+	o.complete()
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return nil, fmt.Errorf("opening the backup: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if m, err = readManifest(root); err != nil {
+		return nil, err
+	}
+	r := &restorer{root: root, manifest: m, state: s, options: o, total: 2 * m.bytes()}
+	targets, err := r.targets()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, t := range targets {
+			t.close()
+		}
+	}()
+	for _, do := range []func(t target) error{
+		func(t target) error { return t.look(ctx) },
+		func(t target) error { return t.prepare(ctx, r) },
+		func(t target) error { return t.finish(ctx) },
+	} {
+		for _, t := range targets {
+			if err := do(t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// targets are where the parts of the backup go: databases last, so that nobody serves
+// them without the rest.
+func (r *restorer) targets() (all []target, err error) {
+	all = append(all, &verified{r})
+	if r.manifest.KeyFile && r.state.KeyFile != "" {
+		all = append(all, r.newFiles(r.state.KeyFile, keyFile, false))
+	}
+	for _, service := range r.manifest.Folders {
+		folder, there := r.state.Folders[service]
+		files := r.newFiles(folder, filesOf(service), true)
+		if !there && len(files.files) > 0 {
+			return nil, fmt.Errorf("the backup has files of the service %s, and the configuration no folder for them", service)
+		}
+		if there {
+			all = append(all, files)
+		}
+	}
+	for i := range r.manifest.Databases {
+		c := &r.manifest.Databases[i]
+		j := slices.IndexFunc(r.state.Databases, func(d Database) bool { return d.Name == c.Name })
+		if j < 0 {
+			return nil, fmt.Errorf("the backup has the database %s, and the configuration has none of that name", c.Name)
+		}
+		db := r.state.Databases[j].DB
+		if engine := db.Dialect().String(); engine != c.Engine {
+			return nil, fmt.Errorf("the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of", c.Name, c.Engine, engine)
+		}
+		if err := known(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
+			return nil, fmt.Errorf("the database %s of the backup cannot be used: %w", c.Name, err)
+		}
+		var t target = &postgresTarget{db: db, copied: c, backup: r.manifest.digest}
+		if file := db.File(); file != "" {
+			t = &sqliteTarget{files: r.newFiles(file, c.file(), false)}
+		}
+		all = append(all, named{t, c.Name})
+	}
+	return all, nil
+}
+
+// named has errors say which database they are of.
+type named struct {
+	target
+	name string
+}
+
+func (n named) look(ctx context.Context) error { return n.wrap(n.target.look(ctx)) }
+
+func (n named) prepare(ctx context.Context, r *restorer) error {
+	return n.wrap(n.target.prepare(ctx, r))
+}
+
+func (n named) finish(ctx context.Context) error { return n.wrap(n.target.finish(ctx)) }
+
+func (n named) wrap(err error) error {
+	if err != nil {
+		return fmt.Errorf("database %s: %w", n.name, err)
+	}
+	return nil
+}
+
+// verified is the backup itself: it is prepared by reading all of it.
+type verified struct{ r *restorer }
+
+func (*verified) look(context.Context) error { return nil }
+
+func (v *verified) prepare(ctx context.Context, r *restorer) error {
+	return check(ctx, r.root.Name(), r.manifest, r.progress)
+}
+
+func (*verified) finish(context.Context) error { return nil }
+func (*verified) close()                       {}
+
+// files are a file, or a folder of files, that go to one place.
+type files struct {
+	r      *restorer
+	to     string
+	prefix string // of their paths in the backup; of a file the whole path
+	folder bool
+	files  []File
+	there  bool // they are in place already
+}
+
+// byPlace are the files by where they go.
+func (f *files) byPlace() map[string]File {
+	all := make(map[string]File, len(f.files))
+	for _, file := range f.files {
+		all[f.path(f.to, file)] = file
+	}
+	return all
+}
+
+func (r *restorer) newFiles(to, prefix string, folder bool) *files {
+	f := &files{r: r, to: to, prefix: prefix, folder: folder}
+	for _, file := range r.manifest.Files {
+		if file.Path == prefix || folder && strings.HasPrefix(file.Path, prefix+"/") {
+			f.files = append(f.files, file)
+		}
+	}
+	return f
+}
+
+// path is where a file goes below a place.
+func (f *files) path(place string, file File) string {
+	return filepath.Join(place, filepath.FromSlash(strings.TrimPrefix(file.Path, f.prefix)))
+}
+
+// look refuses a place where something else is than these files.
+func (f *files) look(ctx context.Context) error {
+	found, wanted := 0, f.byPlace()
+	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {
+		found++
+		place := filepath.Join(f.to, name)
+		want, ok := wanted[place]
+		if !ok || want.Size != info.Size() {
+			return f.taken()
+		}
+		file, err := os.Open(place)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		sum, _, err := digest(ctx, file, func(int64) {})
+		if err == nil && sum != want.SHA256 {
+			err = f.taken()
+		}
+		return err
+	})
+	if err == nil && found > 0 && found < len(f.files) {
+		err = f.taken()
+	}
+	f.there = found > 0
+	return err
+}
+
+func (f *files) taken() error {
+	return fmt.Errorf("%s is there already, and is not what the backup has: nothing is overwritten", f.to)
+}
+
+// prepare copies the files beside their place.
+func (f *files) prepare(ctx context.Context, r *restorer) error {
+	if f.there {
+		return nil
+	}
+	beside := f.to + store.RestoringEnding
+	if err := os.RemoveAll(beside); err != nil { // of a run that was cut short
+		return err
+	}
+	if f.folder {
+		if err := os.MkdirAll(beside, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, file := range f.files {
+		if err := f.copy(ctx, r, file, f.path(beside, file)); err != nil {
+			return fmt.Errorf("restoring %s: %w", file.Path, err)
+		}
+	}
+	return nil
+}
+
+func (f *files) copy(ctx context.Context, r *restorer, file File, to string) error {
+	from, err := r.open(file.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := writeWhole(to, io.TeeReader(from, &counter{ctx: ctx, progress: r.progress})); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+// finish gives the files their name.
+func (f *files) finish(context.Context) error {
+	if f.there {
+		return nil
+	}
+	if f.folder { // one that is there is empty
+		if err := os.Remove(f.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Rename(f.to+store.RestoringEnding, f.to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(f.to))
+}
+
+func (*files) close() {}
+
+// sqliteTarget is a database file. The file beside its place is the mark that keeps servers
+// away.
+type sqliteTarget struct {
+	*files
+	release func()
+}
+
+func (t *sqliteTarget) look(ctx context.Context) error {
+	if _, err := os.Lstat(t.to + store.LockEnding); err == nil { // a server runs, or has run
+		if err := t.hold(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.files.look(ctx); err != nil {
+		return err
+	}
+	for _, ending := range []string{"-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(t.to + ending); err == nil && !t.there {
+			return fmt.Errorf("%s%s is of another database and would damage this one: move it away", t.to, ending)
+		}
+	}
+	return nil
+}
+
+// prepare looks once more: a server could have begun meanwhile.
+func (t *sqliteTarget) prepare(ctx context.Context, r *restorer) error {
+	if t.release == nil {
+		if err := t.hold(ctx); err != nil {
+			return err
+		}
+		if err := t.look(ctx); err != nil {
+			return err
+		}
+	}
+	return t.files.prepare(ctx, r)
+}
+
+func (t *sqliteTarget) hold(ctx context.Context) (err error) {
+	if t.release == nil {
+		t.release, err = store.HoldSQLite(ctx, t.to)
+	}
+	return err
+}
+
+func (t *sqliteTarget) close() {
+	if t.release != nil {
+		t.release()
+	}
+}

@@ -1,0 +1,288 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	sqlitedriver "modernc.org/sqlite"
+)
+
+// What backups need of databases. None of it needs Start.
+
+// While a database is restored it has a mark, and no server opens it: on SQLite the file
+// of this ending beside it, which becomes the database in the end, on PostgreSQL the table.
+const (
+	RestoringEnding = ".restoring"
+	RestoringTable  = "tollgate_restoring"
+)
+
+// errRestoring is the error of a database with the mark.
+var errRestoring = errors.New("a restore into this database has not ended: run it again, or begin anew with an empty database")
+
+// File is the file of a SQLite database, an absolute path; empty on PostgreSQL.
+func (db *DB) File() string {
+	if s, ok := db.engine.(*sqlite); ok {
+		return s.options.Path
+	}
+	return ""
+}
+
+// Connect is a connection of its own to a PostgreSQL server. The caller closes it.
+func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
+	p, ok := db.engine.(*postgres)
+	if !ok {
+		return nil, errors.New("store: there is no server to connect to")
+	}
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to postgres: %w", err)
+	}
+	return conn, nil
+}
+
+// MigrateTo makes the tables of schemas as they were at a version each.
+func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
+	var to []*schema
+	for _, s := range schemas {
+		version, there := versions[s.Name]
+		if !there || version == 0 {
+			continue
+		}
+		checked, err := newSchema(s, db.dialect)
+		if err != nil {
+			return fmt.Errorf("schema %q: %w", s.Name, err)
+		}
+		checked.until = version
+		to = append(to, checked)
+	}
+	return db.engine.migrate(ctx, to)
+}
+
+// Latest is the number of the last migration for an engine.
+func (s Schema) Latest(d Dialect) (latest int64, err error) {
+	err = s.each(d, func(number int64, _ []byte) { latest = max(latest, number) })
+	return latest, err
+}
+
+var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|ALTER TABLE \w+ RENAME TO) (\w+)`)
+
+// Tables are the names of all tables that migrations for an engine make, also of those
+// that later ones remove.
+func (s Schema) Tables(d Dialect) (names []string, err error) {
+	err = s.each(d, func(_ int64, text []byte) {
+		for _, made := range tableMade.FindAllSubmatch(text, -1) {
+			names = append(names, string(made[1]))
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// each calls do for the migrations for an engine.
+func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
+	checked, err := newSchema(s, d)
+	if err != nil {
+		return fmt.Errorf("schema %q: %w", s.Name, err)
+	}
+	for _, file := range checked.files {
+		text, err := readMigration(checked.Migrations, file)
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseInt(migrationFile.FindStringSubmatch(file)[1], 10, 64)
+		if err != nil {
+			return fmt.Errorf("migration %q: %w", file, err)
+		}
+		do(number, text)
+	}
+	return nil
+}
+
+// schemaPrefix begins the names of the tables in which versions are.
+const schemaPrefix = "schema_"
+
+// Versions reads how far the schemas of a database are migrated, with a function that
+// calls scan for each row of a query.
+func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (map[string]int64, error) {
+	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) = 'schema_'`
+	if d == Postgres { // another application may have a table of such a name
+		tables = `SELECT relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'version_id'
+			WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND starts_with(relname, 'schema_')`
+	}
+	versions := make(map[string]int64)
+	err := query(tables, func(r Row) error {
+		var name string
+		err := r.Scan(&name)
+		if name = strings.TrimPrefix(name, schemaPrefix); schemaName.MatchString(name) {
+			versions[name] = 0
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing schemas: %w", err)
+	}
+	for name := range versions {
+		err := query("SELECT coalesce(max(version_id), 0) FROM "+schemaPrefix+name, func(r Row) error {
+			var version int64
+			err := r.Scan(&version)
+			versions[name] = version
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the version of schema %q: %w", name, err)
+		}
+	}
+	return versions, nil
+}
+
+// copyPages is how many pages are copied between two looks at the context.
+const copyPages = 256
+
+// CopySQLite copies a database, as it is at one moment after the call, to a new file,
+// while others write. The copy is one file, readable by its owner only. progress is told
+// how many bytes were copied more.
+func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)) (err error) {
+	source, err := openSingle(fileURI(from) + "?" + url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"}}.Encode())
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", from, err)
+	}
+	defer func() { _ = source.Close() }()
+	if err := touch(to); err != nil {
+		return err
+	}
+	conn, err := source.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", from, err)
+	}
+	defer func() { _ = conn.Close() }()
+	// The snapshot of this transaction is what is copied: without it each change of
+	// another process would begin the copy anew.
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return fmt.Errorf("reading %s: %w", from, err)
+	}
+	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
+	var tables, page int64
+	if err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+		return fmt.Errorf("reading %s: %w", from, err)
+	}
+	err = conn.Raw(func(driver any) error {
+		return copyPagewise(ctx, driver.(backuper), fileURI(to), func(pages int64) { progress(pages * page) })
+	})
+	if err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return single(ctx, to)
+}
+
+// backuper is SQLite's driver.
+type backuper interface {
+	NewBackup(uri string) (*sqlitedriver.Backup, error)
+}
+
+func copyPagewise(ctx context.Context, from backuper, uri string, progress func(pages int64)) error {
+	run, err := from.NewBackup(uri)
+	if err != nil {
+		return err
+	}
+	copied := 0
+	for more := true; more; {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		if more, err = run.Step(copyPages); err != nil {
+			break
+		}
+		now := run.PageCount() - run.Remaining()
+		progress(int64(now - copied))
+		copied = now
+	}
+	return errors.Join(err, run.Finish())
+}
+
+// single makes a copy that needs no other file beside it, and does not get one while it
+// is looked at.
+func single(ctx context.Context, file string) error {
+	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")
+	if err != nil {
+		return err
+	}
+	var mode string
+	err = pool.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode)
+	if err == nil && mode != "delete" {
+		err = fmt.Errorf("the journal mode of %s stays %q", file, mode)
+	}
+	return errors.Join(err, pool.Close())
+}
+
+// CheckSQLite holds a copy to what SQLite can check of a file, and tells the versions of
+// its schemas.
+func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, err error) {
+	pool, err := openSingle(fileURI(file) + "?mode=ro&immutable=1&_error_rc=true")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pool.Close() }()
+	var found string
+	if err := pool.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
+		return nil, fmt.Errorf("checking %s: %w", file, err)
+	}
+	if found != "ok" {
+		return nil, fmt.Errorf("the database %s is damaged: %s", file, found)
+	}
+	return Versions(SQLite, func(query string, scan func(r Row) error) error {
+		rows, err := pool.QueryContext(ctx, query)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// openSingle is a pool of one connection.
+func openSingle(uri string) (*sql.DB, error) {
+	pool, err := sql.Open("sqlite", uri)
+	if err == nil {
+		pool.SetMaxOpenConns(1)
+	}
+	return pool, err
+}
+
+// restoring is an error while the file has the mark.
+func (s *sqlite) restoring(context.Context) error {
+	if _, err := os.Stat(s.options.Path + RestoringEnding); err == nil {
+		return fmt.Errorf("%w (%s%s)", errRestoring, s.options.Path, RestoringEnding)
+	}
+	return nil
+}
+
+// restoring is an error while the database has the mark.
+func (p *postgres) restoring(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return fmt.Errorf("connecting to postgres: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var marked bool
+	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", RestoringTable).Scan(&marked); err != nil {
+		return fmt.Errorf("looking for an unfinished restore: %w", err)
+	}
+	if marked {
+		return fmt.Errorf("%w (the table %s)", errRestoring, RestoringTable)
+	}
+	return nil
+}

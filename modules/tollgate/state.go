@@ -1,0 +1,145 @@
+package tollgate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/backup"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// commonDatabase is the name of the database of all services in a backup.
+const commonDatabase = "common"
+
+// State is what the configuration keeps, for a backup: the databases, the key file, and
+// the folders that its services tell.
+func (a *App) State() (s backup.State, err error) {
+	if s.Databases, err = a.databases(); err != nil {
+		return s, err
+	}
+	s.Schemas = []store.Schema{sealed.Schema()}
+	for _, name := range Services() {
+		s.Schemas = append(s.Schemas, registered[name].Schemas...)
+	}
+	if maker, ok := a.ring.(keyMaker); ok {
+		s.KeyFile = maker.KeyFile(a.dir)
+	}
+	s.Folders, err = a.folders()
+	return s, err
+}
+
+// databases are all of the configuration; two names of one are one.
+func (a *App) databases() (all []backup.Database, err error) {
+	seen := make(map[any]bool)
+	take := func(name string, storage Storage) error {
+		if seen[storage.Key()] {
+			return nil
+		}
+		seen[storage.Key()] = true
+		db, err := storage.Open(a.logger)
+		if err != nil {
+			return fmt.Errorf("database %s: %w", name, err)
+		}
+		a.leases = append(a.leases, db.Close)
+		all = append(all, backup.Database{Name: name, DB: db})
+		return nil
+	}
+	err = take(commonDatabase, a.common)
+	for _, name := range slices.Sorted(maps.Keys(a.named)) {
+		if err == nil {
+			err = take(name, a.named[name].(Storage))
+		}
+	}
+	return all, err
+}
+
+// Existing leaves of a state what there is to be copied. A database file that the
+// configuration names must be there; the one of all services need not where services have
+// their own and it is not named.
+func (a *App) Existing(s backup.State) (backup.State, error) {
+	var there []backup.Database
+	for _, d := range s.Databases {
+		file := d.DB.File()
+		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
+			if d.Name == commonDatabase && !a.chosen && len(s.Databases) > 1 {
+				continue
+			}
+			return s, noDatabase(file)
+		}
+		there = append(there, d)
+	}
+	s.Databases = there
+	if s.KeyFile != "" {
+		if _, err := os.Stat(s.KeyFile); errors.Is(err, fs.ErrNotExist) {
+			s.KeyFile = ""
+		}
+	}
+	return s, nil
+}
+
+// folders are those with files, by service.
+func (a *App) folders() (map[string]string, error) {
+	folders := make(map[string]string)
+	if a.whole == nil {
+		return folders, nil
+	}
+	var whole any
+	if err := json.Unmarshal(a.whole, &whole); err != nil {
+		return nil, err
+	}
+	for _, name := range Services() {
+		service := registered[name]
+		if service.Folder == nil {
+			continue
+		}
+		err := handlers(whole, service.Handler, func(handler json.RawMessage) error {
+			folder, err := service.Folder(a, handler)
+			if err != nil || folder == "" {
+				return err
+			}
+			if before := folders[name]; before != "" && before != folder {
+				return fmt.Errorf("the service %s keeps files in two folders, %s and %s", name, before, folder)
+			}
+			folders[name] = folder
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return folders, nil
+}
+
+// handlers calls do for the handlers of a name, wherever they are in a configuration.
+func handlers(in any, name string, do func(handler json.RawMessage) error) error {
+	switch in := in.(type) {
+	case []any:
+		for _, value := range in {
+			if err := handlers(value, name, do); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if in["handler"] == name {
+			text, err := json.Marshal(in)
+			if err == nil {
+				err = do(text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(in)) {
+			if err := handlers(in[key], name, do); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
