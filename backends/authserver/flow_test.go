@@ -1,0 +1,249 @@
+package authserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// live is a server at an address, as clients of another make see it, with a user.
+type live struct {
+	t      *testing.T
+	url    string
+	server *authserver.Server
+	users  *users.Users
+	ann    *users.User
+	people *http.Client // a browser, which does not follow
+}
+
+func newLive(t *testing.T, db *store.DB) *live {
+	t.Helper()
+	l := &live{t: t}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.server.Public().ServeHTTP(w, r) }))
+	t.Cleanup(listener.Close)
+	l.url = listener.URL
+	cfg, err := config.Parse([]byte(`
+server: {issuer: "`+l.url+`"}
+signing: {key_path: "`+t.TempDir()+`"}
+dcr: {mode: open}
+rate_limit: {enabled: false}
+resources:
+  - {slug: files, uri: "https://files.example", backend_kind: mint, display_name: Files, scopes: [{name: read, description: Read your files}]}
+`), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := counters.NewMemory(time.Now)
+	if l.server, err = authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err != nil {
+		t.Fatal(err)
+	}
+	l.server.Start()
+	k := authserver.Offline(db, time.Now)
+	t.Cleanup(func() {
+		l.server.Close()
+		k.Close()
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l.users = authserver.OfflineUsers(k)
+	if l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse", EmailVerified: true}, ""); err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return l
+}
+
+// send sends a request of the browser and returns where it leads, or the page.
+func (l *live) send(method, to string, fields url.Values) (location, page string) {
+	l.t.Helper()
+	if strings.HasPrefix(to, "/") {
+		to = l.url + to
+	}
+	r, err := http.NewRequestWithContext(l.t.Context(), method, to, strings.NewReader(fields.Encode()))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if fields != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := l.people.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		l.t.Fatalf("%s: %d %s: %v", to, response.StatusCode, text, err)
+	}
+	return response.Header.Get("Location"), string(text)
+}
+
+var field = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([^"]*)" value="([^"]*)"`)
+
+// answers goes on from an address, by whatever is asked, until it leads to another site
+// or a page without a question.
+func (l *live) answers(to string) (location, page string) {
+	l.t.Helper()
+	for range 10 {
+		if to != "" && !strings.HasPrefix(to, "/") && !strings.HasPrefix(to, l.url) {
+			return to, ""
+		}
+		next, page := l.send(http.MethodGet, to, nil)
+		for next == "" && strings.Contains(page, "<form") {
+			fields := url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}, "action": {"allow"}}
+			for _, match := range field.FindAllStringSubmatch(page, -1) {
+				fields.Add(match[1], strings.ReplaceAll(match[2], "&#43;", "+"))
+			}
+			if code := regexp.MustCompile(`name="user_code" value="([^"]*)"`).FindStringSubmatch(page); code != nil {
+				fields.Set("user_code", code[1])
+				fields.Del("action")
+			}
+			path := strings.ReplaceAll(regexp.MustCompile(`method="post" action="([^"]*)"`).FindStringSubmatch(page)[1], "&amp;", "&")
+			next, page = l.send(http.MethodPost, path, fields)
+		}
+		if next == "" {
+			return "", page
+		}
+		to = next
+	}
+	l.t.Fatal("it leads on and on")
+	return "", ""
+}
+
+// register registers a client (RFC 7591) and returns how x/oauth2 knows it.
+func (l *live) register(provider *oidc.Provider, metadata string) *oauth2.Config {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+"/oauth/register", strings.NewReader(metadata))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var made struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || response.StatusCode != http.StatusCreated {
+		l.t.Fatalf("registering: %d, %v", response.StatusCode, err)
+	}
+	return &oauth2.Config{ClientID: made.ID, ClientSecret: made.Secret, Endpoint: provider.Endpoint(), RedirectURL: "https://app.example/cb", Scopes: []string{"openid", "email", "read"}}
+}
+
+// Clients of another make discover the server, sign somebody in, read who it is, renew
+// their tokens, and have a device connected.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		l := newLive(t, db)
+		ctx := t.Context()
+		provider, err := oidc.NewProvider(ctx, l.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := l.register(provider, `{"client_name": "The App", "redirect_uris": ["https://app.example/cb"], "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"]}`)
+		verifier := oauth2.GenerateVerifier()
+		to, _ := l.answers(c.AuthCodeURL("s0", oidc.Nonce("n0"), oauth2.S256ChallengeOption(verifier)))
+		back, err := url.Parse(to)
+		if err != nil || back.Host != "app.example" || back.Query().Get("state") != "s0" || back.Query().Get("iss") != l.url {
+			t.Fatalf("leads to %q: %v", to, err)
+		}
+		code := back.Query().Get("code")
+		if _, err := c.Exchange(ctx, code, oauth2.VerifierOption(oauth2.GenerateVerifier())); err == nil {
+			t.Error("the code is good with another verifier")
+		}
+		token, err := c.Exchange(ctx, code, oauth2.VerifierOption(verifier))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := token.Extra("id_token").(string)
+		id, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: c.ClientID}).Verify(ctx, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := id.VerifyAccessToken(token.AccessToken); err != nil || id.Subject != l.ann.ID || id.Nonce != "n0" {
+			t.Errorf("%+v: %v", id, err)
+		}
+		info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+		if err != nil || info.Subject != l.ann.ID || info.Email != "ann@example.com" || !info.EmailVerified {
+			t.Errorf("%+v: %v", info, err)
+		}
+		token.Expiry = time.Now().Add(-time.Second)
+		renewed, err := c.TokenSource(ctx, token).Token()
+		if err != nil || renewed.AccessToken == token.AccessToken || renewed.RefreshToken == token.RefreshToken {
+			t.Fatalf("renewed: %v", err)
+		}
+
+		device := l.register(provider, `{"client_name": "TV", "redirect_uris": [], "response_types": [], "grant_types": ["urn:ietf:params:oauth:grant-type:device_code"], "token_endpoint_auth_method": "none"}`)
+		device.RedirectURL, device.Scopes = "", []string{"openid"}
+		waits, err := device.DeviceAuth(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, page := l.answers(waits.VerificationURIComplete); !strings.Contains(page, "The device is connected") {
+			t.Fatalf("%s", page)
+		}
+		waits.Interval = 1
+		soon, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		connected, err := device.DeviceAccessToken(soon, waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(connected)); err != nil || info.Subject != l.ann.ID {
+			t.Errorf("%+v: %v", info, err)
+		}
+
+		// Whoever is disabled is out at once, with all that was issued.
+		left := l.codeOf(c, verifier)
+		if _, err := l.users.Disable(ctx, l.ann.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Exchange(ctx, left, oauth2.VerifierOption(verifier)); err == nil {
+			t.Error("the code of a disabled user is good")
+		}
+		renewed.Expiry = time.Now().Add(-time.Second)
+		if _, err := c.TokenSource(ctx, renewed).Token(); err == nil {
+			t.Error("the refresh token of a disabled user is good")
+		}
+		if to, _ := l.send(http.MethodGet, c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil); !strings.HasPrefix(to, "/login?") {
+			t.Errorf("the session of a disabled user leads to %s", to)
+		}
+	})
+}
+
+// codeOf is another code for what was granted already.
+func (l *live) codeOf(c *oauth2.Config, verifier string) string {
+	l.t.Helper()
+	to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))
+	back, err := url.Parse(to)
+	if err != nil || back.Query().Get("code") == "" {
+		l.t.Fatalf("leads to %q: %v", to, err)
+	}
+	return back.Query().Get("code")
+}
