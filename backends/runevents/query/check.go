@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -349,16 +350,18 @@ func (c *checker) match(f *field, v *value) (expr, error) {
 
 // pattern checks a regular expression. What only its matcher finds too complex
 // is refused here, too, and not in the middle of the rows.
-func (c *checker) pattern(source string) (*pattern, error) {
+func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	if c.patterns++; c.patterns > maxPatterns {
 		return nil, refuse("the query holds more than %d regular expressions", maxPatterns)
 	}
-	p, err := compilePattern(source)
-	if err != nil || c.dialect == store.Postgres {
-		return p, err
+	p, err := pattern.Compile(source)
+	if err == nil && c.dialect != store.Postgres {
+		_, err = p.Matcher()
 	}
-	_, err = p.compile()
-	return p, err
+	if err != nil {
+		return nil, refuse("%s", err)
+	}
+	return p, nil
 }
 
 func (c *checker) null(e *entity, clause, name, v *value) (expr, error) {

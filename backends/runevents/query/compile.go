@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -44,7 +46,7 @@ type statement struct {
 
 func (s *statement) release() {
 	for _, id := range s.held {
-		releasePattern(id)
+		pattern.Release(id)
 	}
 }
 
@@ -425,15 +427,9 @@ func (c *compiler) format(value string, col column) string {
 		}
 		return name + "(" + value + ", " + c.arg(col.template) + ")"
 	case col.field.kind == typeTime:
-		return "to_char(" + postgresTime(value) + ", " + c.arg(forPostgres(col.template)) + "::text)"
+		return "to_char(" + tochar.Timestamp(value) + ", " + c.arg(tochar.ForPostgres(col.template)) + "::text)"
 	}
 	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
-}
-
-// postgresTime is the time of so many milliseconds, to the millisecond also where a
-// double would not do.
-func postgresTime(value string) string {
-	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value + ") % 1000 * interval '1 millisecond'"
 }
 
 // rows writes the SELECT of an answer.

@@ -3,6 +3,8 @@ package query
 import (
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
 // maxNumbers is how many numbers of an event make a group of events that is
@@ -26,7 +28,7 @@ func (q *query) numbers() (columns []string, ok bool) {
 		if j := e.join(f.alias); j != nil {
 			column = j.key
 		}
-		if column == "at" && (col.function != "to_string" || !hourly(col.template)) {
+		if column == "at" && (col.function != "to_string" || !tochar.Hourly(col.template)) {
 			return nil, false
 		}
 		if !slices.Contains(columns, column) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -265,9 +266,9 @@ func (c *compiler) plainText(col string) string {
 }
 
 // regexp returns the writer of a test. Its negation holds for null.
-func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
+func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
-		name := s.c.arg(p.source) + "::text"
+		name := s.c.arg(p.Source) + "::text"
 		return func(text string, negated bool) string {
 			if s.c.collation != "" {
 				text += " COLLATE " + s.c.collation
@@ -275,8 +276,8 @@ func (s *scope) regexp(p *pattern) func(text string, negated bool) string {
 			return isTrue("("+text+" ~ "+name+")", negated)
 		}
 	}
-	m, _ := p.compile() // the checks refused a pattern that has none
-	id := holdPattern(m)
+	m, _ := p.Matcher() // the checks refused a pattern that has none
+	id := pattern.Hold(m)
 	s.c.held = append(s.c.held, id)
 	name := s.c.arg(id)
 	return func(text string, negated bool) string {

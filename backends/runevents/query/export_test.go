@@ -69,12 +69,6 @@ func (s *Service) Explain(tb testing.TB, r *http.Request, entity string, scope S
 	return sqlText, plan
 }
 
-// HeldPatterns is how many patterns are known to SQL.
-func HeldPatterns() (n int) {
-	patterns.Range(func(any, any) bool { n++; return true })
-	return n
-}
-
 // Occupy takes all places of wide queries and returns how to give them back.
 func (s *Service) Occupy(tb testing.TB) (release func()) {
 	tb.Helper()

@@ -1,6 +1,10 @@
 package query
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
+)
 
 // extract checks ["extract", columns, query?, ["group_by", ...]?].
 func (c *checker) extract(q *query, v *value, outermost bool) error {
@@ -125,8 +129,16 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 		if !args[1].isText() {
 			return column{}, c.malformed(v, "the template of to_string must be a string")
 		}
-		if err := checkTemplate(args[1].text, kind); err != nil {
-			return column{}, err
+		check := tochar.CheckNumber
+		switch kind {
+		case typeTime:
+			check = tochar.CheckTime
+		case typeAbsent:
+			check = tochar.Check // a time or a number: nobody will know
+		default:
+		}
+		if err := check(args[1].text); err != nil {
+			return column{}, refuse("%s", err)
 		}
 		col.template = args[1].text
 	}

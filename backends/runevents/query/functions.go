@@ -6,6 +6,9 @@ import (
 	"time"
 
 	sqlite "modernc.org/sqlite"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
 // What PostgreSQL has and SQLite lacks. The names are known to every
@@ -20,7 +23,7 @@ func init() {
 		if !ok {
 			return nil, nil //nolint:nilnil // SQL: null
 		}
-		matched, err := match(id, text)
+		matched, err := pattern.Match(id, text)
 		if err != nil || !matched {
 			return int64(0), err
 		}
@@ -48,7 +51,7 @@ func init() {
 		}
 		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000-07:00"), nil
 	})
-	for name, format := range map[string]func(int64, string) string{"run_format_time": formatTime, "run_format_number": formatNumber} {
+	for name, format := range map[string]func(int64, string) string{"run_format_time": tochar.Time, "run_format_number": tochar.Number} {
 		sqlite.MustRegisterDeterministicScalarFunction(name, 2, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 			n, ok := args[0].(int64)
 			template, ok2 := textArg(args[1])

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -212,7 +213,7 @@ func TestPatternsAreReleased(t *testing.T) {
 		b.get("/events", pairs...)
 		b.get("/aggregate-event-counts", append(pairs[:2:2], "summarize_by", "certname,resource")...)
 	}
-	if n := query.HeldPatterns(); n != 0 {
+	if n := pattern.Held(); n != 0 {
 		t.Errorf("%d patterns are still known to SQL", n)
 	}
 }

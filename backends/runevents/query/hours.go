@@ -15,18 +15,6 @@ func hourStart(at string) string {
 	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", at, hourLength)
 }
 
-// hourly tells whether a template of to_string shows the same all through an
-// hour.
-func hourly(template string) bool {
-	parts, err := splitTemplate(template)
-	for _, p := range parts {
-		if p.pattern != nil && p.pattern.fine {
-			return false
-		}
-	}
-	return err == nil
-}
-
 // ever is an hour after which there is none, and before whose negative.
 const ever = 1 << 40
 

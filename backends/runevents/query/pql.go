@@ -548,3 +548,5 @@ func (p *pqlParser) among(fields *value, depth int) (*value, error) {
 	}
 	return listValue(textValue("in"), fields, q), nil
 }
+
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }

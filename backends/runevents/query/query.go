@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -576,8 +577,8 @@ func settle(ctx context.Context, err error) error {
 	switch {
 	case strings.Contains(err.Error(), "integer overflow"): // SUM of SQLite
 		return errOutOfRange
-	case strings.Contains(err.Error(), errMatchTimeout.Error()):
-		return refuse("ERROR: %s", errMatchTimeout)
+	case strings.Contains(err.Error(), pattern.ErrTimeout.Error()):
+		return refuse("ERROR: %s", pattern.ErrTimeout)
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return errTimeout
 	case errors.Is(err, store.ErrUnavailable):

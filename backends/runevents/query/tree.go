@@ -1,5 +1,7 @@
 package query
 
+import "github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+
 // query is a checked query: every name is known, every value has the type of
 // its field. Only this reaches the compiler.
 type query struct {
@@ -65,7 +67,7 @@ type (
 	}
 	matchExpr struct {
 		field   *field
-		pattern *pattern
+		pattern *pattern.Pattern
 	}
 	// inQueryExpr is a row of fields among those a query selects.
 	inQueryExpr struct {

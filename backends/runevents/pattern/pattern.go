@@ -1,11 +1,14 @@
-package query
+// Package pattern is the regular expressions of PostgreSQL, the advanced ones, on any
+// engine: it checks them, tells their faults in the words of PostgreSQL, and matches
+// as it does.
+package pattern
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -14,21 +17,24 @@ import (
 
 // Bounds of one regular expression.
 const (
-	maxPatternBytes = 1_000
-	maxPatternCost  = 10_000 // atoms, repetitions counted out
-	matchTimeout    = 2 * time.Second
+	maxBytes     = 1_000
+	maxCost      = 10_000 // atoms, repetitions counted out
+	matchTimeout = 2 * time.Second
 )
 
-var errMatchTimeout = errors.New("the regular expression takes too long on one value")
+// ErrTimeout is of a pattern that takes too long on one text.
+var ErrTimeout = errors.New("the regular expression takes too long on one value")
 
-// pattern is a checked regular expression of PostgreSQL.
-type pattern struct {
-	source string
-	// Made at first use: PostgreSQL never asks for it.
-	compile func() (matcher, error)
+// Pattern is a checked regular expression of PostgreSQL.
+type Pattern struct {
+	Source string
+	// Matcher is made at first use: PostgreSQL never asks for it. Its error tells
+	// people that the pattern is too complex.
+	Matcher func() (Matcher, error)
 }
 
-type matcher interface {
+// Matcher matches texts. Its error is ErrTimeout.
+type Matcher interface {
 	MatchString(s string) (bool, error)
 }
 
@@ -44,61 +50,41 @@ type backtracking struct{ re *regexp2.Regexp }
 func (b backtracking) MatchString(s string) (bool, error) {
 	ok, err := b.re.MatchString(s)
 	if err != nil {
-		return false, errMatchTimeout
+		return false, ErrTimeout
 	}
 	return ok, nil
 }
 
-// compilePattern checks an advanced regular expression. The fault is told in
-// the words of PostgreSQL.
-func compilePattern(source string) (*pattern, error) {
-	if len(source) > maxPatternBytes {
-		return nil, refuse("a regular expression may have up to %d bytes", maxPatternBytes)
+// Compile checks an advanced regular expression. The error tells people of the fault
+// in the words of PostgreSQL.
+func Compile(source string) (*Pattern, error) {
+	if len(source) > maxBytes {
+		return nil, fmt.Errorf("a regular expression may have up to %d bytes", maxBytes)
 	}
 	t := &translator{in: []rune(source)}
 	if err := t.run(); err != nil {
-		return nil, refuse("ERROR: invalid regular expression: %s", err)
+		return nil, invalid(err)
 	}
 	text, hard := t.out.String(), t.hard
-	return &pattern{source: source, compile: sync.OnceValues(func() (matcher, error) {
+	return &Pattern{source, sync.OnceValues(func() (Matcher, error) {
 		if !hard {
 			re, err := regexp.Compile(text)
 			if err != nil {
-				return nil, refuse("ERROR: invalid regular expression: regular expression is too complex")
+				return nil, invalid(errTooComplex)
 			}
 			return linear{re}, nil
 		}
 		re, err := regexp2.Compile(text)
 		if err != nil {
-			return nil, refuse("ERROR: invalid regular expression: regular expression is too complex")
+			return nil, invalid(errTooComplex)
 		}
 		re.MatchTimeout = matchTimeout
 		return backtracking{re}, nil
 	})}, nil
 }
 
-// patterns are those of the queries that run on SQLite now: a function of SQL
-// is known to the whole process, and takes the number of a pattern.
-var patterns struct {
-	sync.Map // int64 -> matcher
-	last     atomic.Int64
-}
-
-// hold makes a matcher known to SQL until the release.
-func holdPattern(m matcher) (id int64) {
-	id = patterns.last.Add(1)
-	patterns.Store(id, m)
-	return id
-}
-
-func releasePattern(id int64) { patterns.Delete(id) }
-
-func match(id int64, s string) (bool, error) {
-	m, ok := patterns.Load(id)
-	if !ok {
-		return false, errors.New("query: unknown pattern")
-	}
-	return m.(matcher).MatchString(s)
+func invalid(err error) error {
+	return fmt.Errorf("ERROR: invalid regular expression: %w", err)
 }
 
 // errs of PostgreSQL's regular expressions.
@@ -157,7 +143,7 @@ func (t *translator) run() error {
 		if t.pos < len(t.in) {
 			return errParens // a closing one, nothing else ends this early
 		}
-		if cost > maxPatternCost {
+		if cost > maxCost {
 			return errTooComplex
 		}
 	}
@@ -252,7 +238,7 @@ func (t *translator) alternatives() (cost int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if cost += n + 1; cost > maxPatternCost {
+		if cost += n + 1; cost > maxCost {
 			return 0, errTooComplex
 		}
 		if t.pos == len(t.in) || t.in[t.pos] != '|' {
@@ -279,7 +265,7 @@ func (t *translator) branch() (cost int, err error) {
 				return 0, err
 			}
 		}
-		if cost += n; cost > maxPatternCost {
+		if cost += n; cost > maxCost {
 			return 0, errTooComplex
 		}
 	}

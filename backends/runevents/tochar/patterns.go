@@ -1,4 +1,4 @@
-package query
+package tochar
 
 import (
 	"cmp"

@@ -1,6 +1,9 @@
-package query
+// Package tochar is to_char of PostgreSQL on any engine: times and whole numbers by a
+// template, in UTC. Templates are checked before they are used.
+package tochar
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxTemplate bounds the template of to_string, in bytes.
-const maxTemplate = 100
+// maxLength bounds a template, in bytes.
+const maxLength = 100
 
 // templatePart is a pattern or text of a template.
 type templatePart struct {
@@ -32,7 +35,7 @@ func splitTemplate(s string) ([]templatePart, error) {
 		if s[i] == '"' {
 			text, n, ok := quotedText(s[i:])
 			if !ok {
-				return nil, refuse("the template %q of to_string has an open quote", clip(s))
+				return nil, fmt.Errorf("the template %q of to_string has an open quote", s)
 			}
 			parts = append(parts, templatePart{text: text})
 			i += n
@@ -125,31 +128,52 @@ func patternAt(s string) *timePattern {
 	return nil
 }
 
-// checkTemplate refuses what is no template.
-func checkTemplate(s string, kind fieldType) error {
-	if s == "" || len(s) > maxTemplate {
-		return refuse("the template of to_string has from 1 to %d characters", maxTemplate)
+// Check refuses what is no template, whether of a time or a number. Errors tell people
+// what is wrong with a template of the function to_string.
+func Check(s string) error {
+	if s == "" || len(s) > maxLength {
+		return fmt.Errorf("the template of to_string has from 1 to %d characters", maxLength)
 	}
 	if strings.ContainsRune(s, 0) {
-		return refuse("the template of to_string holds U+0000, which no text has")
-	}
-	switch kind {
-	case typeTime:
-		_, err := splitTemplate(s)
-		return err
-	case typeAbsent:
-		return nil // a time or a number: nobody will know
-	default:
-	}
-	if digits := strings.TrimPrefix(s, "FM"); digits == "" || len(digits) > 18 || strings.Trim(digits, "09") != "" {
-		return refuse("the template %q of to_string takes the digits 0 and 9 only, perhaps after FM", clip(s))
+		return errors.New("the template of to_string holds U+0000, which no text has")
 	}
 	return nil
 }
 
-// forPostgres is a template of times without anything that PostgreSQL could read in
+// CheckTime refuses what is no template of times.
+func CheckTime(s string) error {
+	if err := Check(s); err != nil {
+		return err
+	}
+	_, err := splitTemplate(s)
+	return err
+}
+
+// CheckNumber refuses what is no template of whole numbers.
+func CheckNumber(s string) error {
+	if err := Check(s); err != nil {
+		return err
+	}
+	if digits := strings.TrimPrefix(s, "FM"); digits == "" || len(digits) > 18 || strings.Trim(digits, "09") != "" {
+		return fmt.Errorf("the template %q of to_string takes the digits 0 and 9 only, perhaps after FM", s)
+	}
+	return nil
+}
+
+// Hourly tells whether a template of times shows the same all through an hour.
+func Hourly(template string) bool {
+	parts, err := splitTemplate(template)
+	for _, p := range parts {
+		if p.pattern != nil && p.pattern.fine {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// ForPostgres is a template of times without anything that PostgreSQL could read in
 // another way: all its text is in quotes, and what is the same for every time is text.
-func forPostgres(template string) string {
+func ForPostgres(template string) string {
 	parts, err := splitTemplate(template)
 	if err != nil {
 		return "" // refused before
@@ -180,8 +204,8 @@ type splitParts struct {
 // lastSplit is the template of the row before, as SQLite calls for each row.
 var lastSplit atomic.Pointer[splitParts]
 
-// formatTime is to_char of PostgreSQL for times, in UTC.
-func formatTime(ms int64, template string) string {
+// Time is to_char of Unix milliseconds.
+func Time(ms int64, template string) string {
 	split := lastSplit.Load()
 	if split == nil || split.template != template {
 		parts, err := splitTemplate(template)
@@ -247,8 +271,8 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// formatNumber is to_char of PostgreSQL for integers.
-func formatNumber(n int64, template string) string {
+// Number is to_char of a whole number.
+func Number(n int64, template string) string {
 	digits := strings.TrimPrefix(template, "FM")
 	fill := digits == template
 	sign := ""
@@ -268,4 +292,10 @@ func formatNumber(n int64, template string) string {
 		return text
 	}
 	return strings.Repeat(" ", max(0, width+1-len(text))) + text
+}
+
+// Timestamp is the time of so many Unix milliseconds, an SQL expression, in the SQL of
+// PostgreSQL: to the millisecond also where a double would not do.
+func Timestamp(value string) string {
+	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value + ") % 1000 * interval '1 millisecond'"
 }

@@ -1,0 +1,122 @@
+package query
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	const nine = "2026-03-04T09:26:00.000Z"
+	for s, want := range map[string]string{
+		"2026": "2026-01-01T00:00:00.000Z", "2026-03": "2026-03-01T00:00:00.000Z", "2026-03-04": "2026-03-04T00:00:00.000Z", "2026-3-4": "2026-03-04T00:00:00.000Z",
+		"20260304": "2026-03-04T00:00:00.000Z", "2026-03-04T09": "2026-03-04T09:00:00.000Z", "2026-03-04T09:26": nine, "2026-03-04T09:26:00": nine,
+		"2026-03-04T09:26:00.1239": "2026-03-04T09:26:00.123Z", "2026-03-04t09:26:00z": nine, "2026-03-04T11:26:00+02:00": nine, "2026-03-04T11:26:00+0200": nine,
+		"2026-03-04T11:26:00+02": nine, "2026-03-04T05:56:00-03:30": nine, "2026-03-04 09:26:00": nine, "20260304T092600Z": nine, "20260304T092600.000Z": nine,
+		"2026-W10-3": "2026-03-04T00:00:00.000Z", "2026-063": "2026-03-04T00:00:00.000Z", "Wed, 04 Mar 2026 09:26:00 +0000": nine, "10:00": "1970-01-01T10:00:00.000Z",
+		"1772616360": "", "Wed, 04 Mar 2026 09:26:00 GMT": "", "2026-02-30": "", "2026-03-04T24:00:00": "", "now": "", "": "", " ": "", "2026-W60-1": "", "2025-366": "",
+		"2026-03-04T09:26:60": "", "2026-13-01": "", "2026-03-04T09:26:00+2": "", "2026-03-04T": "", "x2026": "", "2026-03-04T09:26:00.": "",
+	} {
+		ms, ok := parseTime(s)
+		if got := string(appendTime(nil, ms)); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %s %t, want %s", s, got, ok, want)
+		}
+	}
+}
+
+func TestCanonicalJSON(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		` { "b" : 1.0, "a" : [ 1e2, -0, 2.50 ] , "b" : "\u00fc\ud834\udd1e\u0000\/" } `: "{\"a\":[100,0,2.5],\"b\":\"ü𝄞\uFFFD/\"}",
+		`"\ud834"`: "\"\uFFFD\"", `12345678901234567890`: "12345678901234567890", `1e400`: "1e400", `null`: "null", `"\u0001\n"`: `"\u0001\n"`, `0.1`: "0.1",
+	} {
+		got, err := CanonicalJSON([]byte(in))
+		if err != nil || got != want {
+			t.Errorf("%s: %s %v, want %s", in, got, err, want)
+		}
+		if again, err := CanonicalJSON([]byte(got)); err != nil || again != got {
+			t.Errorf("%s becomes %s, %v", got, again, err)
+		}
+	}
+	for _, in := range []string{"", "{", "1 2", "x"} {
+		if got, err := CanonicalJSON([]byte(in)); err == nil {
+			t.Errorf("%s: %s, want an error", in, got)
+		}
+	}
+}
+
+// FuzzJSON holds that whatever passes the checks can be compiled, and that all
+// of it is parameters.
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{
+		`["=","certname","x"]`, `["extract",[["function","count"],"status"],["and",["~","file","a"],["null?","line",true]],["group_by","status"]]`,
+		`["in",["certname"],["from","reports",["extract","certname",["=","type","any"]],["order_by",["certname"]],["limit",1]]]`, `["from","events",["not",["subquery","nodes",[]]]]`,
+		`[">","timestamp",5]`, `["=",["node","active"],true]`, `["in","new_value",["array",[null,{"a":[]}]]]`, `["subquery","resources",["and",["=",["parameter","a"],[]],[">","line",5]]]`, `{"a":1}`, `"\ud800"`,
+	} {
+		f.Add(s)
+	}
+	all := entities(true)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := parseJSON(text, queryBounds)
+		if err != nil || v == nil {
+			return
+		}
+		canonical := string(v.appendCanonical(nil))
+		again, err := parseJSON(canonical, bounds{depth: maxDepth, values: 1 << 20})
+		if err != nil || string(again.appendCanonical(nil)) != canonical {
+			t.Fatalf("%s is not canonical: %v", canonical, err)
+		}
+		for _, name := range []string{"events", "reports", "nodes"} {
+			c := &checker{entities: all}
+			if q, err := c.root(all[name], v); err == nil {
+				compileBoth(t, q)
+			}
+		}
+		c := &checker{entities: all}
+		if q, err := c.outermost(v); err == nil {
+			compileBoth(t, q)
+		}
+	})
+}
+
+func compileBoth(t *testing.T, q *query) {
+	t.Helper()
+	if q.entity.absent() {
+		return
+	}
+	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		st := (&compiler{dialect: d}).rows(q)
+		st.release()
+		if strings.Count(st.sql, "(") != strings.Count(st.sql, ")") {
+			t.Errorf("unbalanced: %s", st.sql)
+		}
+	}
+}
+
+// FuzzPQL holds that the parser ends, and that what it accepts can be checked.
+func FuzzPQL(f *testing.F) {
+	for _, s := range []string{
+		`events[certname, status]{ certname = 'x' }`, `events[count(), to_string(timestamp, "YYYY")]{ group by status }`, `events{ !(a ~ "b" or c in [1,'2']) and reports { x is not null } order by a desc, b limit 5 offset 6 }`,
+		`events { [a,b] in reports[c,d]{ e >= 5.5e3 } }`, `facts[name, count()]{ value ~> ["a", 5] group by name order by name }`, `inventory[facts."a b".c]{ facts.match("x")[1] = 5 and trusted."a"b"='c' }`, `x{`, `'`, `events{a='\''}`,
+	} {
+		f.Add(s)
+	}
+	all := entities(false)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := parsePQL(text)
+		if err != nil {
+			if asError(err) == nil {
+				t.Errorf("%v is no refusal", err)
+			}
+			return
+		}
+		c := &checker{entities: all}
+		if q, err := c.outermost(v); err == nil {
+			compileBoth(t, q)
+		} else if asError(err) == nil {
+			t.Errorf("%v is no refusal", err)
+		}
+	})
+}
