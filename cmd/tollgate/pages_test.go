@@ -32,6 +32,7 @@ import (
 type reader struct {
 	t     *testing.T
 	name  string
+	text  string // of the page
 	home  string // HOME; the page begins here
 	ports map[string]string
 	env   []string
@@ -79,6 +80,7 @@ var stands = map[string]string{
 	"install": `for a; do shift; case $a in -g) group=1 ;; *) [ "$group" ] || set -- "$@" "$a"; group= ;; esac; done
 exec %s "$@"`,
 	"systemd-sysusers": `test -e "$HOME/etc/sysusers.d/$1"`,
+	"setcap":           `test -x "$2"`,
 	"systemctl":        `[ "$1" = daemon-reload ]`,
 	"editor":           `echo sk-0123456789 > "$1"`,
 }
@@ -90,7 +92,11 @@ func newReader(t *testing.T, name string, b before) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, name: name, home: home, ports: make(map[string]string), running: make(map[string]*process)}
+	text, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{t: t, name: name, text: string(text), home: home, ports: make(map[string]string), running: make(map[string]*process)}
 	t.Cleanup(func() {
 		for _, command := range r.names {
 			r.end(command)
@@ -100,7 +106,7 @@ func newReader(t *testing.T, name string, b before) *reader {
 		}
 	})
 	r.last = func() string { return "" }
-	r.env = append(environment(home), "PATH="+r.path(".bin")+":"+os.Getenv("PATH"), "BASH_ENV=")
+	r.env = append(environment(home), "PATH="+r.path(".bin")+":"+r.path("usr/bin")+":"+os.Getenv("PATH"), "BASH_ENV=")
 	r.env = append(r.env, b.env...)
 	if b.authority != "" {
 		r.env = append(r.env, "CURL_CA_BUNDLE="+r.path(b.authority))
@@ -120,7 +126,13 @@ func newReader(t *testing.T, name string, b before) *reader {
 		}
 		r.write(r.path(".bin", name), "#!/bin/bash\n"+script+"\n", 0o700)
 	}
-	for _, link := range []string{r.path(".bin", "tollgate"), r.path(".clone/tollgate/bin/tollgate")} {
+	// A page that begins with the clone has to tell where the program is; others are for
+	// those who have it.
+	links := []string{r.path(".clone/tollgate/bin/tollgate")}
+	if !strings.Contains(r.text, "tollgate/bin") && !strings.Contains(r.text, "git clone") {
+		links = append(links, r.path(".bin", "tollgate"))
+	}
+	for _, link := range links {
 		if err := os.Symlink(binary, link); err != nil {
 			t.Fatal(err)
 		}
@@ -247,11 +259,7 @@ func (r *reader) config(text string) string {
 // follow runs the page.
 func (r *reader) follow(b before) {
 	r.t.Helper()
-	text, err := os.ReadFile("../../" + r.name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	blocks, _ := doctest.Blocks(string(text))
+	blocks, _ := doctest.Blocks(r.text)
 	for _, block := range blocks {
 		where := fmt.Sprintf("%s:%d", r.name, block.Line)
 		if _, ok := block.NotRun(); ok {
