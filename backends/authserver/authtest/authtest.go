@@ -5,6 +5,7 @@ package authtest
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -116,4 +117,15 @@ func (es *Events) All() []kernel.Event {
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	return slices.Clone(es.all)
+}
+
+// Durable is a kernel on a database of SQLite whose commits survive the loss of power,
+// as they do by default.
+func Durable(tb testing.TB) Kernel {
+	tb.Helper()
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(tb.TempDir(), "durable.db")}, zap.NewNop())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return On(tb, databases.Start(tb, db))
 }
