@@ -129,7 +129,7 @@ func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		s := serve(t, db, "server: {issuer: 'https://as.example'}\nsession: {secret: '0123456789abcdef0123456789abcdef'}\nadmin: {api_key: '0123456789abcdef0123456789abcdef'}\n"+
-			"rate_limit: {burst: 1000}\n"+
+			"rate_limit: {enabled: false}\n"+
 			"resources: [{slug: mail, uri: 'https://api.example/mail', display_name: Mail, scopes: [{name: read}], policy: {runtime: {client_ids: [gate]}}}]")
 		w, body := get(s.Public(), http.MethodGet, "/.well-known/openid-configuration")
 		if w.Code != http.StatusOK || body["issuer"] != "https://as.example" || body["userinfo_endpoint"] == nil || body["device_authorization_endpoint"] == nil || body["registration_endpoint"] == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/admin"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -41,6 +42,7 @@ type rooms struct {
 	openid    *openid.OpenID
 	devices   *device.Devices
 	protocol  *protocol.Protocol
+	sealed    keys.Table // where signing keys are in the database; else zero
 	audit     *audit.Feed
 	pages     http.Handler
 }
@@ -107,7 +109,8 @@ func (s *Server) wire() error {
 	if c.RateLimit.Enabled {
 		s.public.limiter = protocol.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
 	}
-	s.admin = newSite(k)
+	s.admin = newSite(k, s.administration().Routes())
+	s.admin.refuse = admin.WriteError
 	return nil
 }
 
@@ -141,11 +144,13 @@ func (s *Server) keyStore() (keys.Store, error) {
 	if current == "" {
 		current, old = c.DataEncryption.AESMaster.Key.Secret, c.DataEncryption.AESMaster.OldKey.Secret
 	}
+	s.rooms.sealed = keys.Table{Server: s.kernel}
 	if current == "" {
-		return keys.Table{Server: s.kernel}, nil
+		return s.rooms.sealed, nil
 	}
 	sealed, err := encryption.NewMaster(current, old)
-	return keys.Table{Server: s.kernel, Encryptor: sealed}, err
+	s.rooms.sealed.Encryptor = sealed
+	return s.rooms.sealed, err
 }
 
 // tokenUser is who a token is about.
@@ -165,4 +170,40 @@ func (s *Server) openIDMetadata() map[string]any {
 	told := s.rooms.openid.Metadata()
 	told["scopes_supported"] = openid.Names()
 	return told
+}
+
+// administration is the API for administrators.
+func (s *Server) administration() *admin.API {
+	c, r := s.config, &s.rooms
+	o := admin.Options{
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit,
+		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
+		Version: s.version, Begun: s.begun, Config: s.effective, Warnings: c.Warnings,
+	}
+	if c.Admin.RequestsPerSecond > 0 {
+		o.Limiter = protocol.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)
+	}
+	if r.sealed.Encryptor != nil {
+		o.Reseal = func(r *http.Request) (scanned, rewritten, failed int, err error) {
+			return s.rooms.sealed.Reseal(r.Context())
+		}
+	}
+	return admin.New(s.kernel, o)
+}
+
+// effective is the configuration in effect, without secrets.
+func (s *Server) effective() (map[string]string, error) {
+	var text strings.Builder
+	if err := s.config.Print(&text); err != nil {
+		return nil, err
+	}
+	values := make(map[string]string)
+	for line := range strings.Lines(text.String()) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), "# default"), ":")
+		if value = strings.TrimSpace(value); values[name] != "" {
+			value = values[name] + ", " + value // of a list
+		}
+		values[name] = value
+	}
+	return values, nil
 }

@@ -19,6 +19,8 @@ type site struct {
 	paths  rest.Paths[*place]
 	// limiter bounds how much an address may send; nil: nothing does.
 	limiter *protocol.Limiter
+	// refuse writes an error.
+	refuse func(w http.ResponseWriter, err error)
 }
 
 // place is what is at one path.
@@ -31,7 +33,7 @@ type place struct {
 // newSite makes a site of the tables of rooms. It panics when two routes collide, which
 // is a mistake in a table.
 func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
-	s := &site{kernel: k}
+	s := &site{kernel: k, refuse: kernel.WriteError}
 	places := make(map[string]*place)
 	for _, route := range slices.Concat(tables...) {
 		p := places[route.Path]
@@ -73,7 +75,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !ok || e.Status >= http.StatusInternalServerError {
 			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.Error(err))
 		}
-		kernel.WriteError(w, err)
+		s.refuse(w, err)
 	}
 }
 

@@ -74,6 +74,43 @@ func (t Table) Add(ctx context.Context, kid string, k Stored, first bool) error 
 	})
 }
 
+// Reseal seals anew what was not sealed with the present key, while others may do so, too.
+// failed is how many could not be opened.
+func (t Table) Reseal(ctx context.Context) (scanned, rewritten, failed int, err error) {
+	type row struct{ kid, private string }
+	var rows []row
+	err = t.Read(ctx, func(c store.Conn) (err error) {
+		rows, err = store.List(c, func(r store.Row) (one row, err error) { return one, r.Scan(&one.kid, &one.private) }, "SELECT kid, private FROM authserver_keys LIMIT 1000")
+		return err
+	})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	for _, one := range rows {
+		if scanned++; t.Encryptor.Current(one.private) {
+			continue
+		}
+		plain, err := t.Encryptor.Open(ctx, one.private, place(one.kid))
+		if err != nil {
+			failed++
+			continue
+		}
+		sealed, err := t.Encryptor.Seal(ctx, plain, place(one.kid))
+		if err != nil {
+			return scanned, rewritten, failed, err
+		}
+		err = t.Write(ctx, func(c store.Conn) error {
+			_, err := c.Exec("UPDATE authserver_keys SET private = ? WHERE kid = ? AND private = ?", sealed, one.kid, one.private)
+			return err
+		})
+		if err != nil {
+			return scanned, rewritten, failed, err
+		}
+		rewritten++
+	}
+	return scanned, rewritten, failed, nil
+}
+
 // Remove implements Store.
 func (t Table) Remove(ctx context.Context, kid string) error {
 	return t.Write(ctx, func(c store.Conn) error {

@@ -48,7 +48,7 @@ func (p *Protocol) tell(w http.ResponseWriter, status int, c *clients.Client, se
 // manages finds the client of a request to manage it (RFC 7592).
 func (p *Protocol) manages(w http.ResponseWriter, r *http.Request) (*clients.Client, error) {
 	w.Header()["Cache-Control"] = noStore
-	c, err := p.Clients.Manages(r.Context(), r.PathValue("client_id"), bearer(r))
+	c, err := p.Clients.Manages(r.Context(), r.PathValue("client_id"), Bearer(r))
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	}
@@ -60,7 +60,7 @@ func (p *Protocol) registered(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.tell(w, http.StatusOK, c, "", bearer(r))
+	return p.tell(w, http.StatusOK, c, "", Bearer(r))
 }
 
 func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
@@ -83,7 +83,7 @@ func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.Audit(r.Context(), kernel.Event{Action: "client.updated", Actor: c.ID, Client: c.ID, Address: p.Address(r)})
-	return p.tell(w, http.StatusOK, c, secret, bearer(r))
+	return p.tell(w, http.StatusOK, c, secret, Bearer(r))
 }
 
 func (p *Protocol) unregister(w http.ResponseWriter, r *http.Request) error {

@@ -204,8 +204,8 @@ func (p *Protocol) revoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// bearer is the token of an Authorization header; empty: there is none.
-func bearer(r *http.Request) string {
+// Bearer is the token of an Authorization header; empty: there is none.
+func Bearer(r *http.Request) string {
 	const scheme = "Bearer "
 	if h := r.Header.Get("Authorization"); len(h) > len(scheme) && strings.EqualFold(h[:len(scheme)], scheme) {
 		return h[len(scheme):]

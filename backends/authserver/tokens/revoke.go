@@ -187,33 +187,36 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 	return len(ids), err
 }
 
-// RevokeConsent revokes what was issued for a user to a client and rests on a consent.
-func (t *Tokens) RevokeConsent(ctx context.Context, user, client, consent string) (n int, err error) {
-	if err := t.Flush(ctx); err != nil {
-		return 0, err
-	}
-	until := t.Now().Add(t.options.LongestLife)
-	var ids []string
-	err = t.Write(ctx, func(c store.Conn) error {
-		ids, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
-			return slices.Contains(f.Consents, consent)
-		})
-		return err
+// EndConsent revokes what was issued for a user to a client and rests on a consent, in a
+// transaction of another room, and returns what Ended is to be told after it.
+func (t *Tokens) EndConsent(c store.Conn, user, client, consent string) (families []string, err error) {
+	return t.revokeFamilies(c, t.Now().Add(t.options.LongestLife), "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
+		return slices.Contains(f.Consents, consent)
 	})
-	t.told(until, ids...)
-	return len(ids), err
 }
+
+// Ended has this node know at once of families that were revoked.
+func (t *Tokens) Ended(families []string) { t.told(t.Now().Add(t.options.LongestLife), families...) }
 
 // LiveOf is how many access tokens and families of a client have neither expired nor
 // been revoked.
-func (t *Tokens) LiveOf(ctx context.Context, client string) (n int64, err error) {
+func (t *Tokens) LiveOf(ctx context.Context, client string) (int64, error) {
+	return t.live(ctx, "client_id", client)
+}
+
+// LiveOfUser is LiveOf for a user.
+func (t *Tokens) LiveOfUser(ctx context.Context, user string) (int64, error) {
+	return t.live(ctx, "user_id", user)
+}
+
+func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
 	}
 	err = t.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT (SELECT count(*) FROM authserver_issuances WHERE client_id = ? AND revoked_at = 0 AND expires_at > ?)"+
-			" + (SELECT count(*) FROM authserver_families WHERE client_id = ? AND revoked_at = 0 AND expires_at > ? AND present <> '')",
-			client, t.Micros(), client, t.Micros()).Scan(&n)
+		return c.Row("SELECT (SELECT count(*) FROM authserver_issuances WHERE "+column+" = ? AND revoked_at = 0 AND expires_at > ?)"+
+			" + (SELECT count(*) FROM authserver_families WHERE "+column+" = ? AND revoked_at = 0 AND expires_at > ? AND present <> '')",
+			id, t.Micros(), id, t.Micros()).Scan(&n)
 	})
 	return n, err
 }

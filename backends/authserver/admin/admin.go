@@ -1,0 +1,210 @@
+// Package admin is the administration API: JSON for whoever holds the key, about all
+// that the server knows.
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options of the API. The rooms are required.
+type Options struct {
+	Clients  *clients.Clients
+	Catalog  *resources.Catalog
+	Users    *users.Users
+	Consents *consent.Consents
+	Keys     *keys.Keys
+	Tokens   *tokens.Tokens
+	Feed     *audit.Feed
+
+	// APIKey is admin.api_key; empty: everybody is let in.
+	APIKey string
+	// Limiter bounds how much an address may send; nil: nothing does.
+	Limiter *protocol.Limiter
+	// Lookback is how far back the audit feed goes where nothing is said, and MaxLookback
+	// how far it may be asked to.
+	Lookback, MaxLookback time.Duration
+	// Version and Begun are told.
+	Version string
+	Begun   time.Time
+	// Config is the configuration in effect, without secrets.
+	Config func() (map[string]string, error)
+	// Warnings are what an operator should know.
+	Warnings func() []string
+	// Reseal seals anew what is not sealed with the present key; nil: nothing is sealed.
+	Reseal func(r *http.Request) (scanned, rewritten, failed int, err error)
+}
+
+// API serves it.
+type API struct {
+	*kernel.Server
+	Options
+	key [sha256.Size]byte
+}
+
+// New makes the API.
+func New(s *kernel.Server, o Options) *API {
+	return &API{Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey))}
+}
+
+// by is who does what is done here.
+const by = "admin"
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	maxOffset    = 100_000
+)
+
+// call is a request on its way.
+type call struct {
+	*rest.Call
+	api *API
+}
+
+// page is limit and offset.
+func (c *call) page() (limit, offset int, err error) {
+	if limit, err = c.Int("limit", defaultLimit, 1, maxLimit); err == nil {
+		offset, err = c.Int("offset", 0, 0, maxOffset)
+	}
+	return limit, offset, err
+}
+
+// address is where the request comes from.
+func (c *call) address() string { return c.api.Address(c.R) }
+
+// note writes down what was done.
+func (c *call) note(action, client string, detail ...string) {
+	c.api.Audit(c.R.Context(), kernel.Event{Action: action, Actor: by, Client: client, Address: c.address(), Detail: detail})
+}
+
+// list is a page with its place.
+func list[T any](name string, page []T, limit, offset int, more bool) map[string]any {
+	if page == nil {
+		page = []T{}
+	}
+	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
+}
+
+// route is a row: what serves it answers with a value that becomes JSON, or with nil for
+// 204.
+func (a *API) route(method, path string, serve func(c *call) (any, error)) kernel.Route {
+	return kernel.Route{Method: method, Path: "/admin" + path, Serve: func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Cache-Control", "no-store")
+		if err := a.admit(w, r); err != nil {
+			return err
+		}
+		c := &call{&rest.Call{W: w, R: r, Status: http.StatusOK}, a}
+		answer, err := serve(c)
+		if err != nil {
+			return err
+		}
+		if answer == nil {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(c.Status)
+		_, _ = w.Write(text) // nobody to tell when the client is gone
+		return nil
+	}}
+}
+
+// admit lets in who has the key.
+func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
+	if a.Limiter != nil && !a.Limiter.Allow(a.Address(r)) {
+		return protocol.SlowDown()
+	}
+	if a.APIKey == "" {
+		return nil
+	}
+	sent := sha256.Sum256([]byte(protocol.Bearer(r)))
+	if subtle.ConstantTimeCompare(sent[:], a.key[:]) == 1 {
+		return nil
+	}
+	a.Audit(r.Context(), kernel.Event{Action: "admin.auth_failed", Address: a.Address(r), Detail: []string{"path", r.Pattern}})
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
+}
+
+// WriteError answers with problem details (RFC 9457).
+func WriteError(w http.ResponseWriter, err error) {
+	e, ok := apierror.From(err)
+	if !ok {
+		e = known(err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	text, err := json.Marshal(struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+	}{"about:blank", http.StatusText(e.Status), e.Status, e.Message})
+	if err != nil {
+		panic(err) // texts and a number
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(text) // nobody to tell when the client is gone
+}
+
+// known are the errors of the rooms.
+func known(err error) *apierror.Error {
+	for _, one := range [...]struct {
+		is     error
+		status int
+	}{
+		{clients.ErrUnknown, http.StatusNotFound}, {resources.ErrUnknown, http.StatusNotFound}, {resources.ErrExists, http.StatusConflict},
+		{clients.ErrRevoked, http.StatusConflict}, {clients.ErrNoSecret, http.StatusConflict},
+	} {
+		if errors.Is(err, one.is) {
+			return apierror.New(one.status, "", "%s", one.is.Error())
+		}
+	}
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) {
+		return apierror.New(http.StatusServiceUnavailable, "", "the server cannot answer right now, try again shortly")
+	}
+	return apierror.New(http.StatusInternalServerError, "", "internal error")
+}
+
+func notFound(what string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", what)
+}
+
+// stamp is a time as it is told.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// words is a list that is never null.
+func words(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

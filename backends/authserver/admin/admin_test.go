@@ -1,0 +1,395 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+)
+
+const (
+	key    = "0123456789abcdef0123456789abcdef"
+	master = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+)
+
+// api is the administration of a server.
+type api struct {
+	*authserver.Server
+	t     *testing.T
+	clock *authtest.Clock
+}
+
+func newAPI(t *testing.T, k authtest.Kernel, text string, env map[string]string) *api {
+	t.Helper()
+	folder := t.TempDir()
+	cfg, err := config.Parse([]byte("admin: {api_key: '"+key+"'}\n"+text), func(name string) (string, bool) {
+		if name == "AUTHSERVER_SIGNING_KEY_PATH" {
+			return folder, true
+		}
+		value, ok := env[name]
+		return value, ok
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return &api{s, t, k.Clock}
+}
+
+// do asks the administration, and is told a JSON object, or nothing.
+func (a *api) do(method, path, body string, status int) map[string]any {
+	a.t.Helper()
+	r := httptest.NewRequest(method, "/admin"+path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+key)
+	return a.send(a.Admin(), r, status)
+}
+
+func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
+	a.t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var told map[string]any
+	if w.Body.Len() > 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+			a.t.Fatalf("%s %s: %s", r.Method, r.URL, w.Body)
+		}
+	}
+	if w.Code != status {
+		a.t.Fatalf("%s %s: %d %s, want %d", r.Method, r.URL, w.Code, w.Body, status)
+	}
+	kind, want := w.Header().Get("Content-Type"), "application/json"
+	if status >= 400 {
+		want = "application/problem+json"
+		if told["type"] != "about:blank" || told["status"] != float64(status) || told["title"] != http.StatusText(status) || told["detail"] == "" || len(told) != 4 {
+			a.t.Errorf("%s %s: %s", r.Method, r.URL, w.Body)
+		}
+	}
+	if h == a.Admin() && (w.Body.Len() > 0 && kind != want || w.Header().Get("Cache-Control") != "no-store") {
+		a.t.Errorf("%s %s: %v", r.Method, r.URL, w.Header())
+	}
+	return told
+}
+
+// token gets an access token for a client.
+func (a *api) token(id, secret string, status int) string {
+	a.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/oauth/token", strings.NewReader("grant_type=client_credentials"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.SetBasicAuth(id, secret)
+	w := httptest.NewRecorder()
+	if a.Public().ServeHTTP(w, r); w.Code != status {
+		a.t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var told struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		a.t.Fatal(err)
+	}
+	return told.Token
+}
+
+func (a *api) active(id, secret, token string) bool {
+	a.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/oauth/introspect", strings.NewReader("token="+token))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.SetBasicAuth(id, secret)
+	active, _ := a.send(a.Public(), r, http.StatusOK)["active"].(bool)
+	return active
+}
+
+func TestClients(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		a := newAPI(t, k, "", nil)
+		made := a.do("POST", "/clients", `{"client_name":"M","grant_types":["client_credentials"],"scope":"read write"}`, 201)
+		id, secret := made["client_id"].(string), made["client_secret"].(string)
+		if made["id"] != id || made["status"] != "active" || made["registration_source"] != "admin" || made["issued_at"] == "" {
+			t.Errorf("%v", made)
+		}
+		a.do("POST", "/clients", `{"client_name":"x","grant_types":["password"]}`, 400)
+		a.do("POST", "/clients", `{"name":"x"}`, 400)
+		a.do("POST", "/clients", `{"redirect_uris":["https://c.example/#x"]}`, 400)
+		one := a.do("GET", "/clients/"+id, "", 200)
+		if one["client_secret"] != nil || one["scope"] != "read write" || one["token_endpoint_auth_method"] != "client_secret_basic" || one["agent"] != false {
+			t.Errorf("%v", one)
+		}
+		if got := a.do("GET", "/clients?status=active&source=admin&limit=1", "", 200); len(got["clients"].([]any)) != 1 || got["has_more"] != false || got["limit"] != float64(1) {
+			t.Errorf("%v", got)
+		}
+		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x"} {
+			a.do("GET", "/clients?"+bad, "", 400)
+		}
+		one = a.do("PATCH", "/clients/"+id, `{"client_name":"N","scope":"read"}`, 200)
+		if one["client_name"] != nil || one["name"] != "N" || one["scope"] != "read" || len(one["grant_types"].([]any)) != 1 {
+			t.Errorf("%v", one)
+		}
+		a.do("PATCH", "/clients/"+id, `{"grant_types":["authorization_code"]}`, 400) // without a redirect URI
+		a.do("PATCH", "/clients/x", `{}`, 404)
+		token := a.token(id, secret, 200)
+		if !a.active(id, secret, token) {
+			t.Error("the token is not active")
+		}
+		a.do("DELETE", "/clients/"+id, "", 409)
+		if got := a.do("PATCH", "/clients/"+id+"/suspend", "", 200); got["status"] != "suspended" {
+			t.Errorf("%v", got)
+		}
+		a.token(id, secret, 401)
+		a.do("PATCH", "/clients/"+id+"/reactivate", "", 200)
+		fresh := a.do("POST", "/clients/"+id+"/rotate-secret", "", 200)["client_secret"].(string)
+		a.token(id, secret, 401)
+		other := a.token(id, fresh, 200)
+
+		// Tokens of it.
+		list := a.do("GET", "/tokens?client="+id, "", 200)["tokens"].([]any)
+		if len(list) != 2 {
+			t.Fatalf("%v", list)
+		}
+		latest := list[0].(map[string]any)
+		if latest["client_id"] != id || latest["revoked_at"] != nil || len(latest["scopes"].([]any)) != 1 {
+			t.Errorf("%v", latest)
+		}
+		a.do("DELETE", "/tokens/"+latest["jti"].(string), "", 204)
+		if a.active(id, fresh, other) || !a.active(id, fresh, token) {
+			t.Error("the wrong token was revoked")
+		}
+		a.do("DELETE", "/tokens/x", "", 404)
+		row := a.do("GET", "/issuances/"+latest["id"].(string), "", 200)
+		if row["revoked_at"] == nil {
+			t.Errorf("%v", row)
+		}
+		a.do("DELETE", "/issuances/"+list[1].(map[string]any)["id"].(string), "", 204)
+		if a.active(id, fresh, token) {
+			t.Error("the token lives on")
+		}
+		a.do("GET", "/issuances/0", "", 404)
+		if got := a.do("GET", "/issuances?client="+id+"&since=2000-01-01", "", 200)["issuances"].([]any); len(got) != 2 {
+			t.Errorf("%v", got)
+		}
+		token = a.token(id, fresh, 200)
+		a.do("PATCH", "/clients/"+id+"/revoke", "", 200)
+		a.do("PATCH", "/clients/"+id+"/reactivate", "", 409)
+		if got := a.do("GET", "/tokens", "", 200)["tokens"].([]any); len(got) != 0 {
+			t.Errorf("%v live on", got)
+		}
+		a.do("DELETE", "/clients/"+id, "", 204)
+		a.do("GET", "/clients/"+id, "", 404)
+		made = a.do("POST", "/clients", `{"client_name":"F","grant_types":["client_credentials"],"scope":"read"}`, 201)
+		id = made["client_id"].(string)
+		a.token(id, made["client_secret"].(string), 200)
+		a.do("DELETE", "/clients/"+id+"?force=true", "", 204)
+		public := a.do("POST", "/clients", `{"token_endpoint_auth_method":"none","redirect_uris":["https://c.example/"]}`, 201)
+		if public["client_secret"] != nil {
+			t.Errorf("%v", public)
+		}
+		a.do("POST", "/clients/"+public["id"].(string)+"/rotate-secret", "", 409)
+	})
+}
+
+func TestUsersAndGrants(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		a := newAPI(t, k, "", nil)
+		made := a.do("POST", "/users", `{"email":"ann@example.com","name":"Ann","password":"correct horse battery"}`, 201)
+		id := made["id"].(string)
+		if made["password"] != nil || made["role"] != "user" || made["status"] != "active" || made["provider"] != "local" || made["created_at"] == "" {
+			t.Errorf("%v", made)
+		}
+		a.do("POST", "/users", `{"email":"ANN@example.com","password":"correct horse battery"}`, 409)
+		if got := a.do("GET", "/users", "", 200)["users"].([]any); len(got) != 1 {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("PATCH", "/users/"+id, `{"role":"admin"}`, 200); got["role"] != "admin" || got["name"] != "Ann" {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("PATCH", "/users/"+id+"/disable", "", 200); got["status"] != "disabled" {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("PATCH", "/users/"+id+"/enable", "", 200); got["status"] != "active" {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("DELETE", "/users/"+id+"/tokens", "", 200); got["user_id"] != id || got["tokens_revoked"] != float64(0) {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("GET", "/users/"+id+"/grants", "", 200); len(got["consent_grants"].([]any)) != 0 || len(got["broker_grants"].([]any)) != 0 {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("GET", "/users/"+id+"/tokens", "", 200)["tokens"].([]any); len(got) != 0 {
+			t.Errorf("%v", got)
+		}
+		a.do("DELETE", "/grants/consent/x", "", 404)
+		a.do("DELETE", "/users/"+id, "", 204)
+		a.do("GET", "/users/"+id, "", 404)
+		a.do("GET", "/users/"+id+"/grants", "", 404)
+		a.do("DELETE", "/users/"+id+"/tokens", "", 404)
+	})
+}
+
+func TestResources(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, authtest.SQLite(t), "", nil)
+	made := a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/mail","backend_kind":"mint","display_name":"Mail","scopes":[{"name":"read","description":"Read"}]}`, 201)
+	id := made["id"].(string)
+	if made["created_at"] == "" || len(made["scopes"].([]any)) != 1 {
+		t.Errorf("%v", made)
+	}
+	a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/other"}`, 409)
+	a.do("POST", "/resources", `{"slug":"other","uri":"https://api.example/mail"}`, 409)
+	a.do("POST", "/resources", `{"slug":"other"}`, 400)
+	for _, name := range []string{id, "mail"} {
+		if got := a.do("GET", "/resources/"+name, "", 200); got["id"] != id {
+			t.Errorf("%v", got)
+		}
+	}
+	if got := a.do("PATCH", "/resources/mail", `{"display_name":"Post"}`, 200); got["display_name"] != "Post" || got["uri"] != "https://api.example/mail" {
+		t.Errorf("%v", got)
+	}
+	for path, test := range map[string][3]string{
+		"exchange/allowed-clients":    {`{"client_id":"c1"}`, "/c1", "allowed_client_ids"},
+		"runtime/client-ids":          {`{"client_id":"c1"}`, "/c1", "client_ids"},
+		"connect/allowed-return-urls": {`{"url":"https://c.example/x"}`, "?url=https://c.example/x", "allowed_return_urls"},
+	} {
+		path = "/resources/mail/policy/" + path
+		a.do("POST", path, test[0], 201)
+		a.do("POST", path, test[0], 201) // once
+		a.do("POST", path, `{}`, 400)
+		if got := a.do("GET", path, "", 200)[test[2]].([]any); len(got) != 1 {
+			t.Errorf("%s: %v", path, got)
+		}
+		a.do("DELETE", path+test[1], "", 204)
+		a.do("DELETE", path+test[1], "", 404)
+		if got := a.do("GET", path, "", 200)[test[2]].([]any); len(got) != 0 {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if got := a.do("GET", "/resources?offset=5", "", 200); len(got["resources"].([]any)) != 0 {
+		t.Errorf("%v", got)
+	}
+	a.do("DELETE", "/resources/mail", "", 204)
+	a.do("GET", "/resources/"+id, "", 404)
+}
+
+func TestSystem(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		a := newAPI(t, k, "signing: {key_store: postgres_key}\ndata_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}\n"+
+			"storage: {driver: postgres, postgres: {dsn: 'postgres://x'}}", map[string]string{"MASTER": master})
+		if got := a.do("POST", "/auth/verify", "", 200); got["valid"] != true || got["version"] != "v1" {
+			t.Errorf("%v", got)
+		}
+		first := a.do("GET", "/keys", "", 200)["keys"].([]any)
+		if len(first) != 1 || first[0].(map[string]any)["status"] != "active" || first[0].(map[string]any)["use"] != "sig" {
+			t.Errorf("%v", first)
+		}
+		made := a.do("POST", "/keys/rotate", "", 200)
+		both := a.do("GET", "/keys", "", 200)["keys"].([]any)
+		if len(both) != 2 || both[0].(map[string]any)["kid"] != made["kid"] || both[1].(map[string]any)["status"] != "rotated" || made["alg"] != "ES256" {
+			t.Errorf("%v", both)
+		}
+		if got := a.do("POST", "/encryption/re-encrypt", "", 200); got["scanned"] != float64(2) || got["rewritten"] != float64(0) || got["failed"] != float64(0) {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("GET", "/settings/dcr", "", 200); got["mode"] != "open" {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("PATCH", "/settings/dcr", `{"mode":"admin_only"}`, 200); got["mode"] != "admin_only" {
+			t.Errorf("%v", got)
+		}
+		a.do("PATCH", "/settings/dcr", `{"mode":"x"}`, 400)
+		if got := a.do("GET", "/stats", "", 200); got["clients"] != float64(0) || got["users"] != float64(0) {
+			t.Errorf("%v", got)
+		}
+		if got := a.do("GET", "/system/status", "", 200); got["version"] != "v1" || got["subsystems"].(map[string]any)["db"] != "ok" {
+			t.Errorf("%v", got)
+		}
+		config := a.do("GET", "/system/config", "", 200)["config"].(map[string]any)
+		if config["signing.algorithm"] != "ES256" || strings.Contains(mustJSON(t, config), key) || strings.Contains(mustJSON(t, config), master) {
+			t.Errorf("%v", config)
+		}
+		if got := a.do("GET", "/notices", "", 200)["notices"].([]any); len(got) == 0 {
+			t.Error("no notices")
+		}
+
+		// The audit feed.
+		feed := a.do("GET", "/audit", "", 200)
+		events := feed["events"].([]any)
+		if len(events) != 3 || events[0].(map[string]any)["action"] != "dcr.mode_updated" || events[0].(map[string]any)["detail"] != "mode=admin_only" || feed["has_more"] != false || feed["until"] == "" {
+			t.Errorf("%v", feed)
+		}
+		if got := a.do("GET", "/audit?action=key.&limit=1&offset=0", "", 200)["events"].([]any); len(got) != 1 {
+			t.Errorf("%v", got)
+		}
+		at := func(d time.Duration) string { return k.Clock.Now().Add(d).UTC().Format(time.RFC3339) }
+		a.do("GET", "/audit?since="+at(-720*time.Hour), "", 200)
+		a.do("GET", "/audit?since="+at(-721*time.Hour), "", 400)
+		a.do("GET", "/audit?since="+at(-time.Hour)+"&until="+at(-2*time.Hour), "", 400)
+		a.do("GET", "/audit?since=yesterday", "", 400)
+		a.do("GET", "/audit?until="+at(-25*time.Hour), "", 400) // before the default of since
+	})
+}
+
+func mustJSON(tb testing.TB, v any) string {
+	tb.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestKey has those who have not got it be kept out of every route.
+func TestKey(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, authtest.SQLite(t), "", nil)
+	for _, route := range [][2]string{{"GET", "/clients"}, {"POST", "/users"}, {"POST", "/keys/rotate"}, {"GET", "/audit"}, {"POST", "/auth/verify"}, {"DELETE", "/resources/x"}} {
+		for _, auth := range []string{"", "Bearer x", "Bearer " + key + "x", "Basic " + key, "Bearer"} {
+			r := httptest.NewRequest(route[0], "/admin"+route[1], nil)
+			r.Header.Set("Authorization", auth)
+			w := httptest.NewRecorder()
+			if a.Admin().ServeHTTP(w, r); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%v with %q: %d %s", route, auth, w.Code, w.Body)
+			}
+		}
+	}
+	if got := a.do("GET", "/audit?action=admin.auth_failed", "", 200)["events"].([]any); len(got) != 30 {
+		t.Errorf("%d events", len(got))
+	}
+	a.do("GET", "/nothing", "", 404)
+	a.do("DELETE", "/audit", "", 405)
+}
+
+// TestAdminLimit bounds how much an address may send.
+func TestAdminLimit(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	cfg, err := config.Parse([]byte("admin: {requests_per_second: 1, burst: 2}"), func(name string) (string, bool) {
+		if name == "AUTHSERVER_SIGNING_KEY_PATH" {
+			return t.TempDir(), true
+		}
+		return "", false
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for i, want := range []int{200, 200, 429} { // nobody needs a key here
+		w := httptest.NewRecorder()
+		if s.Admin().ServeHTTP(w, httptest.NewRequest("GET", "/admin/stats", nil)); w.Code != want || want == 429 && w.Header().Get("Retry-After") != "1" {
+			t.Errorf("request %d: %d %s", i, w.Code, w.Body)
+		}
+	}
+}

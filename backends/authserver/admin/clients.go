@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// client is one as it is told.
+type client struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Redirects  []string `json:"redirect_uris"`
+	Grants     []string `json:"grant_types"`
+	Responses  []string `json:"response_types"`
+	AuthMethod string   `json:"token_endpoint_auth_method"`
+	Scope      string   `json:"scope"`
+	Agent      bool     `json:"agent"`
+	AgentText  string   `json:"agent_description"`
+	Status     string   `json:"status"`
+	Source     string   `json:"registration_source"`
+	URL        string   `json:"cimd_url,omitempty"`
+	IssuedAt   string   `json:"issued_at"`
+	UpdatedAt  string   `json:"updated_at"`
+
+	// When it is made.
+	ClientID string `json:"client_id,omitempty"`
+	Secret   string `json:"client_secret,omitempty"`
+}
+
+func tellClient(c *clients.Client) client {
+	told := client{
+		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses), AuthMethod: c.AuthMethod,
+		Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, Status: c.Status, Source: c.Source,
+		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
+	}
+	if c.Source == clients.Document {
+		told.URL = c.ID
+	}
+	return told
+}
+
+func (a *API) clients(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	var f clients.Filter
+	if f.Status, err = c.Choice("status", "", clients.Active, clients.Suspended, clients.Revoked); err != nil {
+		return nil, err
+	}
+	if f.Source, err = c.Choice("source", "", clients.Admin, clients.DCR, clients.Document); err != nil {
+		return nil, err
+	}
+	found, err := a.Clients.List(c.R.Context(), f, limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	found, more := store.Cut(found, limit)
+	told := make([]client, len(found))
+	for i, one := range found {
+		told[i] = tellClient(one)
+	}
+	return list("clients", told, limit, offset, more), nil
+}
+
+func (a *API) client(c *call) (any, error) {
+	found, err := a.Clients.Find(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	return tellClient(found), nil
+}
+
+func (a *API) createClient(c *call) (any, error) {
+	var body struct {
+		Name       string          `json:"client_name"`
+		Redirects  []string        `json:"redirect_uris"`
+		Grants     []string        `json:"grant_types"`
+		Responses  []string        `json:"response_types"`
+		AuthMethod string          `json:"token_endpoint_auth_method"`
+		Scope      string          `json:"scope"`
+		Agent      bool            `json:"agent"`
+		AgentText  string          `json:"agent_description"`
+		JWKS       clients.RawJSON `json:"jwks"`
+		Logout     []string        `json:"post_logout_redirect_uris"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	made, err := a.Clients.Client(&clients.Registration{
+		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
+		Metadata: clients.Metadata{JWKS: body.JWKS, Logout: body.Logout},
+	}, clients.Admin)
+	if err == nil {
+		made.Scope, err = resources.ParseScope(body.Scope)
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := a.Clients.Create(c.R.Context(), made)
+	if err != nil {
+		return nil, err
+	}
+	a.Count("clients_registered_total", clients.Admin)
+	c.note("client.created_admin", made.ID, "name", made.Name)
+	c.Status = http.StatusCreated
+	told := tellClient(made)
+	told.ClientID, told.Secret = made.ID, secret
+	return told, nil
+}
+
+func (a *API) patchClient(c *call) (any, error) {
+	var body struct {
+		Name      *string   `json:"client_name"`
+		Redirects *[]string `json:"redirect_uris"`
+		Grants    *[]string `json:"grant_types"`
+		Scope     *string   `json:"scope"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	edited, err := a.Clients.Edit(c.R.Context(), c.Path("id"), func(one *clients.Client) (err error) {
+		if body.Name != nil {
+			one.Name = *body.Name
+		}
+		if body.Redirects != nil {
+			one.Redirects = *body.Redirects
+		}
+		if body.Grants != nil {
+			one.Grants = *body.Grants
+			if one.Responses = nil; one.May(clients.GrantCode) {
+				one.Responses = []string{"code"}
+			}
+		}
+		if body.Scope != nil {
+			if one.Scope, err = resources.ParseScope(*body.Scope); err != nil {
+				return err
+			}
+		}
+		return a.Clients.Check(one)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.note("client.updated", edited.ID)
+	return tellClient(edited), nil
+}
+
+func (a *API) deleteClient(c *call) (any, error) {
+	ctx, id := c.R.Context(), c.Path("id")
+	force, err := c.Choice("force", "false", "true")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.Clients.Find(ctx, id); err != nil {
+		return nil, err
+	}
+	if force == "false" {
+		live, err := a.Tokens.LiveOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if live > 0 {
+			return nil, apierror.New(http.StatusConflict, "live_tokens", "the client has %d tokens that are good; add ?force=true to revoke them", live)
+		}
+	}
+	if _, err := a.Tokens.RevokeClient(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := a.Clients.Delete(ctx, id); err != nil {
+		return nil, err
+	}
+	c.note("client.deleted", id)
+	return nil, nil
+}
+
+func (a *API) setStatus(status, action string) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		one, err := a.Clients.SetStatus(c.R.Context(), c.Path("id"), status)
+		if err != nil {
+			return nil, err
+		}
+		if status == clients.Revoked {
+			if _, err := a.Tokens.RevokeClient(c.R.Context(), one.ID); err != nil {
+				return nil, err
+			}
+		}
+		c.note(action, one.ID)
+		return map[string]string{"status": one.Status}, nil
+	}
+}
+
+func (a *API) rotateSecret(c *call) (any, error) {
+	id := c.Path("id")
+	secret, err := a.Clients.RotateSecret(c.R.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	c.note("client.secret_rotated", id)
+	return map[string]string{"client_id": id, "client_secret": secret}, nil
+}

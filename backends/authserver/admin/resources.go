@@ -1,0 +1,213 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// resource is one as it is told.
+type resource struct {
+	resources.Resource
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+func tellResource(r *resources.Resource) resource {
+	told := resource{*r, stamp(r.CreatedAt), stamp(r.UpdatedAt)}
+	if told.Scopes == nil {
+		told.Scopes = []resources.Scope{}
+	}
+	return told
+}
+
+func (a *API) resources(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Catalog.All(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	rest := all[min(offset, len(all)):]
+	told := make([]resource, min(limit, len(rest)))
+	for i := range told {
+		told[i] = tellResource(rest[i])
+	}
+	return list("resources", told, limit, offset, len(rest) > limit), nil
+}
+
+func (a *API) resource(c *call) (any, error) {
+	r, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	return tellResource(r), nil
+}
+
+// find is the resource of the path, by its id or its slug.
+func (a *API) find(c *call) (*resources.Resource, error) {
+	r, err := a.Catalog.Find(c.R.Context(), c.Path("id"))
+	if err == nil && r.ID != c.Path("id") && r.Slug != c.Path("id") {
+		err = resources.ErrUnknown
+	}
+	return r, err
+}
+
+// fields are what may be set of a resource; nil: it stays.
+type fields struct {
+	Slug        *string            `json:"slug"`
+	URI         *string            `json:"uri"`
+	Kind        *string            `json:"backend_kind"`
+	DisplayName *string            `json:"display_name"`
+	Scopes      *[]resources.Scope `json:"scopes"`
+	Provider    *string            `json:"broker_provider_id"`
+	Policy      *resources.Policy  `json:"policy"`
+}
+
+func (f fields) apply(r *resources.Resource) {
+	set(&r.Slug, f.Slug)
+	set(&r.URI, f.URI)
+	set(&r.Kind, f.Kind)
+	set(&r.DisplayName, f.DisplayName)
+	set(&r.Scopes, f.Scopes)
+	set(&r.Provider, f.Provider)
+	set(&r.Policy, f.Policy)
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func (a *API) createResource(c *call) (any, error) {
+	var body fields
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	r := &resources.Resource{Kind: resources.Mint}
+	body.apply(r)
+	if err := a.Catalog.Create(c.R.Context(), r); err != nil {
+		return nil, err
+	}
+	c.note("resource.created", "", "resource", r.ID, "slug", r.Slug)
+	c.Status = http.StatusCreated
+	return tellResource(r), nil
+}
+
+func (a *API) patchResource(c *call) (any, error) {
+	var body fields
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) error {
+		body.apply(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.note("resource.patched", "", "resource", r.ID)
+	return tellResource(r), nil
+}
+
+func (a *API) deleteResource(c *call) (any, error) {
+	r, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Catalog.Delete(c.R.Context(), r.ID); err != nil {
+		return nil, err
+	}
+	c.note("resource.deleted", "", "resource", r.ID, "slug", r.Slug)
+	return nil, nil
+}
+
+// policy is one of the lists of a resource's policy.
+type policy struct {
+	path   string
+	name   string // of the list in the answer
+	member string // of the body
+	action string
+	of     func(p *resources.Policy) *[]string
+}
+
+var policies = []policy{
+	{"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange", func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs }},
+	{"runtime/client-ids", "client_ids", "client_id", "runtime", func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs }},
+	{"connect/allowed-return-urls", "allowed_return_urls", "url", "connect", func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs }},
+}
+
+func (a *API) policy(p policy) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		r, err := a.find(c)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{p.name: words(*p.of(&r.Policy))}, nil
+	}
+}
+
+const (
+	maxPolicy      = 1000 // entries of a list
+	maxPolicyValue = 2048
+)
+
+func (a *API) addPolicy(p policy) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		var body map[string]string
+		if err := c.Decode(&body); err != nil {
+			return nil, err
+		}
+		value := body[p.member]
+		if value == "" || len(body) != 1 || len(value) > maxPolicyValue {
+			return nil, apierror.New(http.StatusBadRequest, "invalid_value", "the body must be an object with %s alone, of at most 2048 characters", p.member)
+		}
+		c.Status = http.StatusCreated
+		return a.editPolicy(c, p, value, "added", func(list []string) ([]string, error) {
+			switch {
+			case slices.Contains(list, value):
+				return list, nil
+			case len(list) >= maxPolicy:
+				return nil, apierror.New(http.StatusUnprocessableEntity, "too_many", "the list has 1000 entries already")
+			}
+			return append(list, value), nil
+		})
+	}
+}
+
+func (a *API) removePolicy(p policy) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		value := c.Path("value")
+		if p.member == "url" {
+			value = c.Text("url")
+		}
+		_, err := a.editPolicy(c, p, value, "removed", func(list []string) ([]string, error) {
+			at := slices.Index(list, value)
+			if at < 0 {
+				return nil, notFound("entry")
+			}
+			return slices.Delete(list, at, at+1), nil
+		})
+		return nil, err
+	}
+}
+
+func (a *API) editPolicy(c *call, p policy, value, done string, edit func(list []string) ([]string, error)) (any, error) {
+	var now []string
+	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {
+		of := p.of(&r.Policy)
+		*of, err = edit(*of)
+		now = *of
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.note("resource.policy."+p.action+"."+done, "", "resource", r.ID, p.member, value)
+	return map[string]any{p.name: words(now)}, nil
+}

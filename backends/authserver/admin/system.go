@@ -1,0 +1,193 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func (a *API) verify(*call) (any, error) {
+	return map[string]any{"valid": true, "version": a.Version}, nil
+}
+
+func (a *API) keys(c *call) (any, error) {
+	type key struct {
+		ID        string `json:"kid"`
+		Algorithm string `json:"alg"`
+		Use       string `json:"use"`
+		Status    string `json:"status"`
+		CreatedAt string `json:"created_at"`
+	}
+	all, err := a.Keys.List(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	told := make([]key, len(all))
+	for i, k := range all {
+		told[i] = key{k.ID, k.Algorithm, "sig", "active", stamp(k.CreatedAt)}
+		if !k.RotatedAt.IsZero() {
+			told[i].Status = "rotated"
+		}
+	}
+	return map[string]any{"keys": told}, nil
+}
+
+func (a *API) rotateKey(c *call) (any, error) {
+	made, err := a.Keys.Rotate(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	a.Count("key_rotation_total", "")
+	return map[string]string{"kid": made.ID, "alg": made.Algorithm}, nil
+}
+
+func (a *API) reseal(c *call) (any, error) {
+	if a.Reseal == nil {
+		return nil, apierror.New(http.StatusConflict, "no_encryption", "nothing is stored encrypted: data_encryption.driver is not set")
+	}
+	scanned, rewritten, failed, err := a.Reseal(c.R)
+	if err != nil {
+		return nil, err
+	}
+	c.note("encryption.reencrypted", "")
+	return map[string]int{"scanned": scanned, "rewritten": rewritten, "failed": failed}, nil
+}
+
+func (a *API) mode(c *call) (any, error) {
+	mode, err := a.Clients.Mode(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"mode": mode}, nil
+}
+
+// setMode sets how clients may register; an empty mode has the configuration say so again.
+func (a *API) setMode(c *call) (any, error) {
+	var body struct {
+		Mode *string `json:"mode"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	if body.Mode != nil {
+		if err := a.Clients.SetMode(c.R.Context(), *body.Mode); err != nil {
+			return nil, err
+		}
+		c.note("dcr.mode_updated", "", "mode", *body.Mode)
+	}
+	return a.mode(c)
+}
+
+// audit is the feed, newest first.
+func (a *API) audit(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	q := audit.Query{Action: c.Text("action"), Actor: c.Text("actor_id"), Client: c.Text("client_id")}
+	if q.Since, err = c.Time("since"); err != nil {
+		return nil, err
+	}
+	if q.Until, err = c.Time("until"); err != nil {
+		return nil, err
+	}
+	now := a.Now()
+	if q.Until.IsZero() {
+		q.Until = now
+	}
+	switch {
+	case q.Since.IsZero():
+		q.Since = now.Add(-a.Lookback)
+	case q.Since.Before(now.Add(-a.MaxLookback)):
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "since is further back than %s", a.MaxLookback)
+	}
+	if q.Until.Before(q.Since) {
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "until is before since")
+	}
+	found, more, err := a.Feed.List(c.R.Context(), q, limit, offset)
+	if err != nil {
+		return nil, err
+	}
+	type event struct {
+		ID        int64  `json:"id"`
+		Action    string `json:"action"`
+		Actor     string `json:"actor_id"`
+		Client    string `json:"client_id"`
+		Address   string `json:"ip"`
+		Detail    string `json:"detail"`
+		Trace     string `json:"trace_id"`
+		CreatedAt string `json:"created_at"`
+	}
+	told := make([]event, len(found))
+	for i, r := range found {
+		told[i] = event{r.ID, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, stamp(r.CreatedAt)}
+	}
+	answer := list("events", told, limit, offset, more)
+	answer["since"], answer["until"] = stamp(q.Since), stamp(q.Until)
+	return answer, nil
+}
+
+// stats are how many there are.
+func (a *API) stats(c *call) (any, error) {
+	if err := a.Tokens.Flush(c.R.Context()); err != nil {
+		return nil, err
+	}
+	now := a.Micros()
+	told := make(map[string]int64)
+	err := a.Read(c.R.Context(), func(conn store.Conn) error {
+		for _, one := range [...]struct {
+			name, query string
+			args        []any
+		}{
+			{"clients", "SELECT count(*) FROM authserver_clients", nil},
+			{"clients_active", "SELECT count(*) FROM authserver_clients WHERE status = 'active'", nil},
+			{"users", "SELECT count(*) FROM authserver_users", nil},
+			{"users_active", "SELECT count(*) FROM authserver_users WHERE status = 'active'", nil},
+			{"resources", "SELECT count(*) FROM authserver_resources", nil},
+			{"consents", "SELECT count(*) FROM authserver_consents", nil},
+			{"tokens_live", "SELECT count(*) FROM authserver_issuances WHERE revoked_at = 0 AND expires_at > ?", []any{now}},
+			{"families_live", "SELECT count(*) FROM authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''", []any{now}},
+		} {
+			var n int64
+			if err := conn.Row(one.query, one.args...).Scan(&n); err != nil {
+				return err
+			}
+			told[one.name] = n
+		}
+		return nil
+	})
+	return told, err
+}
+
+func (a *API) status(c *call) (any, error) {
+	parts := map[string]string{"db": "ok", "keys": "ok"}
+	if a.DB.Ready() != nil {
+		parts["db"] = "error"
+	}
+	if _, err := a.Keys.List(c.R.Context()); err != nil {
+		parts["keys"] = "error"
+	}
+	return map[string]any{
+		"version": a.Version, "started_at": stamp(a.Begun), "uptime_seconds": int64(a.Now().Sub(a.Begun) / time.Second), "subsystems": parts,
+	}, nil
+}
+
+func (a *API) config(*call) (any, error) {
+	values, err := a.Config()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"config": values}, nil
+}
+
+// notices are what an operator should know.
+func (a *API) notices(*call) (any, error) {
+	told := []map[string]string{}
+	for _, text := range a.Warnings() {
+		told = append(told, map[string]string{"level": "warning", "message": text})
+	}
+	return map[string]any{"notices": told}, nil
+}

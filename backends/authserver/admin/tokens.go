@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// issuance is one as it is told.
+type issuance struct {
+	ID            string   `json:"id"`
+	JTI           string   `json:"jti"`
+	User          string   `json:"subject_user_id,omitempty"`
+	Client        string   `json:"client_id"`
+	ConsentClient string   `json:"consent_client_id,omitempty"`
+	Resource      string   `json:"resource_id,omitempty"`
+	Scopes        []string `json:"scopes"`
+	Kind          string   `json:"backend_kind"`
+	Parent        string   `json:"parent_jti,omitempty"`
+	IssuedAt      string   `json:"issued_at"`
+	ExpiresAt     string   `json:"expires_at"`
+	RevokedAt     *string  `json:"revoked_at"`
+	JKT           string   `json:"dpop_jkt,omitempty"`
+	Agent         string   `json:"agent_id,omitempty"`
+	Chain         []string `json:"agent_chain,omitempty"`
+}
+
+func tellIssuance(i tokens.Issuance) issuance {
+	told := issuance{
+		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient, Resource: i.Resource,
+		Scopes: strings.Fields(i.Scope), Kind: i.Kind, Parent: i.Parent, IssuedAt: stamp(i.IssuedAt), ExpiresAt: stamp(i.ExpiresAt),
+		JKT: i.JKT, Agent: i.Agent, Chain: strings.Fields(i.Chain),
+	}
+	if !i.RevokedAt.IsZero() {
+		at := stamp(i.RevokedAt)
+		told.RevokedAt = &at
+	}
+	return told
+}
+
+// tokens are the issuances that are good now.
+func (a *API) tokens(c *call) (any, error) {
+	f, err := c.filter()
+	if err != nil {
+		return nil, err
+	}
+	f.Live = true
+	return a.listIssuances(c, "tokens", f)
+}
+
+func (a *API) issuances(c *call) (any, error) {
+	f, err := c.filter()
+	if err != nil {
+		return nil, err
+	}
+	return a.listIssuances(c, "issuances", f)
+}
+
+func (c *call) filter() (f tokens.IssuanceFilter, err error) {
+	f = tokens.IssuanceFilter{User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"), Resource: c.Text("resource")}
+	f.Since, err = c.Time("since")
+	return f, err
+}
+
+func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	if f.Resource != "" {
+		if r, err := a.Catalog.Find(c.R.Context(), f.Resource); err == nil {
+			f.Resource = r.ID // of a slug
+		}
+	}
+	found, err := a.Tokens.Issuances(c.R.Context(), f, limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	found, more := store.Cut(found, limit)
+	told := make([]issuance, len(found))
+	for i, one := range found {
+		told[i] = tellIssuance(one)
+	}
+	return list(name, told, limit, offset, more), nil
+}
+
+// one is the issuance of a filter.
+func (a *API) one(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
+	found, err := a.Tokens.Issuances(c.R.Context(), f, 1, 0)
+	if err == nil && len(found) == 0 {
+		err = notFound("token")
+	}
+	if err != nil {
+		return i, err
+	}
+	return found[0], nil
+}
+
+func (a *API) byID(c *call) (i tokens.Issuance, err error) {
+	id, err := strconv.ParseInt(c.Path("id"), 10, 64)
+	if err != nil || id <= 0 {
+		return i, notFound("issuance")
+	}
+	return a.one(c, tokens.IssuanceFilter{ID: id})
+}
+
+func (a *API) issuance(c *call) (any, error) {
+	i, err := a.byID(c)
+	if err != nil {
+		return nil, err
+	}
+	return tellIssuance(i), nil
+}
+
+func (a *API) revokeIssuance(c *call) (any, error) {
+	i, err := a.byID(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.revoke(c, i)
+}
+
+func (a *API) revokeToken(c *call) (any, error) {
+	i, err := a.one(c, tokens.IssuanceFilter{JTI: c.Path("jti")})
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.revoke(c, i)
+}
+
+func (a *API) revoke(c *call, i tokens.Issuance) error {
+	if err := a.Tokens.RevokeToken(c.R.Context(), i.JTI, i.ExpiresAt, "admin"); err != nil {
+		return err
+	}
+	c.note("issuance.revoked_admin", i.Client, "jti", i.JTI)
+	return nil
+}

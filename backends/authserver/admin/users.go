@@ -1,0 +1,161 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// user is one as they are told.
+type user struct {
+	ID        string `json:"id"`
+	Email     string `json:"email"`
+	Name      string `json:"name"`
+	Role      string `json:"role"`
+	Status    string `json:"status"`
+	Provider  string `json:"provider"`
+	CreatedAt string `json:"created_at"`
+}
+
+func tellUser(u *users.User) user {
+	return user{u.ID, u.Email, u.Name, u.Role, u.Status, u.Provider, stamp(time.UnixMicro(u.CreatedAt))}
+}
+
+func (a *API) users(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.Users.List(c.R.Context(), limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	found, more := store.Cut(found, limit)
+	told := make([]user, len(found))
+	for i, one := range found {
+		told[i] = tellUser(one)
+	}
+	return list("users", told, limit, offset, more), nil
+}
+
+func (a *API) user(c *call) (any, error) {
+	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	return tellUser(u), nil
+}
+
+func (a *API) createUser(c *call) (any, error) {
+	var body struct {
+		Email    string `json:"email"`
+		Name     string `json:"name"`
+		Password string `json:"password"`
+		Role     string `json:"role"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	u, err := a.Users.Create(c.R.Context(), users.New{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role}, by)
+	if err != nil {
+		return nil, err
+	}
+	c.Status = http.StatusCreated
+	return tellUser(u), nil
+}
+
+func (a *API) patchUser(c *call) (any, error) {
+	var body struct {
+		Email    *string `json:"email"`
+		Name     *string `json:"name"`
+		Password *string `json:"password"`
+		Role     *string `json:"role"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	u, err := a.Users.Update(c.R.Context(), c.Path("id"), users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role}, by)
+	if err != nil {
+		return nil, err
+	}
+	return tellUser(u), nil
+}
+
+func (a *API) deleteUser(c *call) (any, error) {
+	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), by)
+}
+
+func (a *API) setUser(set func(ctx context.Context, id, by string) (*users.User, error)) func(c *call) (any, error) {
+	return func(c *call) (any, error) {
+		u, err := set(c.R.Context(), c.Path("id"), by)
+		if err != nil {
+			return nil, err
+		}
+		return tellUser(u), nil
+	}
+}
+
+func (a *API) userTokens(c *call) (any, error) {
+	id := c.Path("id")
+	if _, err := a.Users.Find(c.R.Context(), id); err != nil {
+		return nil, err
+	}
+	return a.listIssuances(c, "tokens", tokens.IssuanceFilter{User: id, Live: true})
+}
+
+// signOut ends all that a user has.
+func (a *API) signOut(c *call) (any, error) {
+	ctx, id := c.R.Context(), c.Path("id")
+	n, err := a.Tokens.LiveOfUser(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Users.SignOut(ctx, id, by); err != nil {
+		return nil, err
+	}
+	return map[string]any{"user_id": id, "tokens_revoked": n}, nil
+}
+
+func (a *API) userGrants(c *call) (any, error) {
+	id := c.Path("id")
+	if _, err := a.Users.Find(c.R.Context(), id); err != nil {
+		return nil, err
+	}
+	grants, err := a.Consents.Of(c.R.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	told := make([]map[string]any, len(grants))
+	for i, g := range grants {
+		told[i] = map[string]any{
+			"id": g.ID, "user_id": g.User, "client_id": g.Client, "resource_id": g.Resource, "scopes": words(g.Scope),
+			"created_at": stamp(time.UnixMicro(g.CreatedAt)), "updated_at": stamp(time.UnixMicro(g.UpdatedAt)),
+		}
+	}
+	return map[string]any{"consent_grants": told, "broker_grants": []any{}}, nil
+}
+
+// revokeConsent takes a grant back, with all that was issued by it.
+func (a *API) revokeConsent(c *call) (any, error) {
+	ctx := c.R.Context()
+	if err := a.Tokens.Flush(ctx); err != nil {
+		return nil, err
+	}
+	var ended []string
+	g, err := a.Consents.Revoke(ctx, c.Path("id"), func(conn store.Conn, g consent.Grant) (err error) {
+		ended, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.ID)
+		return err
+	})
+	a.Tokens.Ended(ended)
+	if err != nil {
+		return nil, err
+	}
+	c.note("consent_grant.revoked_admin", g.Client, "user", g.User, "resource", g.Resource, "scope", strings.Join(g.Scope, " "))
+	return nil, nil
+}
