@@ -78,7 +78,7 @@ func TestWhoMayAdminister(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		forum, bob, awaiting := s.forum("public"), s.user("bob"), s.user("awaiting")
-		until := s.clock.now().Add(time.Hour).UnixMicro()
+		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
 		var made, group, token, prefix int64
 		commands := []struct {
 			name, action string
@@ -279,7 +279,7 @@ func TestLastAdministrator(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
-		until := s.clock.now().Add(time.Hour).UnixMicro()
+		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
 		attempts := map[string]func(a *rights.Actor, id int64) error{
 			"groups":  func(a *rights.Actor, id int64) error { return b.SetGroups(ctx, a, id, []int64{registered}) },
 			"ban":     func(a *rights.Actor, id int64) error { return b.Ban(ctx, a, id, 0, "") },
@@ -508,7 +508,7 @@ func TestMembers(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		alice, bob := s.user("alice"), s.user("bob")
-		until := s.clock.now().Add(time.Hour).UnixMicro()
+		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
 		reply := func(as, text string) *answer {
 			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
 		}

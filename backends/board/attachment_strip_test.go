@@ -54,7 +54,7 @@ func (s *site) putContent(content string) {
 	hash := hashOf(content)
 	folder := s.service.Options.Attachments
 	if folder == "" {
-		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.Micros())
+		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.Moment())
 		return
 	}
 	folder = filepath.Join(folder, hash[:2])

@@ -14,7 +14,7 @@ func TestBanOfAwaiting(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, admin, awaiting := t.Context(), s.actor("admin"), s.user("awaiting")
-		refused(t, "ban for an hour", s.service.Ban(ctx, admin, awaiting, s.clock.now().Add(time.Hour).UnixMicro(), ""), 409, "")
+		refused(t, "ban for an hour", s.service.Ban(ctx, admin, awaiting, kernel.MomentOf(s.clock.now().Add(time.Hour)), ""), 409, "")
 		refused(t, "ban for ever", s.service.Ban(ctx, admin, awaiting, 0, ""), 409, "")
 		refused(t, "unban", s.service.Unban(ctx, admin, awaiting), 409, "")
 		s.clock.advance(2 * time.Hour)
@@ -38,7 +38,7 @@ func TestMailAfterBan(t *testing.T) {
 			s.clock.advance(time.Hour)
 			return s.mails()["alice instant"] != nil
 		}
-		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, s.clock.now().Add(90*time.Minute).UnixMicro(), ""))
+		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, kernel.MomentOf(s.clock.now().Add(90*time.Minute)), ""))
 		if mailed("While the ban lasts") {
 			t.Error("a banned member is mailed")
 		}

@@ -129,7 +129,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		must(t, err)
 		must(t, s.service.Write(ctx, func(c store.Conn) error {
 			for i := range accounts.UnconfirmedBatch {
-				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.Micros()}
+				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.Moment()}
 				if err := accounts.AddUser(c, add); err != nil {
 					return err
 				}

@@ -60,7 +60,7 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 		changes := map[string]func(){
 			"new password": func() { s.exec("UPDATE board_users SET password_hash = ? WHERE id = ?", other, bob) },
 			"new state":    func() { s.exec("UPDATE board_users SET state = 'awaiting' WHERE id = ?", bob) },
-			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.Micros()+1, bob) },
+			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.Moment()+1, bob) },
 			"ban for ever": func() { s.exec("UPDATE board_users SET banned_until = NULL WHERE id = ?", bob) },
 		}
 		acts := map[string]func() error{

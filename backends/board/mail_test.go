@@ -35,7 +35,7 @@ func (s *site) mails() map[string]*mails.Mailing {
 			s.t.Fatal(err)
 		}
 	}
-	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.Micros()); n != 0 {
+	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.Moment()); n != 0 {
 		s.t.Errorf("%d rows stay", n)
 	}
 	return list

@@ -48,7 +48,7 @@ func TestSeedForum(t *testing.T) {
 		}
 		got := threads[1]
 		if got.Prefix == nil || got.Prefix.Label != "Solved" || got.ReplyCount != 1 || got.ViewCount != 7 || !got.IsSticky || got.LastPosterUsername != "Gone Member" ||
-			got.LastPostAt != "2011-01-02T00:00:00.000Z" || got.CreatedAt != "2011-01-01T00:00:00.000Z" {
+			got.LastPostAt.String() != "2011-01-02T00:00:00.000Z" || got.CreatedAt.String() != "2011-01-01T00:00:00.000Z" {
 			t.Errorf("thread %+v", got)
 		}
 		posts := data[[]posts.PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))

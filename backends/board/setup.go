@@ -82,7 +82,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 			return err
 		}
 		once = generated
-		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.Micros()})
+		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.Moment()})
 	})
 	return once, err
 }

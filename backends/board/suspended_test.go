@@ -16,7 +16,7 @@ func TestSuspendedModerator(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		held, gone, thread := s.postOf("public held"), s.postOf("public deleted"), s.threadOf("Public thread")
 		until := s.clock.now().Add(time.Hour)
-		must(t, s.service.Suspend(t.Context(), s.actor("admin"), s.user("mod"), until.UnixMicro(), ""))
+		must(t, s.service.Suspend(t.Context(), s.actor("admin"), s.user("mod"), kernel.MomentOf(until), ""))
 		offered := func() (n int) {
 			t.Helper()
 			page, err := s.service.ReadThread(t.Context(), s.actor("mod"), thread, 0, 50)

@@ -32,23 +32,16 @@ func deref(text *string) string {
 	return *text
 }
 
-// When shows a time as an API writes it (RFC 3339), or one in microseconds: short,
-// with the exact one beside it.
+// When shows a time, one in microseconds or what has a method Time: short, with the
+// exact one beside it.
 func (v *View) When(at any) template.HTML {
-	var written string
 	switch t := at.(type) {
-	case string:
-		written = t
-	case *string:
-		written = deref(t)
 	case int64:
 		return moment(t, v.Zone())
+	case interface{ Time() time.Time }:
+		return moment(t.Time().UnixMicro(), v.Zone())
 	}
-	t, err := time.Parse(time.RFC3339, written)
-	if err != nil {
-		return ""
-	}
-	return moment(t.UnixMicro(), v.Zone())
+	return ""
 }
 
 // moment shows a time in microseconds; 0: never.

@@ -52,7 +52,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	if err := apierror.Join(titleErr, bioErr, zoneErr); err != nil {
 		return err
 	}
-	if err := a.CheckSuspended(s.Micros()); err != nil {
+	if err := a.CheckSuspended(s.Moment()); err != nil {
 		return err
 	}
 	var lookups []string
@@ -111,7 +111,7 @@ type TokenInfo struct {
 	ID                               int64
 	Name, Lookup                     string
 	Scopes                           []string
-	CreatedAt, ExpiresAt, LastUsedAt int64 // 0: never
+	CreatedAt, ExpiresAt, LastUsedAt kernel.Moment // 0: never
 }
 
 // OwnTokens lists the actor's tokens that are good, newest first.
@@ -119,7 +119,7 @@ func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenI
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
-			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.ID(), s.Micros()}, func(r store.Row) error {
+			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.ID(), s.Moment()}, func(r store.Row) error {
 			var t TokenInfo
 			var scopes string
 			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)

@@ -59,7 +59,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	}
 	user := p.user
 	a := &rights.Actor{User: user}
-	if err := a.CheckBlocked(s.Micros()); err != nil && !a.Unconfirmed() {
+	if err := a.CheckBlocked(s.Moment()); err != nil && !a.Unconfirmed() {
 		if user.State == "awaiting" {
 			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
 		}
@@ -112,7 +112,7 @@ type proof struct {
 // transaction ends.
 func (p proof) holds(c store.Conn) error {
 	var hash, state string
-	var until int64
+	var until kernel.Moment
 	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.Lock(), p.user.ID).Scan(&hash, &state, &until)
 	if err != nil {
 		return err

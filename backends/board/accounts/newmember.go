@@ -21,7 +21,7 @@ type NewUser struct {
 	Moderated   bool
 	Posts       int64 // counted before
 	MayClash    bool  // the name may look like another's
-	Now         int64
+	Now         kernel.Moment
 }
 
 // AddUser adds a member to the database.

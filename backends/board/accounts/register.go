@@ -73,7 +73,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	err = s.Write(ctx, func(c store.Conn) error {
 		done = Registered{Asked: mails, Closed: u.State == "unconfirmed"}
 		now := s.Now()
-		u.Now = now.UnixMicro()
+		u.Now = kernel.MomentOf(now)
 		if err := nameFree(c, name); err != nil { // another may have been faster
 			return err
 		}

@@ -52,7 +52,7 @@ type Tokens struct {
 	known *ristretto.Cache[string, known]
 
 	mu   sync.Mutex
-	used map[int64]int64 // when tokens were used last, not yet written
+	used map[int64]kernel.Moment // when tokens were used last, not yet written
 }
 
 // NewTokens returns an empty one.
@@ -75,11 +75,11 @@ func (t *Tokens) forget(lookups ...string) {
 }
 
 // touch notes that a token was used.
-func (t *Tokens) touch(id, now int64) {
+func (t *Tokens) touch(id int64, now kernel.Moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.used == nil {
-		t.used = make(map[int64]int64)
+		t.used = make(map[int64]kernel.Moment)
 	}
 	if _, noted := t.used[id]; noted || len(t.used) < maxCachedTokens {
 		t.used[id] = now
@@ -87,7 +87,7 @@ func (t *Tokens) touch(id, now int64) {
 }
 
 // taken are the uses to be written.
-func (t *Tokens) taken() map[int64]int64 {
+func (t *Tokens) taken() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	used := t.used
@@ -143,13 +143,13 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 		return nil, errToken("unknown, or revoked")
 	case !match:
 		return nil, errToken("wrong secret")
-	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= now.UnixMicro():
+	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= kernel.MomentOf(now):
 		return nil, errToken("expired")
 	}
 	if !k.at.Before(now) { // just read
 		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
 	}
-	s.tokens.touch(k.token.ID, now.UnixMicro())
+	s.tokens.touch(k.token.ID, kernel.MomentOf(now))
 	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
 }
 
@@ -220,7 +220,7 @@ func CheckToken(r TokenRequest) error {
 // Issue makes a token that was checked.
 func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
-	now := s.Micros()
+	now := s.Moment()
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?"+c.Lock(), text.Fold(r.User)).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", kernel.Invalid("user", "unknown", "there is no member of that name")
@@ -240,14 +240,14 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+" valid tokens already; revoke one first")
 	}
 	text, lookup, hash := NewToken()
-	expires := int64(0)
+	var expires kernel.Moment
 	if r.Days > 0 {
-		expires = now + int64(r.Days)*24*time.Hour.Microseconds()
+		expires = now.Add(time.Duration(r.Days) * 24 * time.Hour)
 	}
 	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
 }
 
-func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires int64) error {
+func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires kernel.Moment) error {
 	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, kernel.Null(expires))
 	return err
@@ -269,7 +269,7 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, TokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
 	err := s.Write(ctx, func(c store.Conn) error {
-		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.Micros(), lookup)
+		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.Moment(), lookup)
 		if err != nil {
 			return err
 		}
@@ -284,10 +284,10 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 
 // TakeUses returns when tokens were used, by token, which is to be written, and
 // forgets it.
-func (s *Service) TakeUses() map[int64]int64 { return s.tokens.taken() }
+func (s *Service) TakeUses() map[int64]kernel.Moment { return s.tokens.taken() }
 
 // WriteUses writes when tokens were used.
-func WriteUses(c store.Conn, by map[int64]int64) error {
+func WriteUses(c store.Conn, by map[int64]kernel.Moment) error {
 	for _, token := range slices.Sorted(maps.Keys(by)) {
 		if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", by[token], token); err != nil {
 			return err

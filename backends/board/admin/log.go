@@ -24,7 +24,7 @@ type LogEntry struct {
 	Thread     int64
 	Post       int64
 	Detail     string
-	At         int64
+	At         kernel.Moment
 }
 
 // LogQuery is what entries are looked for by.

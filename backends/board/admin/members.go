@@ -21,16 +21,16 @@ type MemberRow struct {
 	ID             int64
 	Name           string
 	Email          string
-	EmailConfirmed bool   // else no mails go there
-	EmailAsked     string // is to be the address; empty: none
-	State          string // active, unconfirmed, awaiting, banned or deleted
-	BannedUntil    int64  // 0: for ever
-	SuspendedUntil int64
+	EmailConfirmed bool          // else no mails go there
+	EmailAsked     string        // is to be the address; empty: none
+	State          string        // active, unconfirmed, awaiting, banned or deleted
+	BannedUntil    kernel.Moment // 0: for ever
+	SuspendedUntil kernel.Moment
 	Moderated      bool
 	Posts          int64
-	JoinedAt       int64
-	LastActiveAt   int64
-	LastPostAt     int64
+	JoinedAt       kernel.Moment
+	LastActiveAt   kernel.Moment
+	LastPostAt     kernel.Moment
 	Groups         []int64 // of MemberByID
 
 	key string
@@ -141,7 +141,7 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 // Ban keeps a member from the board, until a time or (0) for ever. Nobody bans
 // oneself. Who awaits approval is kept out already, and the end of a ban would
 // let them in.
-func (s *Service) Ban(ctx context.Context, a *rights.Actor, id, until int64, reason string) error {
+func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
 		switch {
@@ -174,7 +174,7 @@ func (s *Service) Unban(ctx context.Context, a *rights.Actor, id int64) error {
 }
 
 // Suspend lets a member only read until a time; 0 ends it.
-func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id, until int64, reason string) error {
+func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.suspend", func(c store.Conn, _ *MemberRow) (string, error) {
 		switch {
@@ -196,18 +196,18 @@ func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id, until int64,
 }
 
 // checkUntil refuses ends that are past, or too far away to mean it.
-func (s *Service) checkUntil(until int64) error {
-	if now := s.Micros(); until <= now || until > now+100*365*24*time.Hour.Microseconds() {
+func (s *Service) checkUntil(until kernel.Moment) error {
+	if now := s.Moment(); until <= now || until > now.Add(100*365*24*time.Hour) {
 		return kernel.Invalid("until", "range", "the end must lie ahead, at most 100 years")
 	}
 	return nil
 }
 
-func untilText(until int64) string {
+func untilText(until kernel.Moment) string {
 	if until == 0 {
 		return "for ever"
 	}
-	return "until " + kernel.WireTime(until)
+	return "until " + until.String()
 }
 
 // SetModerated sets whether every post of a member is held.
@@ -306,7 +306,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		if err != nil {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Moment(), id); err != nil {
 			return "", err
 		}
 		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_links"} {
@@ -330,7 +330,7 @@ type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
 	UserName  string
-	RevokedAt int64 // 0: it is not
+	RevokedAt kernel.Moment // 0: it is not
 }
 
 // Tokens lists tokens, newest first, of one member or (0) of all.
@@ -388,7 +388,7 @@ func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64)
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Micros(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Moment(), id); err != nil {
 			return err
 		}
 		return s.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))

@@ -29,7 +29,7 @@ type AuthorRecord struct {
 	State     string
 	Moderated bool
 	Posts     int64 // visible
-	JoinedAt  int64
+	JoinedAt  kernel.Moment
 	// Of the last hundred posts:
 	Recent, Held, Deleted int64
 }
@@ -51,7 +51,7 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: posts.ViewPost(h.Post), Thread: posts.ViewThread(access, a, h.Thread, posts.Marks{}, s.Micros()), Reason: h.Reason}
+			item := QueueItem{Post: posts.ViewPost(h.Post), Thread: posts.ViewThread(access, a, h.Thread, posts.Marks{}, s.Moment()), Reason: h.Reason}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
 			}

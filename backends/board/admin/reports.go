@@ -25,7 +25,7 @@ type ReportEntry struct {
 	ID     int64
 	User   string
 	Reason string
-	At     int64
+	At     kernel.Moment
 
 	post, forum int64
 }
@@ -74,7 +74,7 @@ func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, e
 			t, p, err := posts.PostByID(c, a, e.post, "")
 			switch {
 			case err == nil:
-				post, thread := posts.ViewPost(p), posts.ViewThread(access, a, t, posts.Marks{}, s.Micros())
+				post, thread := posts.ViewPost(p), posts.ViewThread(access, a, t, posts.Marks{}, s.Moment())
 				item.Post, item.Thread = &post, &thread
 				if item.Author, err = recordOf(c, p.Author); err != nil {
 					return nil, err
@@ -105,13 +105,13 @@ func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64,
 		case !f.Mask.Has(rights.ContentApprove):
 			return kernel.Forbidden("postId", "no_permission", "you may not close reports in this forum")
 		}
-		if err := a.CheckSuspended(s.Micros()); err != nil {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
 		if noteErr != nil {
 			return noteErr
 		}
-		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Micros(), kernel.Null(a.ID()), note, post)
+		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Moment(), kernel.Null(a.ID()), note, post)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	if a.Token != nil && !a.Token.Has(route.Scope) {
 		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
 	}
-	if err := a.CheckBlocked(s.Micros()); err != nil {
+	if err := a.CheckBlocked(s.Moment()); err != nil {
 		return err
 	}
 	if err := a.CheckOffline(); err != nil {

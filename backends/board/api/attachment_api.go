@@ -9,23 +9,23 @@ import (
 
 // AttachmentInfo is a file at a post.
 type AttachmentInfo struct {
-	ID        int64  `json:"id"`
-	ThreadID  int64  `json:"threadId"`
-	PostID    int64  `json:"postId"`
-	UserID    int64  `json:"userId"`
-	Name      string `json:"name"`
-	MediaType string `json:"mediaType"`
-	Size      int64  `json:"size"`
-	SHA256    string `json:"sha256"`
-	Width     *int64 `json:"width"`
-	Height    *int64 `json:"height"`
-	CreatedAt string `json:"createdAt"`
-	Path      string `json:"path"`
+	ID        int64         `json:"id"`
+	ThreadID  int64         `json:"threadId"`
+	PostID    int64         `json:"postId"`
+	UserID    int64         `json:"userId"`
+	Name      string        `json:"name"`
+	MediaType string        `json:"mediaType"`
+	Size      int64         `json:"size"`
+	SHA256    string        `json:"sha256"`
+	Width     *int64        `json:"width"`
+	Height    *int64        `json:"height"`
+	CreatedAt kernel.Moment `json:"createdAt"`
+	Path      string        `json:"path"`
 }
 
 func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	return AttachmentInfo{
-		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), kernel.WireTime(f.CreatedAt),
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), f.CreatedAt,
 		kernel.Mount + "/attachments/" + kernel.Itoa(f.ID),
 	}
 }

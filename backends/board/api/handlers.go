@@ -10,10 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
+// Identity is who a token acts for.
+type Identity struct {
+	UserID    int64          `json:"userId"`
+	Username  string         `json:"username"`
+	Scopes    []string       `json:"scopes"`
+	Groups    []string       `json:"groups"`
+	TokenName string         `json:"tokenName"`
+	ExpiresAt *kernel.Moment `json:"expiresAt"`
+}
+
 func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
-	me := posts.Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
+	me := Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
 	if a.Token != nil {
-		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.WireTimeOrNull(a.Token.ExpiresAt)
+		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.OrNull(a.Token.ExpiresAt)
 	}
 	if me.Groups == nil {
 		me.Groups = []string{}
@@ -185,11 +195,11 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 
 // RevisionInfo is a former version of a post.
 type RevisionInfo struct {
-	Revision         int64   `json:"revision"`
-	Message          string  `json:"message"`
-	EditedByUsername string  `json:"editedByUsername"`
-	EditedAt         string  `json:"editedAt"`
-	Reason           *string `json:"reason"`
+	Revision         int64         `json:"revision"`
+	Message          string        `json:"message"`
+	EditedByUsername string        `json:"editedByUsername"`
+	EditedAt         kernel.Moment `json:"editedAt"`
+	Reason           *string       `json:"reason"`
 }
 
 func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
@@ -203,7 +213,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 }
 
 func viewRevision(r posts.Revision) RevisionInfo {
-	view := RevisionInfo{r.Number, r.Message, r.EditedBy, kernel.WireTime(r.EditedAt), nil}
+	view := RevisionInfo{r.Number, r.Message, r.EditedBy, r.EditedAt, nil}
 	if r.Reason != "" {
 		view.Reason = &r.Reason
 	}
@@ -246,10 +256,10 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 
 // SubscriptionInfo is a thread that a member follows.
 type SubscriptionInfo struct {
-	ThreadID  int64   `json:"threadId"`
-	Mode      string  `json:"mode"`
-	Title     *string `json:"title"`
-	CreatedAt *string `json:"createdAt"`
+	ThreadID  int64          `json:"threadId"`
+	Mode      string         `json:"mode"`
+	Title     *string        `json:"title"`
+	CreatedAt *kernel.Moment `json:"createdAt"`
 }
 
 func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
@@ -275,7 +285,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error)
 
 // ViewSubscription is the subscription as clients see it.
 func ViewSubscription(sub posts.Subscription) SubscriptionInfo {
-	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.WireTimeOrNull(sub.CreatedAt)}
+	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
 }
 
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
@@ -285,19 +295,19 @@ func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
 
 // NotificationInfo tells a member of a post.
 type NotificationInfo struct {
-	ID            int64   `json:"id"`
-	Kind          string  `json:"kind"`
-	ThreadID      int64   `json:"threadId"`
-	ThreadTitle   string  `json:"threadTitle"`
-	PostID        int64   `json:"postId"`
-	ActorUsername string  `json:"actorUsername"`
-	CreatedAt     string  `json:"createdAt"`
-	ReadAt        *string `json:"readAt"`
+	ID            int64          `json:"id"`
+	Kind          string         `json:"kind"`
+	ThreadID      int64          `json:"threadId"`
+	ThreadTitle   string         `json:"threadTitle"`
+	PostID        int64          `json:"postId"`
+	ActorUsername string         `json:"actorUsername"`
+	CreatedAt     kernel.Moment  `json:"createdAt"`
+	ReadAt        *kernel.Moment `json:"readAt"`
 }
 
 // ViewNotification is the notification as clients see it.
 func ViewNotification(n posts.Notification) NotificationInfo {
-	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, kernel.WireTime(n.Created), kernel.WireTimeOrNull(n.Read)}
+	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
 }
 
 // page is a list that goes on behind an id.
@@ -352,17 +362,17 @@ func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
 
 // MemberInfo is a member as others see it.
 type MemberInfo struct {
-	UserID    int64  `json:"userId"`
-	Username  string `json:"username"`
-	Title     string `json:"title"`
-	Bio       string `json:"bio"`
-	PostCount int64  `json:"postCount"`
-	JoinedAt  string `json:"joinedAt"`
+	UserID    int64         `json:"userId"`
+	Username  string        `json:"username"`
+	Title     string        `json:"title"`
+	Bio       string        `json:"bio"`
+	PostCount int64         `json:"postCount"`
+	JoinedAt  kernel.Moment `json:"joinedAt"`
 }
 
 // Member is a member as others see it.
 func Member(u *rights.User) MemberInfo {
-	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, kernel.WireTime(u.JoinedAt)}
+	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
 
 func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {

@@ -53,7 +53,7 @@ type Attachment struct {
 	Thread, Post int64
 	User         int64
 	blob.File
-	CreatedAt int64
+	CreatedAt kernel.Moment
 
 	Stripped bool // it holds no metadata
 }
@@ -81,6 +81,6 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer content.Close()
 		w.Header().Set("Cache-Control", "private, no-cache") // each time the rights are checked
-		blob.Serve(w, r, &f.File, time.UnixMicro(f.CreatedAt), content)
+		blob.Serve(w, r, &f.File, f.CreatedAt.Time(), content)
 	}), nil
 }

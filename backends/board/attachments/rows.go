@@ -96,7 +96,7 @@ func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 
 // Remove takes a file from a post and tells its name. Its content goes with a sweep
 // when no other file has it, and counts for the member until then.
-func Remove(c store.Conn, post, id, now int64) (name string, err error) {
+func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err error) {
 	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
 	return name, kernel.OrNotFound(err)
 }

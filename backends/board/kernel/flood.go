@@ -10,14 +10,13 @@ type RateLimit struct {
 }
 
 // Take admits one event at now, where full is the state, or says how long to wait.
-func (l RateLimit) Take(full, now int64) (next int64, wait time.Duration) {
+func (l RateLimit) Take(full, now Moment) (next Moment, wait time.Duration) {
 	if l.Interval == 0 { // no limit
 		return full, 0
 	}
-	interval := l.Interval.Microseconds()
 	full = max(full, now)
-	if late := full + interval - now - l.Burst*interval; late > 0 {
-		return full, time.Duration(late) * time.Microsecond
+	if late := full.Sub(now) - time.Duration(l.Burst-1)*l.Interval; late > 0 {
+		return full, late
 	}
-	return full + interval, 0
+	return full.Add(l.Interval), 0
 }

@@ -8,7 +8,7 @@ import (
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	l := RateLimit{Burst: 3, Interval: time.Second}
-	full, now := int64(0), int64(1e9)
+	full, now := Moment(0), Moment(1e9)
 	take := func() (wait time.Duration) {
 		next, wait := l.Take(full, now)
 		if wait == 0 {

@@ -69,5 +69,5 @@ func (b *Board) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(b.DB.Write(ctx, fn))
 }
 
-// Micros is now as it is stored.
-func (b *Board) Micros() int64 { return b.Now().UnixMicro() }
+// Moment is now, as it is stored.
+func (b *Board) Moment() Moment { return MomentOf(b.Now()) }

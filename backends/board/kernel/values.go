@@ -23,7 +23,7 @@ func OrNotFound(err error) error {
 }
 
 // Null is a number for a column that is NULL where there is none.
-func Null(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
+func Null[T ~int64](n T) sql.NullInt64 { return sql.NullInt64{Int64: int64(n), Valid: n != 0} }
 
 // Bool is a truth value as it is stored on both engines.
 func Bool(b bool) int {
@@ -62,7 +62,7 @@ func SortBy[T any](list []T, key func(T) int64) {
 }
 
 // OrNull is a number that JSON has as null where there is none.
-func OrNull(n int64) *int64 {
+func OrNull[T ~int64](n T) *T {
 	if n == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
 		_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'forum', ?, ?, ?)"+
-			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), f.ID, mode, s.Micros())
+			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), f.ID, mode, s.Moment())
 		return err
 	})
 }

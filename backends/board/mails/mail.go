@@ -38,7 +38,7 @@ type Recipient struct {
 func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
-		now := s.Micros()
+		now := s.Moment()
 		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
 			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, accounts.LinkSource, limit}, func(r store.Row) error {
 			var to Recipient
@@ -98,11 +98,11 @@ type mailRow struct {
 // up what of it the member may see now. It is nil where another node was faster.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
-	now := s.Micros()
+	now := s.Moment()
 	err := s.Write(ctx, func(c store.Conn) error {
 		m.rows = nil
 		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now + MailLease.Microseconds(), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
 			var m1 mailRow
 			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source)
 			m.rows = append(m.rows, m1)
@@ -127,7 +127,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		return err
 	}
 	joins := m.Mode == accounts.LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
-	if a.CheckBlocked(s.Micros()) != nil && !joins {
+	if a.CheckBlocked(s.Moment()) != nil && !joins {
 		return nil
 	}
 	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name

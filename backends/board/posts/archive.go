@@ -27,7 +27,7 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 // a page stays a matter of its own rows. The first post of a thread stays.
 // Restore brings a post back from there.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
-	before := s.Micros() - archiveAge.Microseconds()
+	before := s.Moment().Add(-archiveAge)
 	var threads []int64
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads = nil
@@ -61,7 +61,7 @@ func ArchiveCandidates(d store.Dialect) string {
 }
 
 // archiveThread walks a thread for its long runs of hidden posts.
-func (s *Service) archiveThread(ctx context.Context, thread, before int64) (moved int64, err error) {
+func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
 	var run []int64 // hidden posts in a row
 	flush := func() error {
 		defer func() { run = run[:0] }()
@@ -105,7 +105,7 @@ func (s *Service) archiveThread(ctx context.Context, thread, before int64) (move
 
 // archivePosts moves the deleted ones of a run, some at a time: others write
 // meanwhile.
-func (s *Service) archivePosts(ctx context.Context, thread, from, to, before int64) (moved int64, err error) {
+func (s *Service) archivePosts(ctx context.Context, thread, from, to int64, before kernel.Moment) (moved int64, err error) {
 	const (
 		chosen = "thread_id = ? AND id BETWEEN ? AND ?"
 		old    = chosen + " AND visibility = 2 AND created_at < ? AND number > 1"

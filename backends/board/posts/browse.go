@@ -63,7 +63,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 		at[f.ID] = &tree[i]
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		now := s.Micros()
+		now := s.Moment()
 		last := make(map[int64]*Thread)
 		err := c.All(newestThreads(c.Dialect()), nil, func(r store.Row) error {
 			t, err := ScanThread(r)
@@ -85,7 +85,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 			}
 			info := ViewThread(access, a, t, Marks{}, now)
 			f.Last = &info
-			if a.User == nil || t.LastAt <= max(read[id], now-keepUnread) {
+			if a.User == nil || t.LastAt <= max(read[id], now.Add(-keepUnread)) {
 				continue
 			}
 			if f.Unread = true; looked < unreadForums {
@@ -101,21 +101,16 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 }
 
 // forumReads are when the actor has marked forums as read.
-func forumReads(c store.Conn, a *rights.Actor) (map[int64]int64, error) {
-	read := make(map[int64]int64)
+func forumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
+	read := make(map[int64]kernel.Moment)
 	if a.User == nil {
 		return read, nil
 	}
-	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, func(r store.Row) error {
-		var id, at int64
-		err := r.Scan(&id, &at)
-		read[id] = at
-		return err
-	})
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, into(read))
 }
 
 // hasUnread looks through the newest threads of a forum.
-func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum, now int64) (bool, error) {
+func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
 	var page []*Thread
 	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
 		t, err := ScanThread(r)
@@ -180,7 +175,7 @@ func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Act
 		return nil, err
 	}
 	list := make([]ThreadInfo, 0, len(page))
-	now := s.Micros()
+	now := s.Moment()
 	for _, t := range page {
 		list = append(list, ViewThread(access, a, t, noted, now))
 	}
@@ -234,7 +229,7 @@ func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) 
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, id := range forums {
 			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Micros())
+				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Moment())
 			if err != nil {
 				return err
 			}
@@ -294,10 +289,10 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 			if err != nil {
 				return err
 			}
-			kernel.SortBy(page, func(t *Thread) int64 { return -t.LastAt })
+			kernel.SortBy(page, func(t *Thread) int64 { return -int64(t.LastAt) })
 			page = page[:min(len(page), most)]
 		}
-		now := s.Micros()
+		now := s.Moment()
 		for _, t := range page {
 			p, err := PostFor(c, a, t, t.First)
 			if kernel.NotFoundErr(err) {

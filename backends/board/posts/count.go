@@ -1,6 +1,7 @@
 package posts
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -40,7 +41,8 @@ func CountedForums(d store.Dialect) string {
 
 // ScanCounted reads a forum with its counts.
 func ScanCounted(r store.Row) (*Forum, error) {
-	var threads, posts, lastAt int64
+	var threads, posts int64
+	var lastAt kernel.Moment
 	f, err := scanForum(scanTail{r, []any{&threads, &posts, &lastAt}})
 	f.Threads, f.Posts, f.lastAt = threads, posts, lastAt
 	return f, err

@@ -3,6 +3,7 @@ package posts
 import (
 	"encoding/binary"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
@@ -20,7 +21,7 @@ func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), M
 // Cursor is the cursor of a place in the list of a forum.
 func (s *Service) Cursor(forum int64, p Position) string {
 	b := append(make([]byte, 0, cursorBody), cursorVersion, cursorThreads)
-	for _, n := range []int64{forum, p.At, p.ID} {
+	for _, n := range []int64{forum, int64(p.At), p.ID} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // ids and times are positive
 	}
 	return s.cursors().Sign(b)
@@ -32,5 +33,5 @@ func (s *Service) readCursor(forum int64, text string) (p Position, ok bool) {
 		return p, false
 	}
 	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[2+8*i:])) } //nolint:gosec // signed by us
-	return Position{n(1), n(2)}, n(0) == forum
+	return Position{kernel.Moment(n(1)), n(2)}, n(0) == forum
 }

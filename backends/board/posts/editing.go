@@ -41,7 +41,7 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 			return err
 		}
 		f, t, p := at.forum, at.thread, at.post
-		w := Writing{now: s.Micros()}
+		w := Writing{now: s.Moment()}
 		right, err := s.mayEdit(a, f, t, p, w.now)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 		return err
 	}
 	// Within the grace an author's edit shows no note, but keeps one there is.
-	if a.Owns(p.Author) && now-p.created <= a.Rights.Settings.EditGraceSeconds*time.Second.Microseconds() {
+	if a.Owns(p.Author) && now.Sub(p.created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), t.ID, p.ID)
 	} else {
@@ -156,7 +156,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 }
 
 // mayEdit tells by which right the actor may edit a post that it sees.
-func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now int64) (rights.Mask, error) {
+func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now kernel.Moment) (rights.Mask, error) {
 	if err := a.CheckSuspended(now); err != nil {
 		return 0, err
 	}
@@ -180,21 +180,21 @@ func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now int
 	return right, nil
 }
 
-func (s *Service) windowClosed(a *rights.Actor, f *Forum, p *Post, now int64) bool {
+func (s *Service) windowClosed(a *rights.Actor, f *Forum, p *Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-func (s *Service) windowPassed(a *rights.Actor, p *Post, now int64) bool {
+func (s *Service) windowPassed(a *rights.Actor, p *Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
-	return window != 0 && now-p.created > window*time.Minute.Microseconds()
+	return window != 0 && now.Sub(p.created) > time.Duration(window)*time.Minute
 }
 
-func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *Forum, now int64) error {
+func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *Forum, now kernel.Moment) error {
 	set := a.Rights.Settings
 	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {
 		return nil
 	}
-	var full int64
+	var full kernel.Moment
 	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ type Revision struct {
 	Number   int64
 	Message  string
 	EditedBy string
-	EditedAt int64
+	EditedAt kernel.Moment
 	Reason   string
 }
 

@@ -31,7 +31,7 @@ func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attac
 
 // announce notes the files of a new post with it: they have the room before they
 // take it.
-func announce(c store.Conn, a *rights.Actor, t *Thread, post int64, files []*attachments.Received, now int64) error {
+func announce(c store.Conn, a *rights.Actor, t *Thread, post int64, files []*attachments.Received, now kernel.Moment) error {
 	if len(files) == 0 {
 		return nil
 	}

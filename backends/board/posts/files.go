@@ -128,7 +128,7 @@ func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.A
 		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
 			return err
 		}
-		f.CreatedAt = s.Micros()
+		f.CreatedAt = s.Moment()
 		if err := attachments.Note(c, a, f); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 		if err != nil {
 			return err
 		}
-		now := s.Micros()
+		now := s.Moment()
 		name, err := attachments.Remove(c, post, id, now)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 	if !a.Has(at.forum.ID, rights.AttachmentUpload) {
 		return at, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
 	}
-	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Micros())
+	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Moment())
 	return at, err
 }
 

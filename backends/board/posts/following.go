@@ -16,7 +16,7 @@ var Modes = []string{"instant", "daily", "weekly", "none"}
 
 func (s *Service) subscribe(c store.Conn, a *rights.Actor, thread int64, mode string) error {
 	_, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
-		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), thread, mode, s.Micros())
+		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), thread, mode, s.Moment())
 	return err
 }
 
@@ -52,7 +52,7 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 type Subscription struct {
 	Thread    *Thread
 	Mode      string
-	CreatedAt int64
+	CreatedAt kernel.Moment
 }
 
 // MaxSubscriptions bounds the list of them.
@@ -184,9 +184,10 @@ func (s *Service) catchUp(c store.Conn, t *Thread) error {
 	if err != nil {
 		return err
 	}
-	since := make(map[int64]int64) // when followers began to follow
+	since := make(map[int64]kernel.Moment) // when followers began to follow
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
-		var user, at int64
+		var user int64
+		var at kernel.Moment
 		err := r.Scan(&user, &at)
 		since[user] = at
 		return err
@@ -214,7 +215,7 @@ func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *Thread, post
 	}
 	n, err := c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
-		append([]any{kind, t.ID, post, a.User.Name, s.Micros(), target, id, a.ID()}, to.ids...)...)
+		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.ids...)...)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -227,8 +228,8 @@ type Notification struct {
 	Kind         string
 	Thread, Post int64
 	Actor        string
-	Created      int64
-	Read         int64
+	Created      kernel.Moment
+	Read         kernel.Moment
 	Title        string
 }
 
@@ -285,7 +286,7 @@ func (s *Service) Notifications(ctx context.Context, a *rights.Actor, after int6
 // ReadNotifications marks notifications up to an id as read, and tells how many.
 func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (n int64, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.Micros(), a.ID(), upTo)
+		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL", s.Moment(), a.ID(), upTo)
 		return err
 	})
 	return n, err
@@ -294,7 +295,7 @@ func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo i
 func (s *Service) markRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
-		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.ID(), thread, post, s.Micros())
+		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.ID(), thread, post, s.Moment())
 }
 
 // MarkRead notes up to which post the actor has read a thread.

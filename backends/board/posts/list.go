@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -107,9 +109,12 @@ func EveryListing() map[string]listing {
 }
 
 // Position is a place in a list of threads; the zero one is before the first.
-type Position struct{ At, ID int64 }
+type Position struct {
+	At kernel.Moment
+	ID int64
+}
 
-func (p Position) args() (at, id int64) {
+func (p Position) args() (at kernel.Moment, id int64) {
 	if p == (Position{}) {
 		return math.MaxInt64, math.MaxInt64
 	}
@@ -212,22 +217,14 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *Thread, after int64, l
 // Marks are what a member noted of threads.
 type Marks struct {
 	read, subscribed map[int64]int64
-	forumRead        map[int64]int64
+	forumRead        map[int64]kernel.Moment
 }
 
 // marksOf reads what a member noted of a page of threads.
 func marksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
-	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]int64)}
+	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
 	if a.User == nil || len(page) == 0 {
 		return m, nil
-	}
-	into := func(to map[int64]int64) func(r store.Row) error {
-		return func(r store.Row) error {
-			var key, value int64
-			err := r.Scan(&key, &value)
-			to[key] = value
-			return err
-		}
 	}
 	args := make([]any, 0, len(page)+1)
 	args = append(args, a.ID())
@@ -241,14 +238,26 @@ func marksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
 		return m, err
 	}
-	return m, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, into(m.forumRead))
+	m.forumRead, err = forumReads(c, a)
+	return m, err
+}
+
+// into reads rows of a key and a value.
+func into[V ~int64](to map[int64]V) func(r store.Row) error {
+	return func(r store.Row) error {
+		var key int64
+		var value V
+		err := r.Scan(&key, &value)
+		to[key] = value
+		return err
+	}
 }
 
 // keepUnread is how long a thread that nobody looked at counts as unread.
-const keepUnread = int64(90 * 24 * 3600 * 1e6)
+const keepUnread = 90 * 24 * time.Hour
 
-func (m Marks) unread(t *Thread, now int64) bool {
-	return t.Last > m.read[t.ID] && t.LastAt > m.forumRead[t.Forum] && t.LastAt > now-keepUnread
+func (m Marks) unread(t *Thread, now kernel.Moment) bool {
+	return t.Last > m.read[t.ID] && t.LastAt > m.forumRead[t.Forum] && t.LastAt > now.Add(-keepUnread)
 }
 
 // Forums lists the forums that the actor sees, depth first.

@@ -88,7 +88,8 @@ func replyShifted(c store.Conn, t *Thread, p *Post, shown int64) (posts int64, e
 // lastOfThread finds the last visible post of a thread anew; a thread without
 // one keeps its first.
 func lastOfThread(c store.Conn, t *Thread) error {
-	var id, at int64
+	var id int64
+	var at kernel.Moment
 	var name string
 	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -115,7 +116,7 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 		if err != nil {
 			return err
 		}
-		if err := a.CheckSuspended(s.Micros()); err != nil {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
 		if p.visibility == rights.Deleted {
@@ -186,7 +187,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if !a.Has(t.Forum, right) {
 			return kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
-		if err := a.CheckSuspended(s.Micros()); err != nil {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
 		if reasonErr != nil {
@@ -306,7 +307,7 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 		if err != nil {
 			return err
 		}
-		if err := a.CheckSuspended(s.Micros()); err != nil {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
 		f, err := ForumFor(c, a, t.Forum)
@@ -329,7 +330,7 @@ func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *Forum, t *Thread, 
 	}
 	if change.Title != nil || change.Prefix != nil {
 		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)) &&
-			!s.windowClosed(a, f, &Post{created: t.Created}, s.Micros())
+			!s.windowClosed(a, f, &Post{created: t.Created}, s.Moment())
 		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
 			return nil, no("title")
 		}
@@ -422,7 +423,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *Forum, t *Thread, te
 	if err != nil || title == t.Title {
 		return err
 	}
-	if err := s.spendEdit(c, a, f, s.Micros()); err != nil {
+	if err := s.spendEdit(c, a, f, s.Moment()); err != nil {
 		return err
 	}
 	detail := ""

@@ -171,7 +171,7 @@ func (s *Service) mayStart(a *rights.Actor, f *Forum) error {
 	case !f.Open && !a.Has(f.ID, rights.LockBypass), !f.AllowThreads && !a.Has(f.ID, rights.LockBypass):
 		return kernel.Forbidden("forumId", "forum_closed", "this forum takes no new threads")
 	}
-	return a.CheckSuspended(s.Micros())
+	return a.CheckSuspended(s.Moment())
 }
 
 func (s *Service) mayReply(a *rights.Actor, f *Forum, t *Thread) error {
@@ -187,7 +187,7 @@ func (s *Service) mayReply(a *rights.Actor, f *Forum, t *Thread) error {
 	if t.Visibility == rights.Deleted {
 		return kernel.Forbidden("threadId", "thread_deleted", "this thread is deleted")
 	}
-	return a.CheckSuspended(s.Micros())
+	return a.CheckSuspended(s.Moment())
 }
 
 func checkPrefix(access *rights.Access, f *Forum, id int64) error {
@@ -218,7 +218,7 @@ func compose(set *kernel.Settings, message string) composed {
 type Writing struct {
 	text, html string
 	hash       string
-	now        int64
+	now        kernel.Moment
 	visibility int64
 	held       string      // why
 	rights     rights.Mask // by which it passes
@@ -228,7 +228,7 @@ type Writing struct {
 // author passes the actor through the rules of posting, and spends of its flood
 // control last. Without a thread it starts one.
 func (s *Service) author(c store.Conn, a *rights.Actor, f *Forum, t *Thread, body composed) (w Writing, err error) {
-	w = Writing{now: s.Micros()}
+	w = Writing{now: s.Moment()}
 	starts := t == nil
 	set := a.Rights.Settings
 	if w.Filters, err = WordFilters(c); err != nil {
@@ -244,7 +244,7 @@ func (s *Service) author(c store.Conn, a *rights.Actor, f *Forum, t *Thread, bod
 			return w, err
 		}
 	}
-	var full [3]int64 // when each limit is full again
+	var full [3]kernel.Moment // when each limit is full again
 	var posts, moderated int64
 	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.ID()).
 		Scan(&full[0], &full[1], &full[2], &posts, &moderated)
@@ -281,7 +281,7 @@ func (w *Writing) hold(mask rights.Mask, why string) {
 }
 
 // spend takes one event from each limit.
-func spend(s *kernel.Settings, full *[3]int64, f *Forum, posts int64, starts bool, now int64) error {
+func spend(s *kernel.Settings, full *[3]kernel.Moment, f *Forum, posts int64, starts bool, now kernel.Moment) error {
 	flood := s.FloodFor(posts)
 	if f.FloodSeconds.Valid {
 		flood.Interval = time.Duration(f.FloodSeconds.Int64) * time.Second
@@ -299,17 +299,17 @@ func spend(s *kernel.Settings, full *[3]int64, f *Forum, posts int64, starts boo
 }
 
 // withinDay holds the actor to the posts a day that its groups allow.
-func withinDay(c store.Conn, a *rights.Actor, now int64) error {
+func withinDay(c store.Conn, a *rights.Actor, now kernel.Moment) error {
 	if a.Rights.PerDay == 0 {
 		return nil
 	}
-	var since int64
+	var since kernel.Moment
 	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.ID(), a.Rights.PerDay-1).Scan(&since)
 	if err != nil {
 		return err
 	}
-	if free := since + 24*time.Hour.Microseconds(); since != 0 && free > now {
-		return kernel.Flooded(time.Duration(free-now) * time.Microsecond)
+	if free := since.Add(24 * time.Hour); since != 0 && free > now {
+		return kernel.Flooded(free.Sub(now))
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func duplicate(c store.Conn, a *rights.Actor, t *Thread, w Writing) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
-		a.ID(), t.ID, w.now-a.Rights.Settings.DuplicateSeconds*time.Second.Microseconds(), w.hash).Scan(&n)
+		a.ID(), t.ID, w.now.Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second), w.hash).Scan(&n)
 	if err == nil && n > 0 {
 		return kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}

@@ -62,7 +62,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		if err != nil {
 			return err
 		}
-		now := s.Micros()
+		now := s.Moment()
 		page.Thread, page.Forum = ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
@@ -72,7 +72,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		}
 		for _, p := range list {
 			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.created > max(noted.forumRead[t.Forum], now-keepUnread)
+			view.New = a.User != nil && p.ID > page.LastRead && p.created > max(noted.forumRead[t.Forum], now.Add(-keepUnread))
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
@@ -99,7 +99,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
-func (s *Service) viewPostFor(a *rights.Actor, f *Forum, t *Thread, p *Post, now int64) PostView {
+func (s *Service) viewPostFor(a *rights.Actor, f *Forum, t *Thread, p *Post, now kernel.Moment) PostView {
 	view := PostView{PostInfo: ViewPost(p)}
 	_, editErr := s.mayEdit(a, f, t, p, now)
 	_, deleteErr := mayDelete(a, f, t, p)
@@ -115,7 +115,7 @@ func (s *Service) viewPostFor(a *rights.Actor, f *Forum, t *Thread, p *Post, now
 }
 
 func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *Forum, t *Thread) (can ThreadCan) {
-	if a.User == nil || a.CheckSuspended(s.Micros()) != nil {
+	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
 		return can
 	}
 	yes, title := true, t.Title
@@ -168,7 +168,7 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view T
 			return err
 		}
 		noted, err := marksOf(c, a, []*Thread{t})
-		view = ViewThread(access, a, t, noted, s.Micros())
+		view = ViewThread(access, a, t, noted, s.Moment())
 		return err
 	})
 	return view, err
@@ -243,7 +243,7 @@ func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.
 		if err != nil {
 			return err
 		}
-		place = Place{Thread: ViewThread(access, a, t, Marks{}, s.Micros()), Number: p.number}
+		place = Place{Thread: ViewThread(access, a, t, Marks{}, s.Moment()), Number: p.number}
 		start, err := stepBack(c, a, t, p.ID, int(p.number-1)%most)
 		if err == nil && start != nil {
 			place.After = *start
@@ -278,7 +278,7 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 	err = s.Read(ctx, func(c store.Conn) error {
 		at, err := placeOf(c, a, in, id, "")
 		if err == nil {
-			now := s.Micros()
+			now := s.Moment()
 			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), ViewThread(access, a, at.thread, Marks{}, now)
 		}
 		return err

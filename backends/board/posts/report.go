@@ -33,7 +33,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if !a.Rights.Board.Has(rights.ReportCreate) {
 			return kernel.Forbidden("postId", "no_permission", "you may not report posts")
 		}
-		if err := a.CheckSuspended(s.Micros()); err != nil {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
 		if reasonErr != nil {
@@ -50,7 +50,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 			return err
 		}
 		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-			p.ID, t.Forum, a.ID(), reason, s.Micros()).Scan(&report)
+			p.ID, t.Forum, a.ID(), reason, s.Moment()).Scan(&report)
 		if err != nil {
 			return err
 		}
@@ -64,5 +64,5 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 
 // spendReport counts reports with edits: both are small and rare.
 func (s *Service) spendReport(c store.Conn, a *rights.Actor, in int64) error {
-	return s.spendEdit(c, a, &Forum{ID: in}, s.Micros())
+	return s.spendEdit(c, a, &Forum{ID: in}, s.Moment())
 }

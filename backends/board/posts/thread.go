@@ -24,8 +24,8 @@ type Thread struct {
 	Replies, Views int64
 	First, Last    int64
 	LastPoster     string
-	Created        int64
-	LastAt         int64
+	Created        kernel.Moment
+	LastAt         kernel.Moment
 	Next           int64
 }
 
@@ -51,7 +51,7 @@ func (t *Thread) Scan(value any) error {
 	var sticky, locked, title, slug, author int64
 	for _, into := range [...]*int64{
 		&t.ID, &t.Forum, &t.Author, &t.prefix, &t.Visibility, &sticky, &locked,
-		&t.Replies, &t.Views, &t.First, &t.Last, &t.Created, &t.LastAt, &t.Next,
+		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next,
 		&title, &slug, &author,
 	} {
 		var number string
@@ -92,7 +92,7 @@ type Forum struct {
 
 	// Of those that were read as CountedForums.
 	Threads, Posts int64
-	lastAt         int64
+	lastAt         kernel.Moment
 }
 
 const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
@@ -113,8 +113,8 @@ type Post struct {
 	Message, HTML      string
 	RenderVersion      int64
 	hash               string
-	created            int64
-	editedAt           int64
+	created            kernel.Moment
+	editedAt           kernel.Moment
 	editedBy, reason   sql.NullString
 	edits              int64
 }

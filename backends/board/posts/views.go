@@ -8,16 +8,6 @@ import (
 
 // What clients see. Every member is always there.
 
-// Identity is who a token acts for.
-type Identity struct {
-	UserID    int64    `json:"userId"`
-	Username  string   `json:"username"`
-	Scopes    []string `json:"scopes"`
-	Groups    []string `json:"groups"`
-	TokenName string   `json:"tokenName"`
-	ExpiresAt *string  `json:"expiresAt"`
-}
-
 // PrefixInfo is a prefix of threads.
 type PrefixInfo struct {
 	ID    int64  `json:"id"`
@@ -26,22 +16,22 @@ type PrefixInfo struct {
 
 // ForumInfo is a forum.
 type ForumInfo struct {
-	ID             int64        `json:"id"`
-	Title          string       `json:"title"`
-	Slug           string       `json:"slug"`
-	Type           string       `json:"type"`
-	ParentID       *int64       `json:"parentId"`
-	Depth          int64        `json:"depth"`
-	Position       int64        `json:"position"`
-	Description    string       `json:"description"`
-	LinkURL        *string      `json:"linkUrl"`
-	IsOpen         bool         `json:"isOpen"`
-	RequiresPrefix bool         `json:"requiresPrefix"`
-	Prefixes       []PrefixInfo `json:"prefixes"`
-	ThreadCount    int64        `json:"threadCount"`
-	PostCount      int64        `json:"postCount"`
-	LastPostAt     *string      `json:"lastPostAt"`
-	Can            ForumCan     `json:"can"`
+	ID             int64          `json:"id"`
+	Title          string         `json:"title"`
+	Slug           string         `json:"slug"`
+	Type           string         `json:"type"`
+	ParentID       *int64         `json:"parentId"`
+	Depth          int64          `json:"depth"`
+	Position       int64          `json:"position"`
+	Description    string         `json:"description"`
+	LinkURL        *string        `json:"linkUrl"`
+	IsOpen         bool           `json:"isOpen"`
+	RequiresPrefix bool           `json:"requiresPrefix"`
+	Prefixes       []PrefixInfo   `json:"prefixes"`
+	ThreadCount    int64          `json:"threadCount"`
+	PostCount      int64          `json:"postCount"`
+	LastPostAt     *kernel.Moment `json:"lastPostAt"`
+	Can            ForumCan       `json:"can"`
 }
 
 // ForumCan is what the actor may do in a forum.
@@ -52,42 +42,42 @@ type ForumCan struct {
 
 // ThreadInfo is a thread.
 type ThreadInfo struct {
-	ID                 int64       `json:"id"`
-	ForumID            int64       `json:"forumId"`
-	Title              string      `json:"title"`
-	Slug               string      `json:"slug"`
-	AuthorUserID       *int64      `json:"authorUserId"`
-	AuthorUsername     string      `json:"authorUsername"`
-	Prefix             *PrefixInfo `json:"prefix"`
-	ReplyCount         int64       `json:"replyCount"`
-	ViewCount          int64       `json:"viewCount"`
-	IsSticky           bool        `json:"isSticky"`
-	IsLocked           bool        `json:"isLocked"`
-	Visibility         string      `json:"visibility"`
-	CreatedAt          string      `json:"createdAt"`
-	FirstPostID        int64       `json:"firstPostId"`
-	LastPostID         int64       `json:"lastPostId"`
-	LastPostAt         string      `json:"lastPostAt"`
-	LastPosterUsername string      `json:"lastPosterUsername"`
-	IsSubscribed       *bool       `json:"isSubscribed"`
-	Unread             *bool       `json:"unread"`
+	ID                 int64         `json:"id"`
+	ForumID            int64         `json:"forumId"`
+	Title              string        `json:"title"`
+	Slug               string        `json:"slug"`
+	AuthorUserID       *int64        `json:"authorUserId"`
+	AuthorUsername     string        `json:"authorUsername"`
+	Prefix             *PrefixInfo   `json:"prefix"`
+	ReplyCount         int64         `json:"replyCount"`
+	ViewCount          int64         `json:"viewCount"`
+	IsSticky           bool          `json:"isSticky"`
+	IsLocked           bool          `json:"isLocked"`
+	Visibility         string        `json:"visibility"`
+	CreatedAt          kernel.Moment `json:"createdAt"`
+	FirstPostID        int64         `json:"firstPostId"`
+	LastPostID         int64         `json:"lastPostId"`
+	LastPostAt         kernel.Moment `json:"lastPostAt"`
+	LastPosterUsername string        `json:"lastPosterUsername"`
+	IsSubscribed       *bool         `json:"isSubscribed"`
+	Unread             *bool         `json:"unread"`
 }
 
 // PostInfo is a post.
 type PostInfo struct {
-	ID               int64   `json:"id"`
-	ThreadID         int64   `json:"threadId"`
-	Number           int64   `json:"number"`
-	AuthorUserID     *int64  `json:"authorUserId"`
-	AuthorUsername   string  `json:"authorUsername"`
-	Message          string  `json:"message"`
-	MessageHTML      string  `json:"messageHtml"`
-	Visibility       string  `json:"visibility"`
-	PostedAt         string  `json:"postedAt"`
-	EditedAt         *string `json:"editedAt"`
-	EditedByUsername *string `json:"editedByUsername"`
-	EditReason       *string `json:"editReason"`
-	EditCount        int64   `json:"editCount"`
+	ID               int64          `json:"id"`
+	ThreadID         int64          `json:"threadId"`
+	Number           int64          `json:"number"`
+	AuthorUserID     *int64         `json:"authorUserId"`
+	AuthorUsername   string         `json:"authorUsername"`
+	Message          string         `json:"message"`
+	MessageHTML      string         `json:"messageHtml"`
+	Visibility       string         `json:"visibility"`
+	PostedAt         kernel.Moment  `json:"postedAt"`
+	EditedAt         *kernel.Moment `json:"editedAt"`
+	EditedByUsername *string        `json:"editedByUsername"`
+	EditReason       *string        `json:"editReason"`
+	EditCount        int64          `json:"editCount"`
 }
 
 func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) ForumInfo {
@@ -103,7 +93,7 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) Fo
 	}
 	// Counts and times would tell of threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
-		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.WireTimeOrNull(f.lastAt)
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.lastAt)
 	}
 	if a.User != nil {
 		view.Can.PostThread = s.mayStart(a, f) == nil
@@ -113,11 +103,11 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) Fo
 }
 
 // ViewThread is a thread as an actor sees it.
-func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now int64) ThreadInfo {
+func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author), AuthorUsername: t.AuthorName,
 		ReplyCount: t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked, Visibility: rights.VisibilityNames[t.Visibility],
-		CreatedAt: kernel.WireTime(t.Created), FirstPostID: t.First, LastPostID: t.Last, LastPostAt: kernel.WireTime(t.LastAt), LastPosterUsername: t.LastPoster,
+		CreatedAt: t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt, LastPosterUsername: t.LastPoster,
 	}
 	if p, ok := access.Prefixes[t.prefix]; ok {
 		view.Prefix = &PrefixInfo{p.ID, p.Label}
@@ -136,8 +126,8 @@ func (p PostInfo) Tag() string { return kernel.Tag(p) }
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
 		ID: p.ID, ThreadID: p.thread, Number: p.number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.authorName,
-		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.visibility], PostedAt: kernel.WireTime(p.created),
-		EditedAt: kernel.WireTimeOrNull(p.editedAt), EditCount: p.edits,
+		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.visibility], PostedAt: p.created,
+		EditedAt: kernel.OrNull(p.editedAt), EditCount: p.edits,
 	}
 	if p.editedBy.Valid {
 		view.EditedByUsername = &p.editedBy.String

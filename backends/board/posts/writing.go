@@ -16,7 +16,7 @@ func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64
 		if err != nil {
 			return err
 		}
-		_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Micros())
+		_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Moment())
 		return err
 	})
 }

@@ -24,11 +24,11 @@ type User struct {
 	ID             int64
 	Name           string
 	State          string // active, unconfirmed, awaiting, banned or deleted
-	BannedUntil    int64
-	SuspendedUntil int64
+	BannedUntil    kernel.Moment
+	SuspendedUntil kernel.Moment
 	Moderated      bool
 	PostCount      int64
-	JoinedAt       int64
+	JoinedAt       kernel.Moment
 	Title, Bio     string
 	TimeZone       string // its IANA name
 	Groups         []int64
@@ -71,7 +71,7 @@ func (a *Actor) Has(forum int64, right Mask) bool { return a.In(forum).Mask.Has(
 func (a *Actor) Owns(author int64) bool { return author != 0 && author == a.ID() }
 
 // CheckBlocked refuses a member who may not act now.
-func (a *Actor) CheckBlocked(now int64) error {
+func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	u := a.User
 	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
 		return nil
@@ -80,12 +80,12 @@ func (a *Actor) CheckBlocked(now int64) error {
 }
 
 // Suspended reports whether the actor is only let read now.
-func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(now.UnixMicro()) != nil }
+func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(kernel.MomentOf(now)) != nil }
 
 // CheckSuspended refuses to write for a member who is only let read.
-func (a *Actor) CheckSuspended(now int64) error {
+func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	if a.User != nil && a.User.SuspendedUntil > now {
-		return kernel.Forbidden("author", "suspended", "you may read but not write until "+kernel.WireTime(a.User.SuspendedUntil))
+		return kernel.Forbidden("author", "suspended", "you may read but not write until "+a.User.SuspendedUntil.String())
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (s *Service) Logged(c store.Conn, a *Actor, action string, right Mask, foru
 		detail = kernel.JoinDetail(AsAdministrator, detail)
 	}
 	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		kernel.Null(a.ID()), action, kernel.Null(forum), kernel.Null(thread), kernel.Null(post), detail, s.Micros())
+		kernel.Null(a.ID()), action, kernel.Null(forum), kernel.Null(thread), kernel.Null(post), detail, s.Moment())
 	return err
 }
 
@@ -221,8 +221,8 @@ func (a *Actor) CheckOffline() error {
 type Token struct {
 	ID        int64
 	Name      string
-	Scopes    []string // sorted
-	ExpiresAt int64    // 0: never
+	Scopes    []string      // sorted
+	ExpiresAt kernel.Moment // 0: never
 }
 
 // Has reports whether the token has a scope.
@@ -247,7 +247,7 @@ func (u *User) Zone() *time.Location {
 // Admit refuses an actor who may not use the board now: banned, awaiting
 // approval, or while the board is offline. Every page and operation asks it.
 func (s *Service) Admit(a *Actor) error {
-	if err := a.CheckBlocked(s.Micros()); err != nil {
+	if err := a.CheckBlocked(s.Moment()); err != nil {
 		return err
 	}
 	return a.CheckOffline()

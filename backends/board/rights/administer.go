@@ -17,10 +17,10 @@ func (s *Service) Administrator(a *Actor) error {
 	if !a.MayAdminister() {
 		return kernel.Forbidden("", "no_permission", "only administrators may do this")
 	}
-	if err := a.CheckBlocked(s.Micros()); err != nil {
+	if err := a.CheckBlocked(s.Moment()); err != nil {
 		return err
 	}
-	return a.CheckSuspended(s.Micros())
+	return a.CheckSuspended(s.Moment())
 }
 
 // Administer runs a change of the board by an administrator. The new version of
@@ -52,7 +52,7 @@ func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) er
 // keepsAdministrator refuses a change after which nobody could undo it.
 func (s *Service) keepsAdministrator(c store.Conn) error {
 	var one int
-	now := s.Micros()
+	now := s.Moment()
 	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ? AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -26,30 +26,30 @@ const maxLooks = 4096
 type LookLog struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	noted map[look]int64 // when, so that the same is not noted again soon
-	fresh map[look]int64 // not yet written
+	noted map[look]kernel.Moment // when, so that the same is not noted again soon
+	fresh map[look]kernel.Moment // not yet written
 }
 
 // NewLookLog returns one that is empty.
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
-func (l *LookLog) add(at look, now int64) {
+func (l *LookLog) add(at look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, ok := l.noted[at]; ok && now-last < time.Hour.Microseconds() {
+	if last, ok := l.noted[at]; ok && now.Sub(last) < time.Hour {
 		return
 	}
 	if l.noted == nil || len(l.noted) >= maxLooks {
-		l.noted = make(map[look]int64)
+		l.noted = make(map[look]kernel.Moment)
 	}
 	if l.fresh == nil {
-		l.fresh = make(map[look]int64)
+		l.fresh = make(map[look]kernel.Moment)
 	}
 	l.noted[at], l.fresh[at] = now, now
 }
 
 // Take returns the looks that are to be written, and forgets them.
-func (l *LookLog) Take() map[look]int64 {
+func (l *LookLog) Take() map[look]kernel.Moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fresh := l.fresh
@@ -58,17 +58,17 @@ func (l *LookLog) Take() map[look]int64 {
 }
 
 // GiveBack returns looks that could not be written.
-func (l *LookLog) GiveBack(fresh map[look]int64) {
+func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fresh == nil {
-		l.fresh = make(map[look]int64, len(fresh))
+		l.fresh = make(map[look]kernel.Moment, len(fresh))
 	}
 	maps.Copy(l.fresh, fresh)
 }
 
 // WriteLooks writes looks into the log.
-func WriteLooks(c store.Conn, fresh map[look]int64) error {
+func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
 	for _, at := range order {
 		action := "forum.look"
@@ -90,7 +90,7 @@ const AsAdministrator = "as administrator"
 // Looked notes that the actor sees what only being an administrator shows.
 func (a *Actor) Looked(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
-		l.add(look{a.User.ID, forum}, l.now().UnixMicro())
+		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 

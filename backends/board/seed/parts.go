@@ -63,7 +63,7 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	add := accounts.NewUser{Name: u.Name, Email: u.Email, Confirmed: u.Confirmed, State: u.State, Groups: u.Groups, Moderated: u.Moderated, Posts: u.Posts, MayClash: true, Now: sd.service.Micros()}
+	add := accounts.NewUser{Name: u.Name, Email: u.Email, Confirmed: u.Confirmed, State: u.State, Groups: u.Groups, Moderated: u.Moderated, Posts: u.Posts, MayClash: true, Now: sd.service.Moment()}
 	if len(add.Groups) == 0 {
 		add.Groups = []string{"registered"}
 	}
@@ -73,7 +73,7 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 		}
 	}
 	if !u.JoinedAt.IsZero() {
-		add.Now = u.JoinedAt.UnixMicro()
+		add.Now = kernel.MomentOf(u.JoinedAt)
 	}
 	if u.Password != "" {
 		if add.Password, err = sd.service.Options.Passwords.Hash(sd.ctx, u.Password); err != nil {

@@ -42,7 +42,7 @@ type readyPost struct {
 	SeedPost
 
 	html, hash string
-	at         int64
+	at         kernel.Moment
 	visibility int64
 }
 
@@ -124,7 +124,7 @@ func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				failed[i] = b.threads[i].prepare(sd.service.Micros())
+				failed[i] = b.threads[i].prepare(sd.service.Moment())
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
 }
 
 // prepare holds a thread to the rules and renders it.
-func (t *readyThread) prepare(now int64) (err error) {
+func (t *readyThread) prepare(now kernel.Moment) (err error) {
 	if len(t.Posts) == 0 || len(t.Posts) > maxSeedPosts {
 		return fmt.Errorf("a thread has 1 to %d posts", maxSeedPosts)
 	}
@@ -161,7 +161,7 @@ func (t *readyThread) prepare(now int64) (err error) {
 	return nil
 }
 
-func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
+func preparePost(sp SeedPost, now kernel.Moment) (p readyPost, err error) {
 	switch {
 	case (sp.Author == "") == (sp.Guest == ""):
 		return p, errors.New("it has an author or a guest")
@@ -173,7 +173,7 @@ func preparePost(sp SeedPost, now int64) (p readyPost, err error) {
 	}
 	p = readyPost{SeedPost: sp, html: markup.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
 	if !sp.At.IsZero() {
-		p.at = sp.At.UnixMicro()
+		p.at = kernel.MomentOf(sp.At)
 	}
 	word := cmp.Or(sp.Visibility, rights.VisibilityNames[rights.Visible])
 	p.visibility = int64(slices.Index(rights.VisibilityNames[:], word))
@@ -273,7 +273,10 @@ type memberForum struct{ forum, member int64 }
 
 type forumCount struct{ threads, posts int64 }
 
-type userCount struct{ posts, lastAt int64 }
+type userCount struct {
+	posts  int64
+	lastAt kernel.Moment
+}
 
 func (s seedCounts) user(by author, p *readyPost) {
 	n := s.users[by.id]

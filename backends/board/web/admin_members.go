@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -82,10 +83,10 @@ func (c *call) showMember(refusal error, id int64, password string) error {
 	if err != nil {
 		return err
 	}
-	now := c.service.Now()
+	now := c.service.Moment()
 	page := memberPage{
-		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now.UnixMicro(), Self: m.ID == c.actor.User.ID, Password: password,
-		Today: now.In(c.actor.User.Zone()).Format(time.DateOnly),
+		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now, Self: m.ID == c.actor.User.ID, Password: password,
+		Today: now.Time().In(c.actor.User.Zone()).Format(time.DateOnly),
 	}
 	for _, g := range groups {
 		if g.Kind != "guest" {
@@ -96,19 +97,19 @@ func (c *call) showMember(refusal error, id int64, password string) error {
 }
 
 // until is the end that a form gives: a date, or a number of days; 0: never.
-func (c *call) until() (int64, error) {
+func (c *call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
 		if err != nil {
 			return 0, apierror.New(http.StatusUnprocessableEntity, "validation_failed", "The date must look like 2027-01-31.")
 		}
-		return day.AddDate(0, 0, 1).UnixMicro(), nil
+		return kernel.MomentOf(day.AddDate(0, 0, 1)), nil
 	}
 	days := c.Form.Number("days")
 	if days == 0 {
 		return 0, c.Form.Err()
 	}
-	return c.service.Now().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour).UnixMicro(), nil
+	return c.service.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
 func (c *call) changeMember() error {
@@ -121,7 +122,7 @@ func (c *call) changeMember() error {
 		err = s.ApproveMember(ctx, c.actor, id)
 	case "ban":
 		notice = "The member is banned and signed out."
-		var until int64
+		var until kernel.Moment
 		if until, err = c.until(); err == nil {
 			err = s.Ban(ctx, c.actor, id, until, c.Form.Text("reason"))
 		}
@@ -130,7 +131,7 @@ func (c *call) changeMember() error {
 		err = s.Unban(ctx, c.actor, id)
 	case "suspend":
 		notice = "The member can only read until then."
-		var until int64
+		var until kernel.Moment
 		if until, err = c.until(); err == nil && until == 0 {
 			err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
 		}
@@ -178,7 +179,7 @@ type adminTokensPage struct {
 	Scopes []string
 	Days   int64
 	Made   string // shown once
-	Now    int64
+	Now    kernel.Moment
 }
 
 // Has reports whether a scope is ticked.
@@ -197,7 +198,7 @@ func (c *call) showTokens(refusal error, page adminTokensPage) error {
 	if err != nil {
 		return err
 	}
-	page.List, page.All, page.Now = list, rights.Scopes, c.service.Now().UnixMicro()
+	page.List, page.All, page.Now = list, rights.Scopes, c.service.Moment()
 	if next != 0 {
 		page.Next = "/admin/tokens?before=" + itoa(next)
 	}

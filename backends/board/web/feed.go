@@ -5,8 +5,8 @@ import (
 	"encoding/xml"
 	"net/http"
 	"strings"
-	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -17,13 +17,13 @@ const feedEntries = 25
 
 // feed is an Atom feed (RFC 4287).
 type feed struct {
-	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
-	ID      string      `xml:"id"`
-	Title   string      `xml:"title"`
-	Updated string      `xml:"updated"`
-	Links   []feedLink  `xml:"link"`
-	Author  string      `xml:"author>name"`
-	Entries []feedEntry `xml:"entry"`
+	XMLName xml.Name      `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string        `xml:"id"`
+	Title   string        `xml:"title"`
+	Updated kernel.Moment `xml:"updated"`
+	Links   []feedLink    `xml:"link"`
+	Author  string        `xml:"author>name"`
+	Entries []feedEntry   `xml:"entry"`
 }
 
 type feedLink struct {
@@ -33,13 +33,13 @@ type feedLink struct {
 }
 
 type feedEntry struct {
-	ID        string      `xml:"id"`
-	Title     string      `xml:"title"`
-	Link      feedLink    `xml:"link"`
-	Updated   string      `xml:"updated"`
-	Published string      `xml:"published"`
-	Author    string      `xml:"author>name"`
-	Content   feedContent `xml:"content"`
+	ID        string        `xml:"id"`
+	Title     string        `xml:"title"`
+	Link      feedLink      `xml:"link"`
+	Updated   kernel.Moment `xml:"updated"`
+	Published kernel.Moment `xml:"published"`
+	Author    string        `xml:"author>name"`
+	Content   feedContent   `xml:"content"`
 }
 
 type feedContent struct {
@@ -75,7 +75,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 	}
 	base := c.Base()
 	f := feed{
-		ID: base + self, Title: title, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Author: title,
+		ID: base + self, Title: title, Author: title,
 		Links: []feedLink{{"self", "application/atom+xml", base + self}, {"alternate", "text/html", base + page}},
 	}
 	for i, t := range threads {
