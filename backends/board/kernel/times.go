@@ -32,7 +32,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 }
 
 func (m Moment) append(to []byte) []byte {
-	t := m.Time().UTC().Truncate(time.Millisecond)
+	t := m.Time().UTC()
 	year, month, day := t.Date()
 	if year < 0 || year > 9999 {
 		return t.AppendFormat(to, "2006-01-02T15:04:05.000Z")
