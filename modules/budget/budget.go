@@ -318,7 +318,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (key string, err
 	case !res.Allowed:
 		return "", h.refuse(r.Context(), w.Header(), res, cost)
 	default:
-		h.headers.write(w.Header(), format(r.Context()), res, cost)
+		h.headers.write(w.Header(), rowOf(r.Context()), res, cost)
 	}
 	return key, nil
 }
@@ -342,7 +342,7 @@ func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (coun
 // refuse is the answer to a request that does not fit.
 func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.Result, cost int64) error {
 	h.refused.Inc()
-	h.headers.refuse(header, format(ctx), res, cost)
+	h.headers.refuse(header, rowOf(ctx), res, cost)
 	if c := h.logger.Check(zap.DebugLevel, "request refused by budget"); c != nil {
 		c.Write(
 			zap.String("name", h.Name),

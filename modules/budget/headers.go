@@ -15,11 +15,6 @@ import (
 // the route.
 const formatVar = "tollgate.api_errors.format"
 
-func format(ctx context.Context) string {
-	name, _ := caddyhttp.GetVar(ctx, formatVar).(string)
-	return name
-}
-
 // Header names in the canonical form of net/http, which lets them be set
 // without looking for it.
 const (
@@ -29,35 +24,60 @@ const (
 	retryMilliHeader = "Retry-After-Ms"
 )
 
-// names are the headers that tell of one budget only, by the format of the
-// route: clients of the model APIs read names of their own.
-type names struct {
-	limit, remaining, reset string
-	cost                    string // empty: there is none
-	milli                   bool   // of the model APIs, where Retry-After-Ms is known
+// row is how the clients of a format are told of one budget.
+type row struct {
+	limit, remaining, reset string // headers
+	cost                    string // header; empty: there is none
+	// model: clients of the model APIs come again at the reset, and know Retry-After-Ms.
+	model  bool
+	resets resetForm
 }
 
-func namesOf(format string) names {
-	switch format {
-	case "chat_completions", "responses":
-		return names{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests", "", true}
-	case "messages":
-		return names{
-			"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset", "", true,
-		}
-	}
-	return names{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Cost", false}
-}
+// resetForm is how the time until the reset is written.
+type resetForm uint8
 
-// appendReset writes the time until the reset as the format does.
-func (hw *headerWriter) appendReset(b []byte, format string, reset time.Duration) []byte {
-	switch format {
-	case "chat_completions", "responses":
+const (
+	inSeconds  resetForm = iota // 7
+	asDuration                  // 6.5s
+	asTime                      // 2026-01-02T15:04:05Z
+)
+
+// append writes the time until the reset. It is no function of the row: what is
+// written to would be on the heap.
+func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) []byte {
+	switch f {
+	case asDuration:
 		return append(b, ceilTo(reset, time.Millisecond).String()...)
-	case "messages":
-		return ceilTime(hw.now().Add(reset)).AppendFormat(b, time.RFC3339)
+	case asTime:
+		return ceilTime(now().Add(reset)).AppendFormat(b, time.RFC3339)
+	case inSeconds:
 	}
 	return strconv.AppendInt(b, ceilUnits(reset, time.Second), 10)
+}
+
+var (
+	ours = row{limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost"}
+
+	chatCompletions = row{
+		limit: "X-Ratelimit-Limit-Requests", remaining: "X-Ratelimit-Remaining-Requests", reset: "X-Ratelimit-Reset-Requests",
+		model: true, resets: asDuration,
+	}
+	messages = row{
+		limit: "Anthropic-Ratelimit-Requests-Limit", remaining: "Anthropic-Ratelimit-Requests-Remaining", reset: "Anthropic-Ratelimit-Requests-Reset",
+		model: true, resets: asTime,
+	}
+)
+
+// rows are the formats that have headers of their own.
+var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages}
+
+// rowOf is the row of the format of the route.
+func rowOf(ctx context.Context) *row {
+	format, _ := caddyhttp.GetVar(ctx, formatVar).(string)
+	if row, ok := rows[format]; ok {
+		return row
+	}
+	return &ours
 }
 
 // headerWriter tells clients the state of a budget.
@@ -77,29 +97,29 @@ func newHeaderWriter(name string, window time.Duration) headerWriter {
 
 // write sets the headers of an admitted request. A budget with less remaining
 // that stands before this one keeps the headers that tell of one budget only.
-func (hw *headerWriter) write(header http.Header, format string, res counters.Result, cost int64) {
+func (hw *headerWriter) write(header http.Header, row *row, res counters.Result, cost int64) {
 	stricter := true
-	if before := header[namesOf(format).remaining]; len(before) == 1 {
+	if before := header[row.remaining]; len(before) == 1 {
 		remaining, err := strconv.ParseInt(before[0], 10, 64)
 		stricter = err != nil || res.Remaining < remaining
 	}
-	hw.set(header, format, res, cost, res.Reset, stricter)
+	hw.set(header, row, res, cost, res.Reset, stricter)
 }
 
 // refuse sets the headers of a refused request. Clients of the model APIs come
 // again at the reset, so theirs is when the request fits: what was spent in the
 // bucket before still counts when the current one ends.
-func (hw *headerWriter) refuse(header http.Header, format string, res counters.Result, cost int64) {
+func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result, cost int64) {
 	reset := res.Reset
-	if namesOf(format).milli && res.RetryAfter >= 0 {
+	if row.model && res.RetryAfter >= 0 {
 		reset = res.RetryAfter
 	}
-	hw.set(header, format, res, cost, reset, true)
+	hw.set(header, row, res, cost, reset, true)
 	if res.RetryAfter < 0 {
 		return // no wait helps
 	}
 	header[retryHeader] = []string{strconv.FormatInt(max(1, ceilUnits(res.RetryAfter, time.Second)), 10)}
-	if namesOf(format).milli {
+	if row.model {
 		header[retryMilliHeader] = []string{strconv.FormatInt(max(1, ceilUnits(res.RetryAfter, time.Millisecond)), 10)}
 	}
 }
@@ -107,7 +127,7 @@ func (hw *headerWriter) refuse(header http.Header, format string, res counters.R
 // set writes all values into one string, of which the headers are parts, and
 // one slice: two allocations instead of nine. reset is for the headers that tell of
 // one budget only.
-func (hw *headerWriter) set(header http.Header, format string, res counters.Result, cost int64, reset time.Duration, strictest bool) {
+func (hw *headerWriter) set(header http.Header, row *row, res counters.Result, cost int64, reset time.Duration, strictest bool) {
 	var buf [256]byte
 	b := append(append(buf[:0], hw.quoted...), ";q="...)
 	limitAt := len(b)
@@ -122,7 +142,7 @@ func (hw *headerWriter) set(header http.Header, format string, res counters.Resu
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, ceilUnits(res.Reset, time.Second), 10)
 	stateEnd := len(b)
-	b = hw.appendReset(b, format, reset)
+	b = row.resets.append(b, hw.now, reset)
 	resetEnd := len(b)
 	b = strconv.AppendInt(b, cost, 10)
 	text := string(b)
@@ -143,12 +163,11 @@ func (hw *headerWriter) set(header http.Header, format string, res counters.Resu
 	if !strictest {
 		return
 	}
-	names := namesOf(format)
-	put(names.limit, text[limitAt:limitEnd])
-	put(names.remaining, text[remainingAt:remainingEnd])
-	put(names.reset, text[stateEnd:resetEnd])
-	if names.cost != "" {
-		put(names.cost, text[resetEnd:])
+	put(row.limit, text[limitAt:limitEnd])
+	put(row.remaining, text[remainingAt:remainingEnd])
+	put(row.reset, text[stateEnd:resetEnd])
+	if row.cost != "" {
+		put(row.cost, text[resetEnd:])
 	}
 }
 
