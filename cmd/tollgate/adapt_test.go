@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -109,16 +110,6 @@ var longForms = map[string]struct {
 	"gateway":       {"gateway", nil},
 }
 
-// longForm is the text of a file in docs/reference/services.
-func longForm(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/reference/services/" + name + ".caddyfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestLongForms: the files in docs/reference/services are what the one line stands for.
 func TestLongForms(t *testing.T) {
 	t.Parallel()
@@ -134,7 +125,7 @@ func TestLongForms(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := longForm(t, name); got != text {
+		if got := e2e.LongForm(t, name); got != text {
 			t.Errorf("docs/reference/services/%s.caddyfile: run the test with -update; it is not\n%s", name, text)
 		}
 		line := f.service
@@ -157,28 +148,28 @@ func TestLongForms(t *testing.T) {
 // no less, also with its options.
 func TestServiceForms(t *testing.T) {
 	t.Parallel()
-	long := longForm(t, "gateway")
+	long := e2e.LongForm(t, "gateway")
 	site := func(body string) string { return "http://gateway.test {\n" + body + "\n}\n" }
 	for name, test := range map[string]struct{ short, long string }{
 		"plain":       {"tollgate gateway", long},
 		"empty block": {"tollgate gateway {\n}", long},
-		"max_body":    {"tollgate gateway {\n\tmax_body 1MB\n}", swap(t, long, "\n\t@inference", "\trequest_body {\n\t\tmax_size 1MB\n\t}\n\n\t@inference")},
+		"max_body":    {"tollgate gateway {\n\tmax_body 1MB\n}", e2e.Swap(t, long, "\n\t@inference", "\trequest_body {\n\t\tmax_size 1MB\n\t}\n\n\t@inference")},
 		"cascade": {
 			"tollgate gateway {\n\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n}",
-			swap(t, long, "\tcascade\n", "\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n"),
+			e2e.Swap(t, long, "\tcascade\n", "\tcascade {\n\t\tidle 5s\n\t\tfirst_content low 1s\n\t\tentry_fallback\n\t}\n"),
 		},
 		"console": {
 			"tollgate gateway {\n\tconsole {\n\t\toidc https://id.example.com console\n\t\ttoken id\n\t}\n}",
-			swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\tconsole {\n\t\t\toidc https://id.example.com console\n\t\t\ttoken id\n\t\t}\n"),
+			e2e.Swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\tconsole {\n\t\t\toidc https://id.example.com console\n\t\t\ttoken id\n\t\t}\n"),
 		},
 		"request_log": {
 			"tollgate gateway {\n\trequest_log 30d\n\tconsole off\n}",
-			swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\trequest_log 30d\n\t\tconsole off\n"),
+			e2e.Swap(t, long, "\tkeychain {\n", "\tkeychain {\n\t\trequest_log 30d\n\t\tconsole off\n"),
 		},
 		"matcher": {
-			"@ours host a.test\ntollgate @ours gateway", "@ours host a.test\n" + swap(t, long, "route {", "route @ours {"),
+			"@ours host a.test\ntollgate @ours gateway", "@ours host a.test\n" + e2e.Swap(t, long, "route {", "route @ours {"),
 		},
-		"path": {"tollgate /llm/* gateway", swap(t, long, "route {", "route /llm/* {")},
+		"path": {"tollgate /llm/* gateway", e2e.Swap(t, long, "route {", "route /llm/* {")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,15 +182,6 @@ func TestServiceForms(t *testing.T) {
 			}
 		})
 	}
-}
-
-// swap replaces what must be there once.
-func swap(t *testing.T, text, old, by string) string {
-	t.Helper()
-	if n := strings.Count(text, old); n != 1 {
-		t.Fatalf("%q is there %d times, want once, in\n%s", old, n, text)
-	}
-	return strings.Replace(text, old, by, 1)
 }
 
 // TestDirectiveOrder: however a site is written down, errors are outermost,
@@ -310,8 +292,8 @@ func TestShippedCaddyfiles(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			tool := func(args ...string) string {
-				cmd := exec.CommandContext(t.Context(), binary, args...)
-				cmd.Dir, cmd.Env = dir, environment(dir)
+				cmd := exec.CommandContext(t.Context(), e2e.Binary, args...)
+				cmd.Dir, cmd.Env = dir, e2e.Environment(dir)
 				if filepath.Base(filepath.Dir(file)) == "cluster" {
 					cmd.Env = append(cmd.Env, "TOLLGATE_DSN=postgres://127.0.0.1:1/x", "TOLLGATE_REDIS_URL=redis://127.0.0.1:1",
 						"TOLLGATE_MASTER_KEY="+base64.StdEncoding.EncodeToString(make([]byte, 32)))

@@ -16,19 +16,20 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
 // quickstart is a node with the shipped quickstart Caddyfile, its addresses
 // replaced: 8443 and 9099 by free ports, and the places where model servers
 // are looked for by one where none is. global goes into the option tollgate.
-func quickstart(t *testing.T, global string, env ...string) *node {
+func quickstart(t *testing.T, global string, env ...string) *e2e.Node {
 	t.Helper()
-	site, scripted, nobody := freePort(t), freePort(t), freePort(t)
-	config := shipped(t, "quickstart",
+	site, scripted, nobody := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
+	config := e2e.Shipped(t, "quickstart",
 		"http://127.0.0.1:11434/v1 http://127.0.0.1:8000/v1 http://127.0.0.1:1234/v1", "http://127.0.0.1:"+nobody+"/v1",
 		"\t\tallow_networks 127.0.0.0/8\n", "\t\tallow_networks 127.0.0.0/8\n"+global)
-	config = strings.NewReplacer("8443", site, "9099", scripted, "8440", freePort(t)).Replace(config)
-	return newNode(t, config, env...)
+	config = strings.NewReplacer("8443", site, "9099", scripted, "8440", e2e.FreePort(t)).Replace(config)
+	return e2e.NewNode(t, config, env...)
 }
 
 var (
@@ -36,20 +37,20 @@ var (
 	bannerCurl = regexp.MustCompile(`(?s)curl -N .*?\}'\n`)
 )
 
-// banner waits for what the first start prints.
-func (n *node) banner() string {
-	n.t.Helper()
+// readBanner waits for what the first start prints.
+func readBanner(n *e2e.Node) string {
+	n.T.Helper()
 	var text string
-	eventually(n.t, waitLimit, "the banner is printed", func() error {
-		text = n.out.String()
+	e2e.Eventually(n.T, e2e.WaitLimit, "the banner is printed", func() error {
+		text = n.Out.String()
 		if !bannerCurl.MatchString(text) {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	// It may be printed a moment before the site has its certificate.
-	base, c := regexp.MustCompile(`https://localhost:\d+`).FindString(text), n.trusting()
-	eventually(n.t, waitLimit, base+" answers", func() error {
+	base, c := regexp.MustCompile(`https://localhost:\d+`).FindString(text), n.Trusting()
+	e2e.Eventually(n.T, e2e.WaitLimit, base+" answers", func() error {
 		resp, err := c.Get(base + "/") //nolint:noctx // a loopback probe
 		if err != nil {
 			return err
@@ -59,17 +60,17 @@ func (n *node) banner() string {
 	return text
 }
 
-// shell runs the line of a banner as a person does: in the folder in which
+// runLine runs the line of a banner as a person does: in the folder in which
 // Tollgate was started.
-func (n *node) shell(line string) string {
-	n.t.Helper()
-	ctx, cancel := context.WithTimeout(n.t.Context(), waitLimit)
+func runLine(n *e2e.Node, line string) string {
+	n.T.Helper()
+	ctx, cancel := context.WithTimeout(n.T.Context(), e2e.WaitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", strings.Replace(line, "curl ", "curl -sS ", 1))
-	cmd.Dir, cmd.Env = n.dir, n.env
+	cmd.Dir, cmd.Env = n.Dir, n.Env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		n.t.Fatalf("%s: %v\n%s", line, err, out)
+		n.T.Fatalf("%s: %v\n%s", line, err, out)
 	}
 	return string(out)
 }
@@ -78,36 +79,36 @@ func (n *node) shell(line string) string {
 // from what is no language model and says so, and is not printed again.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
-	n := quickstart(t, "").start()
-	banner := n.banner()
+	n := quickstart(t, "").Start()
+	banner := readBanner(n)
 	key := bannerKey.FindString(banner)
 	if key == "" || strings.Count(banner, key) != 2 || !strings.Contains(banner, "scripted model, which is no language model") ||
 		!strings.Contains(banner, "--cacert data/caddy/pki/authorities/local/root.crt") {
 		t.Fatalf("banner:\n%s", banner)
 	}
-	out := n.shell(bannerCurl.FindString(banner))
-	text, last := streamed(t, out)
+	out := runLine(n, bannerCurl.FindString(banner))
+	text, last := e2e.Streamed(t, out)
 	if last != "[DONE]" || !strings.Contains(text, "scripted") || !strings.Contains(text, "Say hello in one sentence.") {
 		t.Errorf("the line of the banner gives\n%s", out)
 	}
-	if strings.Contains(n.logs.String(), key) {
+	if strings.Contains(n.Logs.String(), key) {
 		t.Error("the gateway key is in the log")
 	}
-	n.stop()
+	n.Stop()
 
-	n.out = new(output)
-	n.start()
-	banner = n.banner()
+	n.Out = new(e2e.Output)
+	n.Start()
+	banner = readBanner(n)
 	if bannerKey.MatchString(banner) || !strings.Contains(banner, "$TOLLGATE_KEY") {
 		t.Errorf("the second start prints\n%s", banner)
 	}
-	again := n.shell("TOLLGATE_KEY=" + key + "\n" + bannerCurl.FindString(banner))
-	if _, last := streamed(t, again); last != "[DONE]" {
+	again := runLine(n, "TOLLGATE_KEY="+key+"\n"+bannerCurl.FindString(banner))
+	if _, last := e2e.Streamed(t, again); last != "[DONE]" {
 		t.Errorf("the key of the first start gives\n%s", again)
 	}
-	n.stop()
+	n.Stop()
 	// Caddy keeps no copy of the configuration in the user's home.
-	if _, err := os.Stat(n.path("xdg", "caddy", "autosave.json")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(n.Path("xdg", "caddy", "autosave.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("autosave.json: %v", err)
 	}
 }
@@ -116,26 +117,26 @@ func TestQuickstart(t *testing.T) {
 // the place of the scripted model; when it is gone, so is the provider.
 func TestQuickstartProviderKey(t *testing.T) {
 	t.Parallel()
-	up := newUpstream(t)
-	n := quickstart(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+up.url+"/v1\n\t\t\t}\n\t\t}\n")
-	n.start()
-	banner := n.banner()
+	up := e2e.NewUpstream(t)
+	n := quickstart(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+up.URL+"/v1\n\t\t\t}\n\t\t}\n")
+	n.Start()
+	banner := readBanner(n)
 	key := bannerKey.FindString(banner)
 	if !strings.Contains(banner, "scripted model") {
 		t.Fatalf("banner:\n%s", banner)
 	}
-	n.stop()
+	n.Stop()
 
-	without := n.env
-	n.env = append(slices.Clip(n.env), "OPENAI_API_KEY=sk-environment-0123456789")
-	n.out = new(output)
-	n.start()
-	banner = n.banner()
+	without := n.Env
+	n.Env = append(slices.Clip(n.Env), "OPENAI_API_KEY=sk-environment-0123456789")
+	n.Out = new(e2e.Output)
+	n.Start()
+	banner = readBanner(n)
 	if !strings.Contains(banner, "openai (OPENAI_API_KEY)") || strings.Contains(banner, "scripted") || strings.Contains(banner, "sk-environment") {
 		t.Errorf("banner with a provider key:\n%s", banner)
 	}
-	out := n.shell("TOLLGATE_KEY=" + key + "\n" + bannerCurl.FindString(banner))
-	if _, last := streamed(t, out); last != "[DONE]" {
+	out := runLine(n, "TOLLGATE_KEY="+key+"\n"+bannerCurl.FindString(banner))
+	if _, last := e2e.Streamed(t, out); last != "[DONE]" {
 		t.Errorf("answer:\n%s", out)
 	}
 	requests := up.Requests()
@@ -143,21 +144,21 @@ func TestQuickstartProviderKey(t *testing.T) {
 		t.Fatalf("the provider got %d requests: %+v", len(requests), requests)
 	}
 	base := regexp.MustCompile(`https://localhost:\d+`).FindString(banner)
-	models := get(t, n.trusting(), base+"/v1/models", key)
-	if strings.Contains(models.body, "scripted/") || !strings.Contains(models.body, `"openai/`) {
-		t.Errorf("models: %s", models.body)
+	models := e2e.Get(t, n.Trusting(), base+"/v1/models", key)
+	if strings.Contains(models.Body, "scripted/") || !strings.Contains(models.Body, `"openai/`) {
+		t.Errorf("models: %s", models.Body)
 	}
-	n.stop()
+	n.Stop()
 
-	n.env, n.out = without, new(output)
-	n.start()
-	if banner = n.banner(); !strings.Contains(banner, "scripted model") || strings.Contains(banner, "OPENAI_API_KEY)") {
+	n.Env, n.Out = without, new(e2e.Output)
+	n.Start()
+	if banner = readBanner(n); !strings.Contains(banner, "scripted model") || strings.Contains(banner, "OPENAI_API_KEY)") {
 		t.Errorf("banner after the key is gone:\n%s", banner)
 	}
-	if models := get(t, n.trusting(), base+"/v1/models", key); strings.Contains(models.body, `"openai/`) {
-		t.Errorf("models after the key is gone: %s", models.body)
+	if models := e2e.Get(t, n.Trusting(), base+"/v1/models", key); strings.Contains(models.Body, `"openai/`) {
+		t.Errorf("models after the key is gone: %s", models.Body)
 	}
-	if strings.Contains(n.logs.String(), "sk-environment") {
+	if strings.Contains(n.Logs.String(), "sk-environment") {
 		t.Error("the provider key is in the log")
 	}
 }
@@ -169,13 +170,13 @@ func TestQuickstartLocalServer(t *testing.T) {
 	local := scriptedmodel.New(scriptedmodel.Options{Record: 100})
 	server := httptest.NewServer(local)
 	defer server.Close()
-	n := quickstart(t, "", "OPENAI_BASE_URL="+server.URL+"/v1").start()
-	banner := n.banner()
+	n := quickstart(t, "", "OPENAI_BASE_URL="+server.URL+"/v1").Start()
+	banner := readBanner(n)
 	if !strings.Contains(banner, server.URL+"/v1") || strings.Contains(banner, "scripted model") {
 		t.Fatalf("banner:\n%s", banner)
 	}
-	out := n.shell(bannerCurl.FindString(banner))
-	if _, last := streamed(t, out); last != "[DONE]" {
+	out := runLine(n, bannerCurl.FindString(banner))
+	if _, last := e2e.Streamed(t, out); last != "[DONE]" {
 		t.Errorf("answer:\n%s", out)
 	}
 	asked := 0
@@ -196,8 +197,8 @@ func TestQuickstartLocalServer(t *testing.T) {
 // certificate, and without them they do not.
 func TestQuickstartTrust(t *testing.T) {
 	t.Parallel()
-	n := quickstart(t, "").start()
-	banner := n.banner()
+	n := quickstart(t, "").Start()
+	banner := readBanner(n)
 	url := regexp.MustCompile(`https://localhost:\d+`).FindString(banner) + "/livez"
 	for client, ask := range map[string]string{
 		"SSL_CERT_FILE":       `python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' ` + url,
@@ -208,24 +209,24 @@ func TestQuickstartTrust(t *testing.T) {
 			t.Errorf("the banner has no %s:\n%s", client, banner)
 			continue
 		}
-		if out := n.shell(line + "\n" + ask); strings.TrimSpace(out) != `{"status":"ok"}` {
+		if out := runLine(n, line+"\n"+ask); strings.TrimSpace(out) != `{"status":"ok"}` {
 			t.Errorf("%s: %s", client, out)
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", ask)
-		cmd.Dir, cmd.Env = n.dir, n.env
+		cmd.Dir, cmd.Env = n.Dir, n.Env
 		if out, err := cmd.CombinedOutput(); err == nil {
 			t.Errorf("%s: trusted without it: %s", client, out)
 		}
 	}
 	// What it would change the machine with is the root of the file.
-	if !strings.Contains(banner, binary+" trust --config Caddyfile ") {
+	if !strings.Contains(banner, e2e.Binary+" trust --config Caddyfile ") {
 		t.Errorf("the banner has no line for the machine:\n%s", banner)
 	}
-	root, err := os.ReadFile(n.path("data", "caddy", "pki", "authorities", "local", "root.crt"))
+	root, err := os.ReadFile(n.Path("data", "caddy", "pki", "authorities", "local", "root.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := n.admin(http.MethodGet, "/pki/ca/local", "", "")
+	authority, err := n.Admin(http.MethodGet, "/pki/ca/local", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,18 +239,18 @@ func TestQuickstartTrust(t *testing.T) {
 // takes the place of the scripted model.
 func TestQuickstartStoredKey(t *testing.T) {
 	t.Parallel()
-	n := quickstart(t, "").start()
-	n.banner()
-	cmd := exec.CommandContext(t.Context(), binary, "keychain", "provider-keys", "add", "groq", "--user", "local")
-	cmd.Dir, cmd.Env, cmd.Stdin = n.dir, n.env, strings.NewReader("gsk_stored0123456789\n")
+	n := quickstart(t, "").Start()
+	readBanner(n)
+	cmd := exec.CommandContext(t.Context(), e2e.Binary, "keychain", "provider-keys", "add", "groq", "--user", "local")
+	cmd.Dir, cmd.Env, cmd.Stdin = n.Dir, n.Env, strings.NewReader("gsk_stored0123456789\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	n.stop()
-	n.out = new(output)
-	n.env = append(n.env, "OPENAI_API_KEY=sk-environment-0123456789")
-	n.start()
-	if banner := n.banner(); !strings.Contains(banner, "Models from:  openai (OPENAI_API_KEY), groq (a stored key)\n") || strings.Contains(banner, "gsk_stored") {
+	n.Stop()
+	n.Out = new(e2e.Output)
+	n.Env = append(n.Env, "OPENAI_API_KEY=sk-environment-0123456789")
+	n.Start()
+	if banner := readBanner(n); !strings.Contains(banner, "Models from:  openai (OPENAI_API_KEY), groq (a stored key)\n") || strings.Contains(banner, "gsk_stored") {
 		t.Errorf("banner with both:\n%s", banner)
 	}
 }
@@ -259,7 +260,7 @@ func TestQuickstartStoredKey(t *testing.T) {
 func TestQuickstartPlain(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "")
-	text, err := os.ReadFile(n.path("Caddyfile"))
+	text, err := os.ReadFile(n.Path("Caddyfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,15 +269,15 @@ func TestQuickstartPlain(t *testing.T) {
 	if !found {
 		t.Fatalf("no option:\n%s", text)
 	}
-	n.configure(regexp.MustCompile(`(?m)^# (http:|\t|\}$)`).ReplaceAllString(string(text), "$1"))
-	n.start()
-	key := bannerKey.FindString(n.banner())
+	n.Configure(regexp.MustCompile(`(?m)^# (http:|\t|\}$)`).ReplaceAllString(string(text), "$1"))
+	n.Start()
+	key := bannerKey.FindString(readBanner(n))
 	for _, host := range []string{"localhost", "127.0.0.1"} {
-		if models := get(t, client, "http://"+host+":"+port+"/v1/models", key); models.status != http.StatusOK || !strings.Contains(models.body, "keychain-high") {
-			t.Errorf("%s: %d %s", host, models.status, models.body)
+		if models := e2e.Get(t, e2e.Client, "http://"+host+":"+port+"/v1/models", key); models.Status != http.StatusOK || !strings.Contains(models.Body, "keychain-high") {
+			t.Errorf("%s: %d %s", host, models.Status, models.Body)
 		}
 	}
-	config, err := n.admin(http.MethodGet, "/config/apps/http/servers", "", "")
+	config, err := n.Admin(http.MethodGet, "/config/apps/http/servers", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,15 +309,15 @@ func TestRootLeadsToConsole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway"+test.options+"\n")
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.base+"/", http.NoBody)
+			g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway"+test.options+"\n")
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.Base+"/", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.accept != "" {
 				request.Header.Set("Accept", test.accept)
 			}
-			direct := &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			direct := &http.Client{Transport: e2e.Client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			resp, err := direct.Do(request)
 			if err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
@@ -46,7 +47,7 @@ type reader struct {
 // process is a command that runs on.
 type process struct {
 	cmd    *exec.Cmd
-	out    *output
+	out    *e2e.Output
 	exited chan struct{}
 }
 
@@ -106,7 +107,7 @@ func newReader(t *testing.T, name string, b before) *reader {
 		}
 	})
 	r.last = func() string { return "" }
-	r.env = append(environment(home), "PATH="+r.path(".bin")+":"+r.path("usr/bin")+":"+os.Getenv("PATH"), "BASH_ENV=")
+	r.env = append(e2e.Environment(home), "PATH="+r.path(".bin")+":"+r.path("usr/bin")+":"+os.Getenv("PATH"), "BASH_ENV=")
 	r.env = append(r.env, b.env...)
 	if b.authority != "" {
 		r.env = append(r.env, "CURL_CA_BUNDLE="+r.path(b.authority))
@@ -133,7 +134,7 @@ func newReader(t *testing.T, name string, b before) *reader {
 		links = append(links, r.path(".bin", "tollgate"))
 	}
 	for _, link := range links {
-		if err := os.Symlink(binary, link); err != nil {
+		if err := os.Symlink(e2e.Binary, link); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,8 +151,8 @@ func newReader(t *testing.T, name string, b before) *reader {
 		r.write(r.path("Caddyfile"), with, 0o600) // as local as the clone's
 	}
 	if b.node {
-		nodeProgram(t)
-		packages, err := filepath.Abs(filepath.Join(nodeClients, "node_modules"))
+		e2e.NodeProgram(t)
+		packages, err := filepath.Abs(filepath.Join(e2e.NodeClients(), "node_modules"))
 		if err == nil {
 			err = os.Symlink(packages, r.path("node_modules"))
 		}
@@ -217,7 +218,7 @@ func (r *reader) clone(names ...string) {
 func (r *reader) port(of string) string {
 	r.t.Helper()
 	if r.ports[of] == "" {
-		r.ports[of] = freePort(r.t)
+		r.ports[of] = e2e.FreePort(r.t)
 	}
 	return r.ports[of]
 }
@@ -310,7 +311,7 @@ func (r *reader) compare(where, shown, printed string, among bool) {
 // awaitPrinted waits until the last command has printed what the page shows.
 func (r *reader) awaitPrinted(where, shown string) {
 	r.t.Helper()
-	eventually(r.t, waitLimit, where+" is printed", func() error {
+	e2e.Eventually(r.t, e2e.WaitLimit, where+" is printed", func() error {
 		return doctest.Match(r.local(shown), r.last(), true)
 	})
 }
@@ -388,7 +389,7 @@ func (r *reader) run(script string) string {
 	if strings.TrimSpace(script) == "" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), startLimit)
+	ctx, cancel := context.WithTimeout(r.t.Context(), e2e.StartLimit)
 	defer cancel()
 	out, err := r.command(ctx, shell+script).CombinedOutput()
 	r.printed += string(out)
@@ -402,7 +403,7 @@ func (r *reader) run(script string) string {
 func (r *reader) tails() string {
 	var b strings.Builder
 	for _, command := range r.names {
-		fmt.Fprintf(&b, "\n%s:\n%s", command, r.running[command].out.tail(4<<10))
+		fmt.Fprintf(&b, "\n%s:\n%s", command, r.running[command].out.Tail(4<<10))
 	}
 	return b.String()
 }
@@ -426,24 +427,24 @@ func (r *reader) start(command string) {
 	}
 	// The shell becomes the program.
 	cmd := r.command(context.Background(), shell+"trap - EXIT\n"+regexp.MustCompile(`(?m)^((?:[A-Z_]+=\S+ )*)(\S.*)\z`).ReplaceAllString(script, "${1}exec ${2}"))
-	p := &process{cmd: cmd, out: new(output), exited: make(chan struct{})}
+	p := &process{cmd: cmd, out: new(e2e.Output), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.out, p.out
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	watch(cmd.Process.Pid, true)
+	e2e.Watch(cmd.Process.Pid, true)
 	go func() {
 		_ = cmd.Wait()
-		watch(cmd.Process.Pid, false)
+		e2e.Watch(cmd.Process.Pid, false)
 		close(p.exited)
 	}()
 	r.running[command], r.last = p, p.out.String
 	defer func() { r.printed += p.out.String() }()
 	r.names = append(r.names, command)
-	eventually(r.t, startLimit, command+" runs", func() error {
+	e2e.Eventually(r.t, e2e.StartLimit, command+" runs", func() error {
 		select {
 		case <-p.exited:
-			r.t.Fatalf("%s: %s has ended:\n%s", r.name, command, p.out.tail(8<<10))
+			r.t.Fatalf("%s: %s has ended:\n%s", r.name, command, p.out.Tail(8<<10))
 		default:
 		}
 		return r.serves(p, command)
@@ -496,7 +497,7 @@ func (r *reader) end(command string) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 		select {
 		case <-p.exited:
-		case <-time.After(stopLimit):
+		case <-time.After(e2e.StopLimit):
 			r.t.Errorf("%s: %s does not end", r.name, command)
 			_ = p.cmd.Process.Kill()
 		}
@@ -505,7 +506,7 @@ func (r *reader) end(command string) {
 	delete(r.running, command)
 	r.names = slices.DeleteFunc(r.names, func(name string) bool { return name == command })
 	if strings.Contains(p.out.String(), "panic:") {
-		r.t.Errorf("%s has panicked:\n%s", command, p.out.tail(8<<10))
+		r.t.Errorf("%s has panicked:\n%s", command, p.out.Tail(8<<10))
 	}
 }
 

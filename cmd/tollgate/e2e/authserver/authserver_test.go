@@ -1,0 +1,167 @@
+package authserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// newAuthserver runs the authorization server on a file of keys alone. The text has
+// PORT and ADMIN in the places of two free ports.
+func newAuthserver(t *testing.T, text string, env ...string) (n *e2e.Node, public, admin string) {
+	t.Helper()
+	ports := []string{e2e.FreePort(t), e2e.FreePort(t)}
+	n = e2e.NewNode(t, "", env...)
+	n.Env = append(n.Env, "CADDY_ADMIN=unix/"+n.Path("data", "admin.sock"))
+	n.Args = []string{"--config", "config.yaml", "--adapter", "authserver"}
+	text = strings.NewReplacer("PORT", ports[0], "ADMIN", ports[1]).Replace(text)
+	writeKeys(n, text)
+	n.Start()
+	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
+}
+
+// writeKeys writes the file of keys.
+func writeKeys(n *e2e.Node, text string) {
+	n.T.Helper()
+	if err := os.WriteFile(n.Path("config.yaml"), []byte(text), 0o600); err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// answersWith waits for a status of a path.
+func answersWith(t *testing.T, target string, status int) *e2e.Answer {
+	t.Helper()
+	var a *e2e.Answer
+	e2e.Eventually(t, e2e.StartLimit, fmt.Sprintf("%d of %s", status, target), func() error {
+		if a = e2e.Get(t, e2e.Client, target, ""); a.Err != nil {
+			return a.Err
+		}
+		if a.Status != status {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return nil
+	})
+	return a
+}
+
+// TestAuthserverAlone: a file of keys is all that a server needs; a changed one is taken
+// by a reload, and what is wrong with it changes nothing.
+func TestAuthserverAlone(t *testing.T) {
+	t.Parallel()
+	const text = "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\n"
+	n, public, admin := newAuthserver(t, text)
+	if a := answersWith(t, public+"/health", http.StatusOK); !strings.Contains(a.Body, `"db":"ok"`) {
+		t.Errorf("health: %s", a.Body)
+	}
+	if a := e2e.Get(t, e2e.Client, public+"/nothing", ""); a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/json" || !strings.Contains(a.Body, `"error":"invalid_request"`) {
+		t.Errorf("nothing: %d %v %s", a.Status, a.Header, a.Body)
+	}
+	if a := e2e.Get(t, e2e.Client, admin+"/nothing", ""); a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("nothing, of the administration: %d %v %s", a.Status, a.Header, a.Body)
+	}
+	if a := e2e.Get(t, e2e.Client, admin+"/metrics", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, "process_cpu_seconds_total") {
+		t.Errorf("metrics: %d", a.Status)
+	}
+	if a := e2e.Get(t, e2e.Client, public+"/metrics", ""); a.Status != http.StatusNotFound {
+		t.Errorf("metrics for everybody: %d", a.Status)
+	}
+	if info, err := os.Stat(n.Path("data", "authserver.db")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the database: %v %v", info, err)
+	}
+	if config, err := n.Admin(http.MethodGet, "/config/apps/http/servers", "", ""); err != nil || !strings.Contains(config, `"localhost:`) {
+		t.Errorf("the administration listens to others: %v %s", err, config)
+	}
+
+	reload := func() error {
+		cmd := exec.CommandContext(t.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
+		cmd.Dir, cmd.Env = n.Dir, n.Env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return errors.New(string(out))
+		}
+		return nil
+	}
+	config, err := os.ReadFile(n.Path("config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeKeys(n, string(config)+"dcr: {mode: closed}\nwhat: 1\n")
+	if err := reload(); err == nil || !strings.Contains(err.Error(), "dcr.mode (AUTHSERVER_DCR_MODE)") || !strings.Contains(err.Error(), "what: there is no such key") {
+		t.Errorf("a reload with faults: %v", err)
+	}
+	answersWith(t, admin+"/metrics", http.StatusOK)
+	writeKeys(n, string(config)+"observability: {metrics: {provider: none}}\n")
+	if err := reload(); err != nil {
+		t.Fatal(err)
+	}
+	answersWith(t, admin+"/metrics", http.StatusNotFound)
+	answersWith(t, public+"/ready", http.StatusOK)
+	n.Stop()
+}
+
+// TestAuthserverCheck: all that is wrong at once with exit status 1, or what is in effect
+// without a secret.
+func TestAuthserverCheck(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, "", "AUTHSERVER_SESSION_SECRET=hunter2", "AUTHSERVER_SERVER_READ_TIMEOUT=30")
+	run := func(env []string, args ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), e2e.Binary, append([]string{"authserver", "check"}, args...)...)
+		cmd.Dir, cmd.Env = n.Dir, append(n.Env[:len(n.Env):len(n.Env)], env...)
+		out, _ := cmd.Output()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	writeKeys(n, "server: {issuer: 'https://as.example'}\nwhat: 1\n")
+	out, code := run(nil, "--config", "config.yaml")
+	want := `admin.api_key (AUTHSERVER_ADMIN_API_KEY): required when admin is enabled and server.issuer is not localhost
+server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): "30" is not a duration with a unit, such as 30s, 15m or 24h
+what: there is no such key (line 2)
+`
+	if out != want || code != 1 {
+		t.Errorf("exit status %d, %s", code, out)
+	}
+	var answer struct {
+		Faults, Warnings []string
+		Keys             map[string]string
+	}
+	if out, code = run(nil, "--config", "config.yaml", "--json"); code != 1 || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Faults) != 3 {
+		t.Errorf("as JSON: exit status %d, %s", code, out)
+	}
+	good := []string{"AUTHSERVER_SERVER_READ_TIMEOUT="}
+	if out, code = run(good); code != 0 || strings.Contains(out, "hunter2") || !strings.Contains(out, "session.secret: (set)\n") {
+		t.Errorf("exit status %d, %s", code, out)
+	}
+	answer.Keys = nil
+	if out, code = run(good, "--json"); code != 0 || json.Unmarshal([]byte(out), &answer) != nil || answer.Keys["server.address"] != ":9000" || len(answer.Warnings) == 0 {
+		t.Errorf("as JSON: exit status %d, %s", code, out)
+	}
+	if out, code = run(good, "--config", "nowhere.yaml"); code != 1 || out != "" {
+		t.Errorf("a file that is not there: exit status %d, %s", code, out)
+	}
+}
+
+// TestAuthserverShipped: the example serves, with its administration beside it.
+func TestAuthserverShipped(t *testing.T) {
+	t.Parallel()
+	port, admin := e2e.FreePort(t), e2e.FreePort(t)
+	keys, err := os.ReadFile(e2e.Repo("caddyfiles/authserver/config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := e2e.Shipped(t, "authserver", "{$TOLLGATE_DOMAIN:localhost}", "http://localhost:"+port, ":9001", ":"+admin)
+	n := e2e.NewNode(t, config, "AUTHSERVER_SERVER_ISSUER=http://localhost:"+port, "TOLLGATE_AUTHSERVER_KEYS=config.yaml")
+	writeKeys(n, string(keys))
+	n.Start()
+	answersWith(t, "http://localhost:"+port+"/health", http.StatusOK)
+	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	if a := e2e.Get(t, e2e.Client, "http://localhost:"+port+"/nothing", ""); a.Status != http.StatusOK || a.Body != "" { // of Caddy: another handler may follow
+		t.Errorf("nothing: %d %s", a.Status, a.Body)
+	}
+	n.Stop()
+}

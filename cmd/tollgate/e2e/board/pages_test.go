@@ -1,0 +1,79 @@
+package board
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestBoardPages is the board as people see it: the cases of
+// testdata/npm/board_pages.mjs run in a headless Chromium without script.
+func TestBoardPages(t *testing.T) {
+	t.Parallel()
+	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
+	b := newBoard(t)
+	people := b.Path("people.json")
+	// Who has a password can sign in.
+	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}]}`
+	if err := os.WriteFile(people, []byte(fixture), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Tool("board", "seed", "--fixture", people)
+	e2e.RunNode(t, program, "board_pages.mjs", "CHROMIUM="+browser, "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
+}
+
+// TestBoardPagesAndOthers: where pages are off, what is not the API goes to the
+// next handler, and without guests nobody reads a page who is not signed in.
+func TestBoardPagesAndOthers(t *testing.T) {
+	t.Parallel()
+	b := newBoard(t, "\ttollgate board\n", "\troute {\n\t\ttollgate board {\n\t\t\tno_pages\n\t\t}\n\t\trespond \"next\"\n\t}\n")
+	site := strings.TrimSuffix(b.api, "/api/v1")
+	if a := e2e.Do(t, e2e.Client, http.MethodGet, site+"/", "", ""); a.Status != 200 || a.Body != "next" {
+		t.Errorf("no pages: %d %s", a.Status, a.Body)
+	}
+	b.Load(strings.Replace(b.config, "no_pages", "guests off", 1))
+	if a := e2e.Do(t, e2e.Client, http.MethodGet, site+"/threads/1", "", ""); a.Status != 200 || !strings.Contains(a.Body, "<h1>Sign in</h1>") || strings.Contains(a.Body, "Public thread") {
+		t.Errorf("guests off: %d %s", a.Status, a.Body)
+	}
+	b.Load(strings.Replace(b.config, "no_pages", "no_flood", 1))
+	if a := e2e.Do(t, e2e.Client, http.MethodGet, site+"/threads/1", "", ""); a.Status != 200 || !strings.Contains(a.Body, "Public thread") {
+		t.Errorf("pages: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestBoardReload: views that were counted before a reload, while it ran and
+// after it are all written.
+func TestBoardReload(t *testing.T) {
+	t.Parallel()
+	b := newBoard(t)
+	const each = 5
+	view := func() {
+		for range each {
+			if a := b.do("alice", "GET", "/threads/1", ""); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+		}
+	}
+	view()
+	b.Load(strings.Replace(b.config, "\ttollgate board\n", "\ttollgate board {\n\t\thold_first 1\n\t}\n", 1))
+	view()
+	b.Load(strings.Replace(b.config, "\ttollgate board\n", "\ttollgate board {\n\t\toffline\n\t}\n", 1))
+	if a := b.do("alice", "GET", "/threads/1", ""); a.Status != 503 {
+		t.Errorf("the option offline does not count for tokens: %d %s", a.Status, a.Body)
+	}
+	b.Stop()
+	b.Start()
+	var thread struct {
+		Data struct{ ViewCount int }
+	}
+	if err := json.Unmarshal([]byte(b.do("mod", "GET", "/threads/1", "").Body), &thread); err != nil {
+		t.Fatal(err)
+	}
+	if thread.Data.ViewCount != 2*each {
+		t.Errorf("%d views, want %d", thread.Data.ViewCount, 2*each)
+	}
+}

@@ -1,0 +1,94 @@
+package board
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// boardForgetful have forgotten their passwords.
+const boardForgetful = `{"users": [
+	{"name": "frank", "email": "frank@example.com", "password": "forgotten horse"},
+	{"name": "greta", "email": "greta@example.com", "emailConfirmed": true, "password": "correct horse"}
+]}`
+
+// TestBoardRecovery: people join, and members get a new password and another mail
+// address, by links in mails: the cases of testdata/npm/board_recovery.mjs in a headless Chromium
+// without script.
+func TestBoardRecovery(t *testing.T) {
+	t.Parallel()
+	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
+	server := testenv.SMTP(t)
+	port := e2e.FreePort(t)
+	site := "http://127.0.0.1:" + port
+	n := e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site,
+		"\ttollgate board\n", "\ttollgate board {\n\t\tbase_url "+site+"\n\t\tmail smtp://"+server.Address+" {\n\t\t\tfrom board@example.com\n\t\t}\n\t}\n"))
+	if err := os.WriteFile(n.Path("people.json"), []byte(boardForgetful), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.Tool("board", "seed", "--fixture", "people.json")
+	n.Start()
+
+	// GET answers with the next mails, as soon as there are any.
+	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-server.Arrived():
+			_ = json.NewEncoder(w).Encode(server.Take())
+		case <-time.After(background):
+			http.Error(w, "no mail came", http.StatusGatewayTimeout)
+		case <-r.Context().Done():
+		}
+	}))
+	defer mails.Close()
+	e2e.RunNode(t, program, "board_recovery.mjs", "CHROMIUM="+browser, "BOARD_URL="+site, "MAILS_URL="+mails.URL)
+	n.Stop()
+	logs := n.Logs.String()
+	for _, secret := range []string{"frank@example.com", "greta@example.com", "henry@example.com", "token="} {
+		if strings.Contains(logs, secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
+	if !strings.Contains(logs, `"uri":"/forgot"`) {
+		t.Error("there is no access log")
+	}
+}
+
+// TestBoardPagesBudget: pages that are asked for too fast are refused by a page,
+// and operations of the API by an object.
+func TestBoardPagesBudget(t *testing.T) {
+	t.Parallel()
+	b := newBoard(t)
+	site := strings.TrimSuffix(b.api, "/api/v1")
+	// Where a window ends meanwhile a little more is admitted.
+	tooFast := func(method, address, body string) (a *e2e.Answer) {
+		for range 1500 {
+			if a = e2e.Do(t, e2e.Client, method, address, "", body); a.Status == 429 {
+				break
+			}
+		}
+		return a
+	}
+	for _, path := range []string{"/search?q=public", "/", "/nothing"} {
+		a := tooFast(http.MethodGet, site+path, "")
+		if a.Status != 429 || a.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(a.Body, "<h1>Too fast</h1>") || !strings.Contains(a.Body, "Try again in") ||
+			strings.Contains(a.Body, "budget") || a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d %s %v", path, a.Status, a.Body, a.Header)
+		}
+	}
+	if a := e2e.Do(t, e2e.Client, http.MethodGet, site+"/assets/board.css", "", ""); a.Status != 200 {
+		t.Errorf("the style of that page: %d", a.Status)
+	}
+	if a := b.do("", "GET", "/forums", ""); a.Status != 200 {
+		t.Errorf("the API: %d %s", a.Status, a.Body)
+	}
+	if a := tooFast(http.MethodPost, b.api+"/password-reset", `{"email":"a@example.com"}`); a.Status != 429 || !strings.Contains(a.Body, `"rate_limited"`) {
+		t.Errorf("the API, too fast: %d %s", a.Status, a.Body)
+	}
+}

@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// BackgroundContext is that of clients which outlive the moment in which a
+// test decides to stop them.
+var BackgroundContext = context.Background()
+
+const MasterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+func Master(t *testing.T) []byte {
+	t.Helper()
+	key, err := keyring.ParseMasterKey(MasterKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Clustered is a node of several: the lines of the shipped gateway Caddyfile
+// for that are uncommented. dsn or redis may be empty: SQLite, memory.
+func Clustered(t *testing.T, dsn, redis string) *Gateway {
+	t.Helper()
+	var replace []string
+	if dsn != "" {
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
+	}
+	replace = append(replace, "\t\t# keyring aes", "\t\tkeyring aes")
+	if redis != "" {
+		replace = append(replace, "\t\tcounters memory\n", "\t\tcounters redis {env.TOLLGATE_REDIS_URL}\n\t\tallow_networks 127.0.0.0/8\n")
+	} else {
+		replace = append(replace, "\t\tcounters memory\n", "\t\tcounters memory\n\t\tallow_networks 127.0.0.0/8\n")
+	}
+	port := FreePort(t)
+	replace = append(replace, "{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:"+port)
+	config := Shipped(t, "gateway", replace...)
+	return &Gateway{
+		Node: NewNode(t, config, "TOLLGATE_DSN="+dsn, "TOLLGATE_REDIS_URL="+redis, "TOLLGATE_MASTER_KEY="+MasterKey),
+		Base: "http://127.0.0.1:" + port, Config: config,
+	}
+}
+
+// Administration is the keychain of a PostgreSQL database, as the command
+// line of a third machine has it.
+func Administration(t *testing.T, dsn string) *keychain.Service {
+	t.Helper()
+	db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return OpenKeychain(t, db, Master(t))
+}

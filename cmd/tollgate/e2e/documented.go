@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+)
+
+// documented calls an API and holds every exchange against the OpenAPI document
+// that the API serves.
+type documented struct {
+	t     *testing.T
+	base  string
+	Token string
+	check validator.Validator
+}
+
+func NewDocumented(t *testing.T, base string) *documented {
+	t.Helper()
+	text := Get(t, http.DefaultClient, base+"/openapi.json", "").Body
+	document, err := libopenapi.NewDocument([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check, errs := validator.NewValidator(document)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if ok, errs := check.ValidateDocument(); !ok {
+		for _, e := range errs {
+			t.Errorf("document: %s %s %v", e.Message, e.Reason, e.SchemaValidationErrors)
+		}
+	}
+	return &documented{t: t, base: base, check: check}
+}
+
+func (d *documented) As(token string) *documented {
+	other := *d
+	other.Token = token
+	return &other
+}
+
+// Call sends a request, wants a status, and checks that the answer is as the
+// document says; so must the request be, where it is not refused.
+func (d *documented) Call(method, path, body string, status int) *Answer {
+	d.t.Helper()
+	build := func() *http.Request {
+		r, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path, strings.NewReader(body))
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if body == "" {
+			r.Body, r.ContentLength = http.NoBody, 0
+		} else {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if d.Token != "" {
+			r.Header.Set("Authorization", "Bearer "+d.Token)
+		}
+		return r
+	}
+	resp, err := http.DefaultClient.Do(build()) //nolint:bodyclose // read does
+	a := Read(resp, err)
+	if a.Err != nil {
+		d.t.Fatal(a.Err)
+	}
+	if a.Status != status {
+		d.t.Errorf("%s %s %s: status %d, want %d: %.500s", method, path, body, a.Status, status, a.Body)
+		return a
+	}
+	resp.Body = io.NopCloser(strings.NewReader(a.Body))
+	if ok, errs := d.check.ValidateHttpResponse(build(), resp); !ok {
+		for _, e := range errs {
+			d.t.Errorf("%s %s answered %d %.600s\nagainst the document: %s: %s %v", method, path, a.Status, a.Body, e.Message, e.Reason, e.SchemaValidationErrors)
+		}
+	}
+	if status < 400 {
+		if ok, errs := d.check.ValidateHttpRequest(build()); !ok {
+			for _, e := range errs {
+				d.t.Errorf("%s %s %s is accepted, against the document: %s: %s %v", method, path, body, e.Message, e.Reason, e.SchemaValidationErrors)
+			}
+		}
+	}
+	return a
+}
+
+func (d *documented) Value(a *Answer, into any) {
+	d.t.Helper()
+	if err := json.Unmarshal([]byte(a.Body), into); err != nil {
+		d.t.Fatalf("%v: %s", err, a.Body)
+	}
+}

@@ -1,0 +1,477 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// eventsNode is a node with the shipped Caddyfile for run events.
+type eventsNode struct {
+	*e2e.Node
+	base, config string
+}
+
+func newEvents(t *testing.T, dsn string) *eventsNode {
+	t.Helper()
+	port := e2e.FreePort(t)
+	replace := []string{
+		"{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:" + port,
+		"\t\tresource_events_ttl 14d\n\t\treport_ttl 14d\n", "\t\tresource_events_ttl 36500d\n\t\treport_ttl 36500d\n",
+	}
+	if dsn != "" {
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tdatabase events postgres {env.TOLLGATE_DSN}\n")
+	}
+	config := e2e.Shipped(t, "events", replace...)
+	n := &eventsNode{Node: e2e.NewNode(t, config, "TOLLGATE_DSN="+dsn), base: "http://127.0.0.1:" + port, config: config}
+	n.Start()
+	n.healthy()
+	return n
+}
+
+func (n *eventsNode) healthy() {
+	n.T.Helper()
+	e2e.Eventually(n.T, e2e.StartLimit, "the database is there", func() error {
+		status, body, err := n.request(http.MethodGet, "/store/status/v1/simple", nil)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("%d %s", status, body)
+		}
+		return err
+	})
+}
+
+func (n *eventsNode) request(method, path string, body []byte, header ...string) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(e2e.BackgroundContext, method, n.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+		// The client may repeat it on another connection when the server has just
+		// closed an idle one.
+		request.Header.Set("Idempotency-Key", "report")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	resp, err := e2e.Client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	read, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(read), err
+}
+
+// rows are the answer to a query.
+func (n *eventsNode) rows(path, query string) []map[string]any {
+	n.T.Helper()
+	if query != "" {
+		path += "?query=" + url.QueryEscape(query)
+	}
+	status, body, err := n.request(http.MethodGet, path, nil)
+	var rows []map[string]any
+	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(body), &rows) != nil {
+		n.T.Fatalf("%s: %d %s %v", query, status, body, err)
+	}
+	return rows
+}
+
+// agentRun is a report of a node with three events.
+func agentRun(certname string) []byte { return e2e.AgentRunAt(certname, 0) }
+
+// sent is a run that was submitted.
+type sent struct {
+	certname string
+	minutes  int
+}
+
+func (s sent) report() []byte { return e2e.AgentRunAt(s.certname, s.minutes) }
+
+// submitters send reports of ever new runs until told to stop. What was
+// acknowledged and what was refused is noted.
+type submitters struct {
+	stop         chan struct{}
+	work         sync.WaitGroup
+	mu           sync.Mutex
+	acknowledged []sent
+	failed       []sent
+	refusals     []string
+}
+
+// submit starts so many workers, each with a few nodes of its own.
+func (n *eventsNode) submit(workers int) *submitters {
+	s := &submitters{stop: make(chan struct{})}
+	for w := range workers {
+		s.work.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-s.stop:
+					return
+				default:
+				}
+				run := sent{fmt.Sprintf("node-%d-%d.example.com", w, i%5), i}
+				status, body, err := n.request(http.MethodPost, e2e.Submission, run.report())
+				s.mu.Lock()
+				if err == nil && status == http.StatusOK {
+					s.acknowledged = append(s.acknowledged, run)
+				} else {
+					s.failed = append(s.failed, run)
+					if err == nil {
+						s.refusals = append(s.refusals, fmt.Sprint(status, " ", body))
+					}
+				}
+				gone := err != nil
+				s.mu.Unlock()
+				if gone {
+					return
+				}
+			}
+		})
+	}
+	return s
+}
+
+func (s *submitters) await(t *testing.T, n int) {
+	t.Helper()
+	e2e.Eventually(t, e2e.WaitLimit, "reports are acknowledged", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.acknowledged) < n {
+			return fmt.Errorf("%d of %d, refused %v", len(s.acknowledged), n, s.refusals)
+		}
+		return nil
+	})
+}
+
+// count is how many reports are acknowledged by now.
+func (s *submitters) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acknowledged)
+}
+
+// verify holds what is stored against what was acknowledged: each report once
+// and whole, and of each node the youngest that is stored as the latest. It
+// returns how many reports are stored.
+func (n *eventsNode) verify(acknowledged []sent) int {
+	n.T.Helper()
+	type stored struct {
+		certname, at string
+		events       float64
+	}
+	byHash := make(map[string]*stored)
+	for _, row := range n.rows("/store/query/v4/reports", `["extract",["hash","certname","producer_timestamp"]]`) {
+		byHash[row["hash"].(string)] = &stored{row["certname"].(string), row["producer_timestamp"].(string), 0}
+	}
+	for _, row := range n.rows("/store/query/v4/events", `["extract",["report",["function","count"]],["group_by","report"]]`) {
+		if s := byHash[row["report"].(string)]; s != nil {
+			s.events = row["count"].(float64)
+		} else {
+			n.T.Errorf("events of the report %v, which is not there", row["report"])
+		}
+	}
+	runs, youngest := make(map[string]int), make(map[string]string)
+	for _, s := range byHash {
+		if s.events != 3 {
+			n.T.Errorf("%s has %v events of %s", s.certname, s.events, s.at)
+		}
+		runs[s.certname+s.at]++
+		youngest[s.certname] = max(youngest[s.certname], s.at)
+	}
+	for _, s := range acknowledged {
+		at := time.Date(2026, 3, 2, 10, s.minutes, 10, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
+		if runs[s.certname+at] != 1 {
+			n.T.Errorf("%s of %s was acknowledged and is stored %d times", s.certname, at, runs[s.certname+at])
+		}
+	}
+	latest := n.rows("/store/query/v4/events", `["extract",["report",["function","count"]],["=","latest_report?",true],["group_by","report"]]`)
+	for _, row := range latest {
+		if s := byHash[row["report"].(string)]; s == nil || row["count"] != 3.0 || youngest[s.certname] != s.at {
+			n.T.Errorf("latest report %v of %+v", row, s)
+		}
+	}
+	if nodes := n.rows("/store/query/v4/nodes", ""); len(latest) != len(youngest) || len(nodes) != len(youngest) {
+		n.T.Errorf("%d latest reports and %d nodes, want %d", len(latest), len(nodes), len(youngest))
+	}
+	return len(byHash)
+}
+
+// TestEventsKilled: a server that is killed while reports come in has every
+// report that it acknowledged, whole, and takes those again that it has not.
+func TestEventsKilled(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			dsn := ""
+			if engine == "postgres" {
+				dsn = testenv.Postgres(t).DSN()
+			}
+			n := newEvents(t, dsn)
+			s := n.submit(8)
+			s.await(t, 400)
+			n.Kill()
+			s.work.Wait()
+			if len(s.refusals) > 0 {
+				t.Errorf("refused: %q", s.refusals[:1])
+			}
+
+			n.Start()
+			n.healthy()
+			if stored, most := n.verify(s.acknowledged), len(s.acknowledged)+len(s.failed); stored > most {
+				t.Errorf("%d reports, at most %d were sent", stored, most)
+			}
+			for _, run := range append(s.failed, s.acknowledged[:20]...) {
+				if status, body, err := n.request(http.MethodPost, e2e.Submission, run.report()); err != nil || status != http.StatusOK {
+					t.Errorf("again: %d %s %v", status, body, err)
+				}
+			}
+			if stored, all := n.verify(append(s.failed, s.acknowledged...)), len(s.acknowledged)+len(s.failed); stored != all {
+				t.Errorf("%d reports, want %d", stored, all)
+			}
+			if dsn == "" {
+				if verdict := n.Integrity(); verdict != "ok" {
+					t.Errorf("integrity: %s", verdict)
+				}
+			}
+		})
+	}
+}
+
+// TestEventsStopped: a server that is told to end answers what it has begun:
+// after it, what is stored is what was acknowledged, no less and no more.
+func TestEventsStopped(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	s := n.submit(8)
+	s.await(t, 200)
+	n.Stop()
+	s.work.Wait()
+	if len(s.refusals) > 0 {
+		t.Errorf("refused: %q", s.refusals[:1])
+	}
+	n.Start()
+	n.healthy()
+	if stored := n.verify(s.acknowledged); stored != len(s.acknowledged) {
+		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))
+	}
+}
+
+// TestEventsReload: reloads in the middle of submissions, with the same and with
+// other settings, refuse nothing.
+func TestEventsReload(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	s := n.submit(4)
+	s.await(t, 20)
+	for i := range 6 {
+		config := n.config
+		if i%2 == 0 {
+			config = strings.Replace(config, "report_ttl 36500d", "report_ttl 36400d", 1)
+		}
+		n.Load(config)
+		s.await(t, 20*(i+2))
+	}
+	close(s.stop)
+	s.work.Wait()
+	if len(s.failed) > 0 {
+		t.Errorf("%d reports failed: %q", len(s.failed), s.refusals)
+	}
+	if stored := n.verify(s.acknowledged); stored != len(s.acknowledged) {
+		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))
+	}
+	n.Stop()
+}
+
+// TestEventsAreCut: what is older than a reload says is deleted, and nothing by one that
+// is refused.
+func TestEventsAreCut(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	if status, text, err := n.request(http.MethodPost, e2e.Submission, agentRun("a.example.com")); status != http.StatusOK || err != nil {
+		t.Fatalf("%d %s %v", status, text, err)
+	}
+	left := func() string {
+		t.Helper()
+		_, text, err := n.request(http.MethodGet, `/store/query/v4/events?query=["extract",[["function","count"]]]`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	shorter := e2e.Swap(t, n.config, "resource_events_ttl 36500d", "resource_events_ttl 1d")
+	refused := shorter + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	if _, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
+		t.Fatal("a port that is in use was no obstacle")
+	}
+	for range 20 {
+		if got := left(); got != `[{"count":3}]` {
+			t.Fatalf("a configuration that is refused leaves %s", got)
+		}
+	}
+	n.Load(shorter)
+	e2e.Eventually(t, e2e.WaitLimit, "the events are gone", func() error {
+		metrics, err := n.Admin(http.MethodGet, "/metrics", "", "")
+		_, job, _ := strings.Cut(metrics, `tollgate_run_events_job_done_total{job="purge"} `)
+		job, _, _ = strings.Cut(job, "\n")
+		if got := left(); got != `[{"count":0}]` || job == "" || job == "0" {
+			return fmt.Errorf("%s are left, %q counted, %v", got, job, err)
+		}
+		return err
+	})
+}
+
+// TestEventsAccess: who is let in, as the file is shipped, by default and by the rules of each right.
+func TestEventsAccess(t *testing.T) {
+	t.Parallel()
+	const (
+		events  = "/store/query/v4/events"
+		forward = "X-Forwarded-For"
+	)
+	n := newEvents(t, "")
+	check := func(what string, want int, method, path string, header ...string) {
+		t.Helper()
+		var body []byte
+		if method == http.MethodPost {
+			body = agentRun("a.example.com")
+		}
+		status, text, err := n.request(method, path, body, header...)
+		if err != nil || status != want || want != http.StatusOK && !strings.HasPrefix(text, `{"error":"`) {
+			t.Errorf("%s: %d %s %v, want %d", what, status, text, err, want)
+		}
+	}
+	check("read on this machine", 200, http.MethodGet, events)
+	check("submit on this machine", 200, http.MethodPost, e2e.Submission)
+	check("read through a proxy", 403, http.MethodGet, events, forward, "192.0.2.1")
+	check("submit through a proxy", 403, http.MethodPost, e2e.Submission, forward, "192.0.2.1")
+	check("submit through a proxy that tells its name alone", 403, http.MethodPost, e2e.Submission, "Via", "1.1 front")
+	check("bad token", 401, http.MethodGet, events, "Authorization", "Bearer x")
+	check("unknown path", 404, http.MethodGet, "/store/query/v5/events")
+
+	token := "Bearer " + strings.TrimSpace(n.Tool("keychain", "token", "ada"))
+	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread user ada", 1))
+	check("read as a user", 200, http.MethodGet, events, forward, "192.0.2.1", "Authorization", token)
+	check("submit as that user", 200, http.MethodPost, e2e.Submission, "Authorization", token)
+	check("submit as that user through a proxy", 403, http.MethodPost, e2e.Submission, forward, "192.0.2.1", "Authorization", token)
+	check("read without a token", 403, http.MethodGet, events)
+	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread user bert", 1))
+	check("read as another user", 403, http.MethodGet, events, "Authorization", token)
+	unsaid := strings.Replace(n.config, "\t\tsubmit loopback\n", "", 1)
+	n.Load(unsaid)
+	check("submit on this machine, of which no line says so", 403, http.MethodPost, e2e.Submission)
+	check("submit as a user", 200, http.MethodPost, e2e.Submission, forward, "192.0.2.1", "Authorization", token)
+	n.Load(strings.Replace(unsaid, "\t\t# submit certname puppet.example.com", "\t\tsubmit certname puppet.example.com\n\t\tread any", 1))
+	check("submit without a certificate", 403, http.MethodPost, e2e.Submission)
+	check("submit as a user who is not named", 403, http.MethodPost, e2e.Submission, "Authorization", token)
+	check("read by anybody", 200, http.MethodGet, events, forward, "192.0.2.1")
+}
+
+// attempt runs a command that may fail.
+func (n *eventsNode) attempt(args ...string) (stdout, stderr string, err error) {
+	n.T.Helper()
+	ctx, cancel := context.WithTimeout(n.T.Context(), e2e.StartLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e2e.Binary, args...)
+	cmd.Dir, cmd.Env = n.Dir, n.Env
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// TestEventsCommands: reports from files, made-up nodes, and the rejected.
+func TestEventsCommands(t *testing.T) {
+	t.Parallel()
+	n := newEvents(t, "")
+	if err := os.Mkdir(n.Path("reports"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(n.Path(name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("reports/a.json", agentRun("a.example.com"))
+	write("reports/b.json", agentRun("b.example.com"))
+	write("reports/README.md", []byte("no report"))
+	var done struct{ Stored, Rejected int }
+	answer := func(args ...string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(n.Tool(append(args, "--json")...)), &done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("events", "import", "reports")
+	if done.Stored != 2 || done.Rejected != 0 {
+		t.Errorf("import: %+v", done)
+	}
+	if rows := n.rows("/store/query/v4/reports", `["extract","certname"]`); len(rows) != 2 {
+		t.Errorf("%v", rows)
+	}
+	answer("events", "generate", "--nodes", "5", "--runs", "3", "reports")
+	if done.Stored != 15 {
+		t.Errorf("generate: %+v", done)
+	}
+	rows := n.rows("/store/query/v4/nodes", `["~","certname","^node00000[0-4].example.com$"]`)
+	if len(rows) != 5 {
+		t.Errorf("%d nodes, want 5", len(rows))
+	}
+	for _, row := range rows {
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(row["report_timestamp"]))
+		if err != nil || time.Since(at) > 2*time.Hour {
+			t.Errorf("%v %v", row, err)
+		}
+	}
+	if status, _, err := n.request(http.MethodPost, e2e.Submission, []byte(`{"certname":7}`)); status != http.StatusOK {
+		t.Errorf("%d %v", status, err)
+	}
+	list := n.Tool("events", "rejected", "list")
+	if !strings.Contains(list, "certname: a string is expected") {
+		t.Errorf("rejected: %s", list)
+	}
+	if text := n.Tool("events", "rejected", "show", "1"); text != "{\"certname\":7}\n" {
+		t.Errorf("show: %q", text)
+	}
+
+	// Bad files keep the others from nothing, and nothing off the list.
+	write("reports/0.json.gz", []byte(gzipped(t, agentRun("c.example.com")))[:100])
+	write("reports/1.json", []byte("{}"))
+	write("reports/z.json", agentRun("z.example.com"))
+	stdout, stderr, err := n.attempt("events", "import", "reports", "--json")
+	var bad struct{ Stored, Rejected, Unreadable int }
+	if decoded := json.Unmarshal([]byte(stdout), &bad); err == nil || decoded != nil || bad.Stored != 3 || bad.Rejected != 1 || bad.Unreadable != 1 {
+		t.Errorf("import: %+v %v\n%s%s", bad, err, stdout, stderr)
+	}
+	for _, want := range []string{"reading reports/0.json.gz: unexpected EOF", "reports/1.json is rejected: report: certname is missing"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in %s", want, stderr)
+		}
+	}
+	if _, stderr, err := n.attempt("events", "import", "--version", "9", "reports"); err == nil || !strings.Contains(stderr, "--version is 9, must be from 5 to 8") {
+		t.Errorf("%v %s", err, stderr)
+	}
+	if again := n.Tool("events", "rejected", "list"); again != list {
+		t.Errorf("rejected: %s", again)
+	}
+}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestRequestLogIsCut: requests older than the option says are deleted from the
+// start on, and by a reload that says less; sums of days stay.
+func TestRequestLogIsCut(t *testing.T) {
+	t.Parallel()
+	g := e2e.Prepare(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\trequest_log 200d\n\t}\n")
+	g.User("ada", e2e.NewUpstream(t), "m")
+	log := keychain.NewUsageLog(g.Service, zap.NewNop())
+	for _, days := range []int{300, 150, 1} {
+		log.Add(keychain.Record{At: time.Now().AddDate(0, 0, -days), RequestID: fmt.Sprint(days), UserID: "ada", KeyID: "gk", Provider: "p", Model: "m", Status: 200})
+	}
+	if err := log.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := func(want ...string) {
+		t.Helper()
+		e2e.Eventually(t, e2e.WaitLimit, fmt.Sprint("the log has ", want), func() error {
+			records, err := g.Recent(t.Context(), "ada", 0, 10)
+			if err != nil {
+				return err
+			}
+			got := make([]string, 0, len(records))
+			for _, r := range records {
+				got = append(got, r.RequestID)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				return fmt.Errorf("it has %v", got)
+			}
+			return nil
+		})
+	}
+	left("1", "150", "300")
+	g.Start()
+	g.Healthy()
+	left("1", "150")
+	g.AwaitLog(`"deleted old requests from the usage log"`, `"requests":1`)
+
+	// A configuration that is refused deletes nothing.
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	refused := e2e.Swap(t, g.Config, "request_log 200d", "request_log 1h") + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	if _, err := g.Admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
+		t.Fatal("a port that is in use was no obstacle")
+	}
+
+	g.Load(e2e.Swap(t, g.Config, "request_log 200d", "request_log 90d"))
+	left("1")
+	report, err := g.Usage(t.Context(), "ada", keychain.UsageQuery{From: time.Now().AddDate(0, 0, -301)})
+	if err != nil || report.Totals.Requests != 3 {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// AwayFromMinuteEnd keeps a count out of two windows.
+func AwayFromMinuteEnd() {
+	if now := time.Now(); now.Second() >= 54 {
+		time.Sleep(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
+	}
+}
+
+// load is a number of clients that ask without a pause.
+type load struct {
+	done    chan struct{}
+	clients sync.WaitGroup
+	mu      sync.Mutex
+	answers []Outcome
+}
+
+func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
+
+type Outcome struct {
+	At     time.Time // of the end
+	ID     string
+	Status int
+	Code   string
+	Err    error
+}
+
+// oneShot opens a connection for each request.
+var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+
+// StartLoad asks for keychain-high, every other time streamed. Every other
+// client opens a connection for each request. As SDKs do, all of them send a
+// request again when its connection is closed before any answer: a server of
+// net/http that is told to shut down does that to requests which it has not
+// begun to handle, and the kernel to connections which it has not accepted.
+func StartLoad(base, key string, clients int, pause time.Duration) *load {
+	l := &load{done: make(chan struct{})}
+	for c := range clients {
+		l.clients.Go(func() {
+			for i := c; ; i++ {
+				select {
+				case <-l.done:
+					return
+				default:
+				}
+				via := Client
+				if c%2 == 0 {
+					via = oneShot
+				}
+				resp, err := openVia(BackgroundContext, via, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
+				for again := 1; err != nil && again <= 5; again++ {
+					time.Sleep(time.Duration(again) * 50 * time.Millisecond)
+					resp, err = openVia(BackgroundContext, via, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
+				}
+				a := Read(resp, err)
+				o := Outcome{At: time.Now(), Status: a.Status, Err: a.Err}
+				if a.Err == nil {
+					o.ID = a.Header.Get("X-Request-Id")
+					if i%2 == 0 && a.Status == 200 && !strings.HasSuffix(a.Body, "data: [DONE]\n\n") {
+						o.Err = errors.New("the stream has no end")
+					}
+					var f failure
+					if a.Status != 200 && json.Unmarshal([]byte(a.Body), &f) == nil && f.Error.Code != nil {
+						o.Code = *f.Error.Code
+					}
+				}
+				l.mu.Lock()
+				l.answers = append(l.answers, o)
+				l.mu.Unlock()
+				if pause > 0 {
+					time.Sleep(pause)
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) Stop() {
+	close(l.done)
+	l.clients.Wait()
+}
+
+// Outcomes are those that pass want, as they came.
+func (l *load) Outcomes(want func(Outcome) bool) []Outcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.answers), func(o Outcome) bool { return !want(o) })
+}
+
+func (l *load) Failed() []Outcome {
+	return l.Outcomes(func(o Outcome) bool { return o.Err != nil || o.Status != 200 })
+}
+
+func (l *load) Succeeded() []string {
+	good := l.Outcomes(func(o Outcome) bool { return o.Err == nil && o.Status == 200 })
+	ids := make([]string, 0, len(good))
+	for _, o := range good {
+		ids = append(ids, o.ID)
+	}
+	return ids
+}
+
+// Await waits until an answer that came after since passes want.
+func (l *load) Await(t *testing.T, limit time.Duration, what string, since time.Time, want func(Outcome) bool) {
+	t.Helper()
+	Eventually(t, limit, what, func() error {
+		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(since) && want(o) })) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+}

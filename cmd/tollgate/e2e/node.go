@@ -1,0 +1,413 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// RefusesToStart runs the gateway, which ends at once, and returns what it said.
+func (n *Node) RefusesToStart() string {
+	n.T.Helper()
+	ctx, cancel := context.WithTimeout(n.T.Context(), StartLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary, "run", "--config", "Caddyfile")
+	cmd.Dir, cmd.Env = n.Dir, n.Env
+	out, err := cmd.CombinedOutput()
+	if _, ended := errors.AsType[*exec.ExitError](err); !ended || ctx.Err() != nil {
+		n.T.Errorf("the gateway starts: %v", err)
+	}
+	return string(out)
+}
+
+// AwaitLogTimes waits until a log line is there so many times.
+func (n *Node) AwaitLogTimes(times int, line string) {
+	n.T.Helper()
+	Eventually(n.T, WaitLimit, fmt.Sprintf("%d times %q in the log", times, line), func() error {
+		if got := strings.Count(n.Logs.String(), `"msg":"`+line+`"`); got < times {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+}
+
+// Integrity is what SQLite says of the whole database.
+func (n *Node) Integrity() string {
+	n.T.Helper()
+	db, err := sql.Open("sqlite", "file:"+n.Path("data", "tollgate.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var verdict string
+	if err := db.QueryRowContext(n.T.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil {
+		n.T.Fatal(err)
+	}
+	return verdict
+}
+
+const (
+	StartLimit = 2 * time.Minute // until a process serves; machines under load are slow
+	StopLimit  = 2 * time.Minute
+	WaitLimit  = 2 * time.Minute // for what must come by itself
+	poll       = 10 * time.Millisecond
+)
+
+// Node is one running gateway with a working directory of its own.
+type Node struct {
+	T    *testing.T
+	Dir  string
+	Env  []string
+	Args []string // behind run; nil: --config Caddyfile
+	Logs *Output  // standard error
+	Out  *Output  // standard output
+
+	Cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// NewNode makes the working directory with config as its Caddyfile. env adds
+// to the variables of the process, which inherits none of ours.
+func NewNode(t *testing.T, config string, env ...string) *Node {
+	t.Helper()
+	// Short, because the path of a socket may have 104 characters at most.
+	dir, err := os.MkdirTemp("", "tg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{T: t, Dir: dir, Env: append(Environment(dir), env...), Logs: new(Output), Out: new(Output)}
+	if err := os.Mkdir(n.Path("data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n.Configure(config)
+	t.Cleanup(func() {
+		n.Kill()
+		if t.Failed() {
+			t.Logf("log of the gateway:\n%s", n.Logs.Tail(8<<10))
+		}
+		if strings.Contains(n.Logs.String(), "panic:") {
+			t.Errorf("the gateway has panicked:\n%s", n.Logs.Tail(8<<10))
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// Environment is that of every program started here.
+func Environment(dir string) []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(),
+		"XDG_DATA_HOME=" + filepath.Join(dir, "xdg"), "XDG_CONFIG_HOME=" + filepath.Join(dir, "xdg"),
+	}
+}
+
+func (n *Node) Path(parts ...string) string {
+	return filepath.Join(append([]string{n.Dir}, parts...)...)
+}
+
+func (n *Node) Configure(config string) {
+	n.T.Helper()
+	if err := os.WriteFile(n.Path("Caddyfile"), []byte(config), 0o600); err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// Start runs the gateway and waits until its configuration is loaded.
+func (n *Node) Start() *Node {
+	n.T.Helper()
+	_ = os.Remove(n.Path("data", "admin.sock")) // of a process that was killed
+	args := n.Args
+	if args == nil {
+		args = []string{"--config", "Caddyfile"}
+	}
+	cmd := exec.CommandContext(context.Background(), Binary, append([]string{"run"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.Dir, n.Env, n.Out, n.Logs
+	if err := cmd.Start(); err != nil {
+		n.T.Fatal(err)
+	}
+	Watch(cmd.Process.Pid, true)
+	n.Cmd, n.exited = cmd, make(chan struct{})
+	go func(exited chan struct{}) {
+		_ = cmd.Wait()
+		Watch(cmd.Process.Pid, false)
+		close(exited)
+	}(n.exited)
+	Eventually(n.T, StartLimit, "the gateway runs", func() error {
+		select {
+		case <-n.exited:
+			n.T.Fatalf("the gateway has ended: %v\n%s", cmd.ProcessState, n.Logs.Tail(8<<10))
+		default:
+		}
+		text, err := n.Admin(http.MethodGet, "/config/", "", "")
+		if err == nil && strings.TrimSpace(text) == "null" {
+			err = errors.New("no configuration yet")
+		}
+		return err
+	})
+	return n
+}
+
+// Admin uses the admin API on its socket.
+func (n *Node) Admin(method, path, contentType, body string) (string, error) {
+	client := &http.Client{Timeout: StartLimit, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", n.Path("data", "admin.sock"))
+		},
+	}}
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://admin"+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+		request.Header.Set("Cache-Control", "must-revalidate") // load it also when it is the same
+	}
+	resp, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
+	}
+	return string(text), err
+}
+
+// Load loads a configuration through the admin API.
+func (n *Node) Load(config string) {
+	n.T.Helper()
+	if _, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", config); err != nil {
+		n.T.Fatal(err)
+	}
+	// Those to the servers before end with them, perhaps under a request.
+	Client.CloseIdleConnections()
+}
+
+// Tool runs a command of the binary in the working directory and returns what
+// it prints.
+func (n *Node) Tool(args ...string) string {
+	n.T.Helper()
+	ctx, cancel := context.WithTimeout(n.T.Context(), StartLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary, args...)
+	cmd.Dir, cmd.Env = n.Dir, n.Env
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		n.T.Fatalf("tollgate %s: %v\n%s%s", strings.Join(args, " "), err, out, errs.String())
+	}
+	return string(out)
+}
+
+// Stop ends the gateway as an operator does, and expects exit code 0.
+func (n *Node) Stop() {
+	n.T.Helper()
+	if err := n.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		n.T.Fatal(err)
+	}
+	n.AwaitExit()
+}
+
+func (n *Node) AwaitExit() {
+	n.T.Helper()
+	select {
+	case <-n.exited:
+	case <-time.After(StopLimit):
+		n.T.Fatal("the gateway does not end")
+	}
+	if code := n.Cmd.ProcessState.ExitCode(); code != 0 {
+		n.T.Errorf("exit code %d", code)
+	}
+}
+
+// Kill ends the gateway at once, as a crash does. One that has ended stays so.
+func (n *Node) Kill() {
+	if n.Cmd == nil {
+		return
+	}
+	_ = n.Cmd.Process.Kill()
+	<-n.exited
+}
+
+// AwaitLog waits for a log line that holds all parts.
+func (n *Node) AwaitLog(parts ...string) {
+	n.T.Helper()
+	Eventually(n.T, WaitLimit, fmt.Sprintf("a log line with %q", parts), func() error {
+		if n.Logged(parts...) {
+			return nil
+		}
+		return errors.New("there is none")
+	})
+}
+
+func (n *Node) Logged(parts ...string) bool {
+	for line := range strings.Lines(n.Logs.String()) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// Trusting is a client that trusts the node's own authority and speaks HTTP/2.
+func (n *Node) Trusting() *http.Client {
+	n.T.Helper()
+	pool := x509.NewCertPool()
+	Eventually(n.T, WaitLimit, "a root certificate", func() error {
+		text, err := os.ReadFile(n.Path("data", "caddy", "pki", "authorities", "local", "root.crt"))
+		if err == nil && !pool.AppendCertsFromPEM(text) {
+			err = errors.New("no certificate in it")
+		}
+		return err
+	})
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	n.T.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: time.Minute}
+}
+
+// Output collects what a process writes.
+type Output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *Output) Tail(n int) string {
+	text := o.String()
+	return text[max(0, len(text)-n):]
+}
+
+// Eventually calls try until it returns nil.
+func Eventually(t *testing.T, limit time.Duration, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s until %s: %v", limit, what, err)
+		}
+		time.Sleep(poll)
+	}
+}
+
+// ports are those that this process gives away. It listens on the one before the first,
+// so that no other test takes from them at the same time.
+var ports = sync.OnceValue(func() *portRange {
+	for range 100 {
+		first := 15000 + 500*rand.Int64N(20)
+		held, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+strconv.FormatInt(first, 10))
+		if err != nil {
+			continue
+		}
+		p := &portRange{held: held}
+		p.last.Store(first)
+		return p
+	}
+	panic("no ports are free")
+})
+
+type portRange struct {
+	held net.Listener // until the process ends
+	last atomic.Int64
+}
+
+// FreePort returns a port on which nobody listens, below those that the system
+// gives to connections.
+func FreePort(t *testing.T) string {
+	t.Helper()
+	for range 500 {
+		port := strconv.FormatInt(ports().last.Add(1), 10)
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// supervise kills what was started and not ended when its input ends, which it
+// does with this process, in whatever way.
+const supervise = `
+trap '' INT TERM HUP
+pids=' '
+while read -r verb pid; do
+	case $verb in
+	add) pids="$pids$pid " ;;
+	del) pids="${pids%% $pid *} ${pids#* $pid }" ;;
+	esac
+done
+for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+`
+
+var guard = sync.OnceValue(func() io.Writer {
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", supervise)
+	input, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return input
+})
+
+var guardMu sync.Mutex
+
+// Watch tells the guard that a process runs or has ended.
+func Watch(pid int, runs bool) {
+	guardMu.Lock()
+	defer guardMu.Unlock()
+	verb := "del"
+	if runs {
+		verb = "add"
+	}
+	if _, err := fmt.Fprintln(guard(), verb, pid); err != nil {
+		panic(err)
+	}
+}

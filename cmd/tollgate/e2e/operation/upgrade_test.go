@@ -1,0 +1,324 @@
+package operation
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// masterOfUpgrade is the master key of the databases in testdata/upgrade: of
+// nothing else.
+const masterOfUpgrade = "dXBncmFkZS11cGdyYWRlLXVwZ3JhZGUtdXBncmFkZSE="
+
+// earlier is a node on a database that an earlier release has filled: see
+// testdata/upgrade/README.md. What that release told once, keys and tokens, is
+// noted.
+type earlier struct {
+	*e2e.Node
+	gateway, board, events string // base URLs
+	noted                  map[string]string
+	db                     *sql.DB
+}
+
+// newEarlier makes the node of an engine, which does not run yet, on an empty
+// database. Nothing in it gets too old.
+func newEarlier(t *testing.T, engine string, up *e2e.Upstream, boardOptions string) *earlier {
+	t.Helper()
+	base := func() string { return "http://127.0.0.1:" + e2e.FreePort(t) }
+	e := &earlier{gateway: base(), board: base(), events: base(), noted: make(map[string]string)}
+	database, dsn := "sqlite data/tollgate.db", ""
+	if engine == "postgres" {
+		database, dsn = "postgres {env.TOLLGATE_DSN}", testenv.Postgres(t).DSN()
+	}
+	e.Node = e2e.NewNode(t, `{
+	admin unix/data/admin.sock
+	persist_config off
+	storage file_system data/caddy
+	skip_install_trust
+	tollgate {
+		database `+database+`
+		keyring aes {env.TOLLGATE_MASTER_KEY}
+		allow_networks 127.0.0.0/8
+		catalog {
+			provider openai {
+				base_url `+up.URL+`/v1
+			}
+		}
+	}
+}
+`+e.gateway+` {
+	tollgate gateway {
+		request_log forever
+	}
+}
+`+e.board+` {
+	tollgate board {
+		no_flood
+		attachments database
+`+boardOptions+`
+	}
+}
+`+e.events+` {
+	tollgate events {
+		submit any
+		read any
+		resource_events_ttl 36500d
+		report_ttl 36500d
+		node_ttl 36500d
+		node_purge_ttl 36500d
+	}
+}
+`, "TOLLGATE_MASTER_KEY="+masterOfUpgrade, "TOLLGATE_DSN="+dsn)
+	var err error
+	if engine == "postgres" {
+		e.db, err = sql.Open("pgx", dsn+"&default_query_exec_mode=simple_protocol") // several statements at once
+	} else {
+		e.db, err = sql.Open("sqlite", e.Path("data", "tollgate.db"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.db.Close() })
+	e.db.SetMaxOpenConns(1)
+	return e
+}
+
+// load fills the database with a dump, whose first lines note what was told.
+func (e *earlier) load(file string) {
+	e.T.Helper()
+	dump, err := os.ReadFile(file)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	for line := range strings.Lines(string(dump)) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "-- "), ": ")
+		if !strings.HasPrefix(line, "-- ") || !ok {
+			break
+		}
+		e.noted[name] = value
+	}
+	if _, err := e.db.ExecContext(e.T.Context(), string(dump)); err != nil {
+		e.T.Fatalf("%s: %v", file, err)
+	}
+}
+
+// counts is how many rows each table has.
+func (e *earlier) counts(engine string) map[string]int {
+	e.T.Helper()
+	query := "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+	if engine == "postgres" { // the dump leaves no search_path behind
+		query = "SELECT 'public.' || relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace"
+	}
+	rows, err := e.db.QueryContext(e.T.Context(), query)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	defer rows.Close()
+	counts := make(map[string]int)
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			e.T.Fatal(err)
+		}
+		counts[name] = 0
+	}
+	if err := rows.Err(); err != nil {
+		e.T.Fatal(err)
+	}
+	rows.Close()
+	for name := range counts {
+		var n int
+		if err := e.db.QueryRowContext(e.T.Context(), "SELECT count(*) FROM "+name).Scan(&n); err != nil {
+			e.T.Fatalf("%s: %v", name, err)
+		}
+		counts[name] = n
+	}
+	return counts
+}
+
+// serving waits until all three services answer.
+func (e *earlier) serving() {
+	e.T.Helper()
+	for _, address := range []string{e.gateway + "/health", e.board + "/api/v1/forums", e.events + "/store/status/v1/simple"} {
+		e2e.Eventually(e.T, e2e.StartLimit, address+" answers", func() error {
+			if a := e2e.Get(e.T, e2e.Client, address, ""); a.Status != 200 {
+				return fmt.Errorf("%d %s", a.Status, a.Body)
+			}
+			return nil
+		})
+	}
+}
+
+// TestUpgrade: a database that an earlier release has filled keeps every row, and
+// what is in it is of use: members sign in, keys and tokens work, secrets open,
+// threads, usage and reports are there.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			up := e2e.NewUpstream(t)
+			e := newEarlier(t, engine, up, "")
+			e.load("testdata/upgrade/" + engine + ".sql")
+			before := e.counts(engine)
+			e.Start()
+			e.serving()
+			after := e.counts(engine)
+			filled := 0
+			for table, n := range before {
+				if n > 0 {
+					filled++
+				}
+				switch left, there := after[table]; {
+				case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // migrations that came since
+				case !there || left != n:
+					t.Errorf("%s has %d rows of %d", table, left, n)
+				}
+			}
+			if filled < 50 {
+				t.Errorf("%d of %d tables had rows", filled, len(before))
+			}
+			e.lookAtBoard()
+			e.lookAtGateway(up)
+			e.lookAtEvents()
+			e.Stop()
+		})
+	}
+}
+
+// sends fails where a request has another status.
+func (e *earlier) sends(status int, address, key, body string, header ...string) string {
+	e.T.Helper()
+	a := e2e.Do(e.T, e2e.Client, http.MethodPost, address, key, body, header...)
+	if a.Status != status {
+		e.T.Errorf("%s: %d %s, want %d", address, a.Status, a.Body, status)
+	}
+	return a.Body
+}
+
+// has fails where the answer to a GET lacks one of the parts.
+func (e *earlier) has(address, key string, parts ...string) {
+	e.T.Helper()
+	a := e2e.Get(e.T, e2e.Client, address, key)
+	for _, part := range parts {
+		if a.Status != 200 || !strings.Contains(a.Body, part) {
+			e.T.Errorf("%s: %d, without %q: %s", address, a.Status, part, a.Body)
+		}
+	}
+}
+
+// lookAtBoard: members, threads and what is around them.
+func (e *earlier) lookAtBoard() {
+	e.T.Helper()
+	api, ada := e.board+"/api/v1", e.noted["ada"]
+	e.has(api+"/me", ada, `"username":"ada"`, "posts:write")
+	e.has(api+"/forums", ada, `"slug":"private"`)
+	e.has(api+"/threads/1/posts", ada, "the start", "an answer that was edited", "sent once")
+	e.has(api+"/threads/1/posts/2/revisions", e.noted["root"], "an answer", `"reason":"a mistake"`)
+	e.has(api+"/threads/1/posts/"+e.noted["once"]+"/attachments", ada, `"name":"words.txt"`)
+	e.has(api+"/attachments/1", ada, "a file of some words")
+	e.has(api+"/search?q=start", ada, `"threadTitle":"A thread"`)
+	e.has(api+"/notifications", ada, `"actorUsername":"bob"`)
+	e.has(api+"/subscriptions", ada, `"title":"A thread"`)
+	e.has(api+"/moderation/queue", e.noted["root"], "a held post")
+	// What was sent before is answered as then, and what is new is stored.
+	again := e.sends(201, api+"/threads/1/posts", e.noted["bob"], `{"message":"sent once"}`, "Idempotency-Key", "once")
+	if !strings.Contains(again, `"id":`+e.noted["once"]+",") {
+		e.T.Errorf("sent again: %s, want %s", again, e.noted["once"])
+	}
+	e.sends(201, api+"/threads/1/posts", e.noted["bob"], `{"message":"written after the upgrade"}`)
+	e.has(api+"/threads/1/posts?limit=100", "", "written after the upgrade")
+
+	browser := e.signIn("ada")
+	if a := e2e.Get(e.T, browser, e.board+"/account/email", ""); a.Status != 200 || !strings.Contains(a.Body, "ada@example.com") {
+		e.T.Errorf("the account page: %d %s", a.Status, a.Body)
+	}
+	if a := e2e.Get(e.T, e.signIn("root"), e.board+"/admin/webhooks", ""); a.Status != 200 || !strings.Contains(a.Body, "http://127.0.0.1:9/hook") {
+		e.T.Errorf("the webhooks: %d %s", a.Status, a.Body)
+	}
+}
+
+// signIn is a browser in which a member has signed in.
+func (e *earlier) signIn(name string) *http.Client {
+	e.T.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	c := &http.Client{Jar: jar, Timeout: e2e.StartLimit}
+	e.form(c, "/login", url.Values{"name": {name}, "password": {"correct horse"}})
+	return c
+}
+
+// form sends a form of a page.
+func (e *earlier) form(c *http.Client, path string, values url.Values) *e2e.Answer {
+	e.T.Helper()
+	token := e2e.FormToken.FindStringSubmatch(e2e.Do(e.T, c, http.MethodGet, e.board+path, "", "").Body)
+	if token == nil {
+		e.T.Fatalf("%s has no form", path)
+	}
+	values.Set("token", token[1])
+	a := e2e.Do(e.T, c, http.MethodPost, e.board+path, "", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	if a.Status != 200 {
+		e.T.Fatalf("%s: %d %s", path, a.Status, a.Body)
+	}
+	return a
+}
+
+// lookAtGateway: keys, models and usage; the key of the provider opens.
+func (e *earlier) lookAtGateway(up *e2e.Upstream) {
+	e.T.Helper()
+	user := strings.TrimSpace(e.Tool("keychain", "token", "ada"))
+	own := e.gateway + "/users/ada"
+	e.has(own+"/keychain-keys", user, `"label":"ci"`, `"rate_limit_per_minute":7`)
+	e.has(own+"/models", user, "own/large")
+	e.has(own+"/preferences", user, `"openai"`)
+	e.has(own+"/usage/recent", user, `"provider":"openai"`, `"key_id":`)
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	e.has(own+"/usage?group=provider&from="+at.Format(time.DateOnly)+"&to="+at.AddDate(1, 0, 0).Format(time.DateOnly), user, `"requests":2`)
+	a := e2e.Ask(e.T.Context(), e.gateway, e.noted["gateway_key"], e2e.Prompt("keychain-high", false))
+	if a.Status != 200 {
+		e.T.Errorf("a request with the key: %d %s", a.Status, a.Body)
+	}
+	requests := up.Requests()
+	if len(requests) == 0 || requests[len(requests)-1].Header.Get("Authorization") != "Bearer sk-of-the-upgrade-test" {
+		e.T.Errorf("the provider was asked %d times", len(requests))
+	}
+}
+
+// lookAtEvents: reports, events, nodes and counts.
+func (e *earlier) lookAtEvents() {
+	e.T.Helper()
+	query := func(path string) (rows []map[string]any) {
+		a := e2e.Get(e.T, e2e.Client, e.events+"/store/query/v4/"+path, "")
+		if err := json.Unmarshal([]byte(a.Body), &rows); err != nil || a.Status != 200 {
+			e.T.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+		return rows
+	}
+	for path, want := range map[string]int{"reports": 3, "events": 9, "nodes": 1, "environments": 1} { // one of two nodes is deactivated
+		if rows := query(path); len(rows) != want {
+			e.T.Errorf("%s: %d rows, want %d", path, len(rows), want)
+		}
+	}
+	if rows := query("event-counts?summarize_by=certname"); len(rows) == 0 || rows[0]["successes"] == nil {
+		e.T.Errorf("counts: %v", rows)
+	}
+	if list := e.Tool("events", "rejected", "list"); !strings.Contains(list, "a string is expected") {
+		e.T.Errorf("rejected: %s", list)
+	}
+	e.sends(200, e.events+e2e.Submission+"&secondsToWaitForCompletion=60", "", string(e2e.AgentRunAt("a.example.com", 50)), "Content-Type", "application/json")
+	if rows := query("reports"); len(rows) != 4 {
+		e.T.Errorf("%d reports after another one", len(rows))
+	}
+}
