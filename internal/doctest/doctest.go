@@ -6,6 +6,7 @@
 // do not see, says what the block itself cannot:
 //
 //	<!-- not run: why -->     it needs what a test has not
+//	<!-- on another machine -->  it runs in a new folder that has the Caddyfile
 //	<!-- prints -->           a block of text: the last command prints this, among more
 //	<!-- copied curl -i -->   a block of text: what the printed command that begins with
 //	                          `curl` prints, among more, with the options behind it
