@@ -14,18 +14,42 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// BenchmarkIngest stores the runs of many nodes from 64 submitters on SQLite,
-// each durable before it is acknowledged. The runs are made beforehand.
+// BenchmarkIngest stores the runs of many nodes, from one submitter and from 64, each
+// durable before it is acknowledged. The runs are made beforehand.
 func BenchmarkIngest(b *testing.B) {
-	file := b.TempDir() + "/test.db"
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: file, Synchronous: "FULL"}, zap.NewNop())
-	if err == nil {
-		err = db.Register(Schema())
+	for _, senders := range []int{1, 64} {
+		b.Run(fmt.Sprint("sqlite/", senders), func(b *testing.B) {
+			file := b.TempDir() + "/test.db"
+			db, err := store.NewSQLite(store.SQLiteOptions{Path: file, Synchronous: "FULL"}, zap.NewNop())
+			if err != nil {
+				b.Fatal(err)
+			}
+			events := ingest(b, db, senders)
+			size := int64(0)
+			for _, name := range []string{file, file + "-wal"} {
+				if info, err := os.Stat(name); err == nil {
+					size += info.Size()
+				}
+			}
+			b.ReportMetric(float64(size)/events, "B/event")
+		})
+		b.Run(fmt.Sprint("postgres/", senders), func(b *testing.B) {
+			db, err := store.NewPostgres(store.PostgresOptions{DSN: testenv.Postgres(b).DSN()}, zap.NewNop())
+			if err != nil {
+				b.Fatal(err)
+			}
+			ingest(b, db, senders)
+		})
 	}
-	if err != nil {
+}
+
+// ingest stores the runs and tells how many events they have.
+func ingest(b *testing.B, db *store.DB, senders int) (events float64) {
+	b.Helper()
+	b.Cleanup(func() { _ = db.Close() })
+	if err := db.Register(Schema()); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = db.Close() })
 	testenv.Open(b, db)
 	s, err := New(Options{DB: db, EventTTL: 365 * day, ReportTTL: 365 * day, Now: func() time.Time { return now }})
 	if err != nil {
@@ -43,7 +67,7 @@ func BenchmarkIngest(b *testing.B) {
 	var next atomic.Int64
 	b.ResetTimer()
 	var wg sync.WaitGroup
-	for range 64 {
+	for range senders {
 		wg.Go(func() {
 			for {
 				n := int(next.Add(1)) - 1
@@ -59,13 +83,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 	wg.Wait()
 	b.StopTimer()
-	events := float64(max(s.number(b, "SELECT count(*) FROM run_events"), 1))
+	events = float64(max(s.number(b, "SELECT count(*) FROM run_events"), 1))
 	b.ReportMetric(events/b.Elapsed().Seconds(), "events/s")
-	size := int64(0)
-	for _, name := range []string{file, file + "-wal"} {
-		if info, err := os.Stat(name); err == nil {
-			size += info.Size()
-		}
-	}
-	b.ReportMetric(float64(size)/events, "B/event")
+	return events
 }

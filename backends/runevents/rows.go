@@ -159,17 +159,6 @@ func (b *batch) insertEvents(reports []stored) error {
 	const columns = 8
 	statements := insertEvents[b.Dialect()]
 	args := make([]any, 0, columns*statementRows)
-	flush := func() error {
-		for rest := args; len(rest) > 0; {
-			n := chunkRows(b.Dialect(), len(rest)/columns)
-			if _, err := b.Exec(statements[n], rest[:columns*n]...); err != nil {
-				return err
-			}
-			rest = rest[columns*n:]
-		}
-		args = args[:0]
-		return nil
-	}
 	counts := make(tally)
 	for _, r := range reports {
 		for i := range r.events {
@@ -182,13 +171,18 @@ func (b *batch) insertEvents(reports []stored) error {
 			if len(args) < columns*statementRows {
 				continue
 			}
-			if err := flush(); err != nil {
+			if _, err := b.Exec(statements[statementRows], args...); err != nil {
 				return err
 			}
+			args = args[:0]
 		}
 	}
-	if err := flush(); err != nil {
-		return err
+	for len(args) > 0 {
+		n := chunkRows(b.Dialect(), len(args)/columns)
+		if err := b.Later(statements[n], args[:columns*n]...); err != nil {
+			return err
+		}
+		args = args[columns*n:]
 	}
 	return counts.write(b.Conn)
 }

@@ -154,13 +154,13 @@ func (b *batch) insert(r *report) (s stored, err error) {
 	if err := b.Row(reportStatement, args...).Scan(&s.id); err != nil {
 		return s, err
 	}
-	if _, err := b.Exec(detailsStatement, at, s.id, r.logs, r.metrics); err != nil {
+	if err := b.Later(detailsStatement, at, s.id, r.logs, r.metrics); err != nil {
 		return s, fmt.Errorf("details: %w", err)
 	}
 	if r.kind == "plan" {
 		return s, nil
 	}
-	if _, err := b.Exec(latestStatement, s.id, at, s.node, at); err != nil {
+	if err := b.Later(latestStatement, s.id, at, s.node, at); err != nil {
 		return s, fmt.Errorf("latest report: %w", err)
 	}
 	return s, nil

@@ -52,14 +52,13 @@ func (t tally) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))
 	})
-	args := make([]any, 0, 4*min(len(keys), statementRows))
 	for len(keys) > 0 {
 		n := chunkRows(c.Dialect(), len(keys))
-		args = args[:0]
+		args := make([]any, 0, 4*n)
 		for _, key := range keys[:n] {
 			args = append(args, key.hour, key.of, key.status, t[key])
 		}
-		if _, err := c.Exec(statements[n], args...); err != nil {
+		if err := c.Later(statements[n], args...); err != nil {
 			return err
 		}
 		keys = keys[n:]
