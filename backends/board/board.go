@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -42,17 +43,12 @@ type shared struct {
 	looks   *rights.LookLog
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
 	prepare sync.Mutex
-
-	ctx     context.Context //nolint:containedctx // ends with Close and bounds the work in the background
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	started sync.Once
+	end     func() // the work in the background; nil: it has not begun
 }
 
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
-	ctx, cancel := context.WithCancel(context.Background())
-	return newService(&shared{posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now), ctx: ctx, cancel: cancel},
+	return newService(&shared{posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now)},
 		kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
 }
 
@@ -96,38 +92,31 @@ func (s *Service) Ready(ctx context.Context) error {
 		return errors.New("the board's secret in the table board_settings is broken")
 	}
 	s.secret.Store(&secret)
-	s.started.Do(func() { s.running.Go(s.run) })
+	if s.end == nil {
+		s.end = s.background().Start()
+	}
 	return nil
 }
 
-// run writes what was counted, now and then.
-func (s *Service) run() {
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-ticker.C:
-		case <-s.ViewsFull():
-		case <-s.WordsReady():
-			if err := s.FoldWords(s.ctx); err != nil && s.ctx.Err() == nil {
-				s.Logger.Warn("index of words not tidied", zap.Error(err))
-			}
-			continue
-		}
-		if err := s.Flush(s.ctx); err != nil && s.ctx.Err() == nil {
-			s.Logger.Warn("views not written", zap.Error(err))
-		}
-	}
+// background is the work of each process for itself.
+func (s *Service) background() *jobs.Runner {
+	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.Logger }, Jobs: []jobs.Job{
+		{Name: "flush", Every: flushEvery, Wake: s.ViewsFull(), Run: func(ctx context.Context) (int, error) { return 0, s.Flush(ctx) }},
+		{Name: "words", Every: flushEvery, Wake: s.WordsReady(), Run: func(ctx context.Context) (int, error) { return 0, s.FoldWords(ctx) }},
+	}})
 }
 
-// Close writes what is left and ends the work in the background. The database
-// must still be open.
+// Close ends the work in the background and writes what is left. The database must
+// still be open.
 func (s *Service) Close() {
-	s.cancel()
-	s.running.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	s.prepare.Lock()
+	end := s.end
+	s.end = func() {} // nothing begins any more
+	s.prepare.Unlock()
+	if end != nil {
+		end()
+	}
+	ctx, cancel := jobs.Settling(context.Background())
 	defer cancel()
 	if err := s.Flush(ctx); err != nil {
 		s.Logger.Warn("views not written", zap.Error(err))

@@ -15,7 +15,7 @@ const WordsToFold = 500
 
 // wordCounter tells when there is something to fold.
 type wordCounter struct {
-	posts *atomic.Int64
+	posts *atomic.Int64 // since words were folded
 	ready chan struct{}
 }
 
@@ -24,7 +24,7 @@ func newWordCounter() wordCounter {
 }
 
 func (w wordCounter) add() {
-	if w.posts.Add(1)%WordsToFold != 0 {
+	if w.posts.Add(1) != WordsToFold {
 		return
 	}
 	select {
@@ -33,15 +33,21 @@ func (w wordCounter) add() {
 	}
 }
 
-// FoldWords empties the list of words of new posts, beside what others write.
+// FoldWords empties the list of words of new posts, beside what others write, where
+// it has become long.
 func (s *Service) FoldWords(ctx context.Context) error {
-	if s.DB.Dialect() == store.SQLite {
-		return nil // FTS5 folds a part with each post
+	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
+		return nil
 	}
-	return s.DB.Read(ctx, func(c store.Conn) error {
+	n := s.words.posts.Swap(0)
+	err := s.Read(ctx, func(c store.Conn) error {
 		_, err := c.Exec("SELECT gin_clean_pending_list('board_search_words')")
 		return err
 	})
+	if err != nil {
+		s.words.posts.Add(n)
+	}
+	return err
 }
 
 // WordsReady tells when there are words to fold.
