@@ -74,7 +74,7 @@ func (o Objects) ReadIfAny(c *Call) (*Object, error) {
 	switch {
 	case err != nil:
 		return new(Object), err
-	case len(bytes.TrimSpace(raw)) == 0:
+	case len(raw) == 0:
 		return &Object{code: o.Code}, nil
 	}
 	return o.Parse(raw)

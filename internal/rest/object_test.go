@@ -103,6 +103,9 @@ func TestObjectOfCall(t *testing.T) {
 			t.Errorf("without a body, of length %d: %v", length, err)
 		}
 	}
+	if _, err := testObjects.ReadIfAny(&Call{W: httptest.NewRecorder(), R: httptest.NewRequest("POST", "/", strings.NewReader(" "))}); err == nil {
+		t.Error("a space is a body that is left away")
+	}
 }
 
 // slow is a connection on which nothing comes until the deadline that is set.
