@@ -236,8 +236,8 @@ func (s *Authorize) Location(refusal *RefusalError) string {
 // stay, and it always says who answers (RFC 9207).
 func (s *Authorize) answer(r *Request, pairs ...string) string {
 	pairs = append(pairs, "iss", s.Issuer)
-	if r.State != "" {
-		pairs = append(pairs, "state", r.State)
+	if len(r.State) > 0 {
+		pairs = append(pairs, "state", string(r.State))
 	}
 	var b strings.Builder
 	b.WriteString(r.Redirect)

@@ -36,7 +36,7 @@ type Request struct {
 	// Redirect is where the answer goes. RedirectGiven: the request named it.
 	Redirect      string   `json:"redirect"`
 	RedirectGiven bool     `json:"given,omitempty"`
-	State         string   `json:"state,omitempty"`
+	State         []byte   `json:"state,omitempty"` // as it came, which may be no UTF-8
 	Scope         []string `json:"scope,omitempty"`
 	Resources     []string `json:"resources,omitempty"` // ids
 	Challenge     string   `json:"challenge"`
@@ -98,7 +98,7 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 		return nil, err
 	}
 	if state := a.one("state"); len(state) <= maxState {
-		r.State = state
+		r.State = []byte(state)
 	}
 	if err := s.check(ctx, r, client, a); err != nil {
 		return nil, s.refusal(r, err)

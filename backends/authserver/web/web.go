@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"net/http"
@@ -115,7 +116,7 @@ func (w *web) begin(p *pages.Call) (*call, error) {
 	f := new(frame)
 	if c.session != nil {
 		c.SignedIn()
-		f.User = c.session.User.Email
+		f.User = cmp.Or(c.session.User.Email, "your account") // the database may not answer
 	}
 	c.Name, c.Call.Site = w.Name, f
 	return c, nil
