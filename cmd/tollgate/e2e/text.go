@@ -91,21 +91,21 @@ func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 	if strings.Count(a.Body, ends[s.Name]) != 1 {
 		t.Errorf("the stream has no end:\n%s", a.Body)
 	}
-	text := ""
+	var text strings.Builder
 	for line := range strings.Lines(a.Body) {
 		data, ok := strings.CutPrefix(line, "data: ")
 		event := gjson.Parse(data)
 		switch {
 		case !ok:
 		case s.Name == "chat":
-			text += event.Get("choices.0.delta.content").Str
+			text.WriteString(event.Get("choices.0.delta.content").Str)
 		case s.Name == "messages":
-			text += event.Get("delta.text").Str
+			text.WriteString(event.Get("delta.text").Str)
 		case event.Get("type").Str == "response.output_text.delta":
-			text += event.Get("delta").Str
+			text.WriteString(event.Get("delta").Str)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Open begins a stream.

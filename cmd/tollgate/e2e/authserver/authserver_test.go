@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestAuthserverCheck(t *testing.T) {
 	n := e2e.NewNode(t, "", "AUTHSERVER_SESSION_SECRET=hunter2", "AUTHSERVER_SERVER_READ_TIMEOUT=30")
 	run := func(env []string, args ...string) (string, int) {
 		cmd := exec.CommandContext(t.Context(), e2e.Binary, append([]string{"authserver", "check"}, args...)...)
-		cmd.Dir, cmd.Env = n.Dir, append(n.Env[:len(n.Env):len(n.Env)], env...)
+		cmd.Dir, cmd.Env = n.Dir, append(slices.Clip(n.Env), env...)
 		out, _ := cmd.Output()
 		return string(out), cmd.ProcessState.ExitCode()
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 

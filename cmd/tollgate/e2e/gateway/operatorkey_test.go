@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
+
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
