@@ -44,11 +44,17 @@ type Options struct {
 	Folder string
 	// Table has the columns of Schema.
 	Table string
-	// Used begins a query for whoever uses content; its hash follows. Such as:
-	// SELECT 1 FROM files f WHERE f.sha256 =
-	Used string
+	// Uses are where the service names content: what no row names is swept.
+	Uses []Use
 	// Now is the time. Default: time.Now.
 	Now func() time.Time
+}
+
+// Use is a column of the service that names content by its hash.
+type Use struct {
+	Table, Column string
+	// Where is an SQL condition of the rows that count. Default: all do.
+	Where string
 }
 
 // Store keeps content. It is safe for concurrent use, by several processes, too.

@@ -36,7 +36,8 @@ func onEach(t *testing.T, test func(t *testing.T, s *shelf)) {
 		t.Helper()
 		s := &shelf{t: t, db: db, root: folder, now: time.Now()}
 		s.exec("CREATE TABLE users_of (hash TEXT)")
-		s.Store = New(db, Options{Folder: folder, Table: "test_contents", Used: "SELECT 1 FROM users_of u WHERE u.hash =", Now: func() time.Time { return s.now }})
+		s.exec("CREATE TABLE drafts (sha256 TEXT, thrown_away BIGINT)")
+		s.Store = New(db, Options{Folder: folder, Table: "test_contents", Uses: []Use{{Table: "users_of", Column: "hash"}, {Table: "drafts", Column: "sha256", Where: "thrown_away = 0 OR thrown_away = 2"}}, Now: func() time.Time { return s.now }})
 		test(t, s)
 	}
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) { run(t, db, "") })
@@ -123,8 +124,9 @@ func TestStore(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *shelf) {
-		used, unused, anew := s.put("a.txt", "used"), s.put("a.txt", "unused"), s.put("a.txt", "anew")
+		used, unused, anew, draft := s.put("a.txt", "used"), s.put("a.txt", "unused"), s.put("a.txt", "anew"), s.put("a.txt", "draft")
 		s.exec("INSERT INTO users_of (hash) VALUES (?)", used.Hash)
+		s.exec("INSERT INTO drafts (sha256, thrown_away) VALUES (?, 0), (?, 1)", draft.Hash, unused.Hash)
 		sweep := func(want int) {
 			t.Helper()
 			if n, err := s.Sweep(t.Context(), s.now.Add(-time.Hour)); n != want || err != nil {
@@ -134,7 +136,7 @@ func TestSweep(t *testing.T) {
 		sweep(0)
 		if s.root != "" { // its times are those of the system
 			at := s.now.Add(-2 * time.Hour)
-			for _, f := range []File{used, unused, anew} {
+			for _, f := range []File{used, unused, anew, draft} {
 				if err := os.Chtimes(filepath.Join(s.root, f.Hash[:2], f.Hash), at, at); err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +147,7 @@ func TestSweep(t *testing.T) {
 		s.put("b.txt", "anew")
 		sweep(1)
 		sweep(0)
-		for _, f := range []File{used, anew} {
+		for _, f := range []File{used, anew, draft} {
 			if w, err := s.get(f, ""); err != nil || int64(w.Body.Len()) != f.Size {
 				t.Errorf("%+v: %v", f, err)
 			}

@@ -1,10 +1,13 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -59,16 +62,25 @@ func (t table) open(ctx context.Context, hash string, size int64) (io.ReadSeekCl
 
 func (t table) sweep(ctx context.Context, before time.Time) (n int, err error) {
 	deleted, err := t.db.Purge(ctx, sweepBatch, "DELETE FROM "+t.Table+" WHERE sha256 IN (SELECT sha256 FROM "+t.Table+" c WHERE c.part = 0 AND c.stored_at <= ?"+
-		" AND NOT EXISTS ("+t.Used+" c.sha256) LIMIT ?)", before.UnixMicro())
+		" AND NOT "+t.used("c.sha256")+" LIMIT ?)", before.UnixMicro())
 	return int(deleted), err
 }
 
 // isUsed asks for one content, wherever it is.
 func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	err = t.db.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT EXISTS ("+t.Used+" ?)", hash).Scan(&used)
+		return c.Row("SELECT "+t.used("?"), slices.Repeat([]any{hash}, len(t.Uses))...).Scan(&used)
 	})
 	return used, err
+}
+
+// used is the condition that a row names the content of a hash, an SQL expression.
+func (t table) used(hash string) string {
+	named := []string{"1 = 0"}
+	for _, use := range t.Uses {
+		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
+	}
+	return "(" + strings.Join(named, " OR ") + ")"
 }
 
 // partsReader reads content part by part.

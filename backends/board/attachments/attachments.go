@@ -42,7 +42,7 @@ func New(actors *rights.Service, strips *semaphore.Weighted) *Service {
 	s := &Service{Service: actors, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
 		Folder: s.Options.Attachments, Table: "board_contents", Now: func() time.Time { return s.Now() },
-		Used: "SELECT 1 FROM board_attachments t WHERE t.removed_at IS NULL AND t.sha256 =",
+		Uses: []blob.Use{{Table: "board_attachments", Column: "sha256", Where: "removed_at IS NULL"}},
 	})
 	return s
 }
