@@ -3,8 +3,12 @@ package web_test
 import (
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
@@ -317,6 +322,33 @@ func TestOptions(t *testing.T) {
 	b.post("/id/login", form).is(t, http.StatusForbidden)
 }
 
+// The folder that the documents show is a good one.
+func TestDocumentedBrand(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/how-to/sign-in-pages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```(html|css)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	brand := fstest.MapFS{"static/logo.svg": {Data: []byte("<svg/>")}}
+	for i, name := range []string{"static/authserver.css", "templates/parts.html", "templates/login.html"} {
+		brand[name] = &fstest.MapFile{Data: []byte(blocks[i][2])}
+	}
+	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{Brand: brand}})
+	b := s.browser()
+	form := b.get("/login").is(t, http.StatusOK, "Welcome back", `src="/assets/logo.svg?v=`, "Privacy")
+	b.post("/login", with(form.fields(), "email", annMail, "password", "wrong horse")).is(t, http.StatusUnprocessableEntity, "Welcome back", "is wrong")
+	b.post("/login", with(b.get("/login").fields(), "email", annMail, "password", annPass)).leads(t, "/")
+	for page := range strings.SplitSeq("login consent device deviceconsent devicedone logout signedout home error", " ") {
+		if !strings.Contains(string(text), "| `"+page+"` |") {
+			t.Errorf("the page %s is not told of", page)
+		}
+	}
+}
+
 // A folder of the operator changes the pages, and is tried before they are shown.
 func TestBrand(t *testing.T) {
 	t.Parallel()
@@ -330,4 +362,38 @@ func TestBrand(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Of many guesses at the same time as many are answered as there may be failures.
+func TestParallelGuesses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		var refused, locked atomic.Int64
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				_, err := s.login.SignIn(t.Context(), annMail, "guess "+strconv.Itoa(i), "192.0.2.1", "")
+				switch e, _ := apierror.From(err); {
+				case e == nil:
+					t.Errorf("guess %d: %v", i, err)
+				case e.Status == http.StatusUnprocessableEntity:
+					refused.Add(1)
+				case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:
+					locked.Add(1)
+				default:
+					t.Errorf("guess %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		if refused.Load() != 3 || locked.Load() != 9 || s.Events.Count("auth.locked_out") != 1 {
+			t.Errorf("%d are refused, %d wait, %d locks", refused.Load(), locked.Load(), s.Events.Count("auth.locked_out"))
+		}
+		for address, want := range map[string]int{"192.0.2.1": http.StatusTooManyRequests, "192.0.2.2": 0} {
+			cookie, err := s.login.SignIn(t.Context(), annMail, annPass, address, "")
+			if e, _ := apierror.From(err); (e == nil) != (want == 0) || (cookie == "") != (want != 0) {
+				t.Errorf("from %s: %v", address, err)
+			}
+		}
+	})
 }
