@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -57,6 +58,8 @@ type Server struct {
 	rooms         rooms
 	public, admin *site
 	jobs          []jobs.Job
+
+	seeding atomic.Bool // resources of the configuration are to be stored
 
 	mu  sync.Mutex
 	end func() // of the jobs; nil: they have not begun
@@ -133,6 +136,7 @@ func (s *Server) Start() {
 	for _, warning := range s.config.Warnings() {
 		s.kernel.Logger().Warn(warning)
 	}
+	s.seeding.Store(len(s.config.Resources) > 0)
 	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Logger: s.kernel.Logger}).Start(), s.write()
 	s.end = func() {
 		endJobs()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,37 @@ func TestEndpoints(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPushed: a client registers itself, sends a request ahead, and a browser comes with it.
+func TestPushed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "")
+	post := func(path, kind, body string) (*httptest.ResponseRecorder, map[string]any) {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		s.Public().ServeHTTP(w, r)
+		var told map[string]any
+		_ = json.Unmarshal(w.Body.Bytes(), &told)
+		return w, told
+	}
+	_, client := post("/oauth/register", "application/json", `{"redirect_uris":["https://c.example/cb"],"token_endpoint_auth_method":"none"}`)
+	id, _ := client["client_id"].(string)
+	const form = "application/x-www-form-urlencoded"
+	w, told := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid&code_challenge_method=S256&code_challenge="+strings.Repeat("c", 43))
+	uri, _ := told["request_uri"].(string)
+	if w.Code != http.StatusCreated || uri == "" || told["expires_in"] != float64(90) || w.Header().Get("Cache-Control") != "no-store" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if w, told := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid"); w.Code != http.StatusBadRequest || told["error"] != "invalid_request" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	path := "/oauth/authorize?" + url.Values{"client_id": {id}, "request_uri": {uri}}.Encode()
+	for i, want := range []int{http.StatusFound, http.StatusBadRequest} {
+		if w, _ := get(s.Public(), http.MethodGet, path); w.Code != want {
+			t.Errorf("request %d: %d %s", i, w.Code, w.Body)
+		}
+	}
 }
 
 // TestLimit: who sends too much must wait, but for who asks how the server is.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
@@ -30,16 +29,18 @@ func (s *Server) ownJobs() []jobs.Job {
 
 // seed stores the resources of the configuration, once.
 func (s *Server) seed() func(ctx context.Context) (int, error) {
-	var done atomic.Bool
 	return func(ctx context.Context) (int, error) {
-		if done.Load() || len(s.config.Resources) == 0 {
+		if !s.seeding.Load() {
 			return 0, nil
 		}
 		list, err := s.seeds()
 		if err == nil {
+			err = s.kernel.DB.WaitReady(ctx)
+		}
+		if err == nil {
 			err = s.rooms.catalog.Seed(ctx, list)
 		}
-		done.Store(err == nil)
+		s.seeding.Store(err != nil)
 		return 0, err
 	}
 }
@@ -74,8 +75,12 @@ func (s *Server) sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return n + events, err
 	}
+	pushed, err := s.rooms.authorize.Sweep(ctx)
+	if err != nil {
+		return n + events + pushed, err
+	}
 	gone, err := s.rooms.keys.Sweep(ctx)
-	return n + events + gone, err
+	return n + events + pushed + gone, err
 }
 
 // write begins to write what rooms gather. What it returns ends that, and waits until all

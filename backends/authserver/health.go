@@ -3,6 +3,7 @@ package authserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -13,10 +14,16 @@ import (
 // pingLimit bounds the look at the database.
 const pingLimit = 2 * time.Second
 
-// Ready is an error while the database does not answer.
+var errSeeding = errors.New("the resources of the configuration are not stored yet")
+
+// Ready is an error while the database does not answer, and until the resources of the
+// configuration are in it.
 func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
+	if s.seeding.Load() {
+		return errSeeding
+	}
 	return s.kernel.Read(ctx, func(c store.Conn) error {
 		var one int
 		return c.Row("SELECT 1").Scan(&one)

@@ -100,7 +100,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Grants: slices.DeleteFunc(grants, func(g string) bool { return g == clients.GrantDevice }),
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: slices.DeleteFunc(grants, func(g string) bool { return g == clients.GrantDevice }),
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: protocol.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})

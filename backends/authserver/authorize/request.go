@@ -86,6 +86,10 @@ func page(message string) error {
 // Parse checks the parameters of a request. The error is a *RefusalError where the client is
 // to be told; any other is for the person, and leads nowhere.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
+	values, err := s.pushed(ctx, values)
+	if err != nil {
+		return nil, err
+	}
 	a := asked{values}
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(a.Values[name]) > 1 {

@@ -20,7 +20,7 @@ var (
 	dpop     = &Feature{Name: "DPoP", on: func(c *Config) bool { return c.DPoP.Enabled }}
 	exchange = &Feature{Name: "token exchange", on: func(c *Config) bool { return c.TokenExchange.Enabled }}
 	xaa      = &Feature{Name: "enterprise-managed authorization", on: func(c *Config) bool { return c.XAA.Enabled }}
-	agents   = &Feature{Name: "the list of agents in the JWKS"}
+	agents   = &Feature{Name: "the list of agents in the JWKS", Built: true}
 	connect  = &Feature{Name: "upstream connections"}
 
 	oidc = &Feature{Name: "login by an upstream provider", on: bySwitch}

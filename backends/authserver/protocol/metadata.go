@@ -79,6 +79,9 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	if p.Devices != nil {
 		document["device_authorization_endpoint"] = p.Issuer + DevicePath
 	}
+	if p.Authorize != nil {
+		document["pushed_authorization_request_endpoint"] = p.Issuer + PushPath
+	}
 	if mode != clients.AdminOnly {
 		document["registration_endpoint"] = p.Issuer + RegisterPath
 	}

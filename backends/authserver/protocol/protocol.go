@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
@@ -38,6 +39,8 @@ type Options struct {
 	OpenID map[string]any
 	// Devices has the grant of devices; nil: there is none.
 	Devices *device.Devices
+	// Authorize keeps requests that are sent ahead; nil: they cannot be.
+	Authorize *authorize.Authorize
 	// Registrations are limited by address; nil: they are not.
 	Registrations *Limiter
 }
@@ -96,6 +99,9 @@ func (p *Protocol) Routes() []kernel.Route {
 	}
 	if p.Devices != nil {
 		routes = append(routes, kernel.Route{Method: http.MethodPost, Path: DevicePath, Serve: p.authorizeDevice})
+	}
+	if p.Authorize != nil {
+		routes = append(routes, kernel.Route{Method: http.MethodPost, Path: PushPath, Serve: p.push})
 	}
 	for _, path := range [...]string{serverPath, openIDPath} {
 		routes = append(routes, kernel.Route{Method: http.MethodGet, Path: path, Serve: p.metadata(path)})

@@ -1,0 +1,76 @@
+package authorize
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// pushedPrefix begins the request_uri of a request that was sent ahead (RFC 9126
+	// section 2.2).
+	pushedPrefix = "urn:ietf:params:oauth:request_uri:"
+	// PushedLife is how long it is good, once.
+	PushedLife = 90 * time.Second
+)
+
+// Push keeps an authorization request that a client sends ahead, which is checked as one
+// of a browser is, and returns its request_uri (RFC 9126).
+func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url.Values) (uri string, err error) {
+	if id := values["client_id"]; len(id) > 1 || len(id) == 1 && id[0] != client.ID {
+		return "", kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the client")
+	}
+	values.Set("client_id", client.ID)
+	if values.Has("request_uri") {
+		return "", kernel.Refuse(kernel.InvalidRequest, "request_uri must not be sent here")
+	}
+	if _, err := s.Parse(ctx, values); err != nil {
+		return "", err
+	}
+	name := secret.New()
+	return pushedPrefix + name, s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_pushed (digest, client_id, request, expires_at) VALUES (?, ?, ?, ?)",
+			secret.Hash(name), client.ID, values.Encode(), s.Now().Add(PushedLife).UnixMicro())
+		return err
+	})
+}
+
+// pushed takes the request that a request_uri stands for, whose other parameters do not
+// count. Others than those of Push are left as they are.
+func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, error) {
+	given := values["request_uri"]
+	if len(given) != 1 || !strings.HasPrefix(given[0], pushedPrefix) {
+		return values, nil
+	}
+	var request string
+	err := s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		digest, client := secret.Hash(strings.TrimPrefix(given[0], pushedPrefix)), asked{values}.one("client_id")
+		err := c.Row("SELECT request FROM authserver_pushed WHERE digest = ? AND client_id = ? AND expires_at > ?"+c.Lock(), digest, client, s.Micros()).Scan(&request)
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec("DELETE FROM authserver_pushed WHERE digest = ?", digest)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, page("this sign-in has expired or was begun before; go back to the application and begin there")
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return url.ParseQuery(request)
+}
+
+// Sweep removes the requests that nobody has come with.
+func (s *Authorize) Sweep(ctx context.Context) (int, error) {
+	n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_pushed WHERE digest IN (SELECT digest FROM authserver_pushed WHERE expires_at <= ? LIMIT ?)", s.Micros())
+	return int(n), err
+}

@@ -1,0 +1,42 @@
+package protocol
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// PushPath is the pushed authorization request endpoint.
+const PushPath = "/oauth/par"
+
+// push keeps an authorization request for a browser to come with (RFC 9126 section 2).
+func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
+	form, err := kernel.ReadForm(w, r, "resource")
+	if err != nil {
+		return err
+	}
+	c, err := p.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	values := make(url.Values, len(form))
+	for _, field := range form {
+		switch field.Name {
+		case "client_secret", "client_assertion", "client_assertion_type":
+		default:
+			values.Add(field.Name, field.Value)
+		}
+	}
+	uri, err := p.Authorize.Push(r.Context(), c, values)
+	if err != nil {
+		return err
+	}
+	out := jsontext.AppendQuoted([]byte(`{"request_uri":`), uri)
+	out = strconv.AppendInt(append(out, `,"expires_in":`...), int64(authorize.PushedLife/time.Second), 10)
+	return write(w, http.StatusCreated, append(out, '}'))
+}
