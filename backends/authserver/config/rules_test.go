@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 		"no exchange":                {"token_exchange: {enabled: false, max_chain_depth: 0, token_expiry: 0s}", nil, nil},
 		"the defaults, written":      {"dpop: {enabled: true}\ncimd: {enabled: true, cache_ttl: 60m}\nxaa: {enabled: true}\ntoken_exchange: {enabled: true}", nil, nil},
 		"nonces that nobody asks":    {"dpop: {require_nonce: true}", nil, []string{"dpop.require_nonce (AUTHSERVER_DPOP_REQUIRE_NONCE): DPoP: not built into this version yet"}},
-		"a list of agents":           {"agents: {enable_jwks_listing: true}", nil, []string{"agents.enable_jwks_listing"}},
+		"a list of agents":           {"agents: {enable_jwks_listing: true}", nil, nil},
 		"a short secret for states":  {"connect: {state_secret: short}", nil, []string{"connect.state_secret (AUTHSERVER_CONNECT_STATE_SECRET): must have at least 32 characters", "connect.state_secret (AUTHSERVER_CONNECT_STATE_SECRET): upstream connections: not built"}},
 		"where a user may return to": {"connect: {allowed_return_urls: ['https://a.example/*', ftp://a], redirect_base_url: x}", nil, []string{"connect.allowed_return_urls (AUTHSERVER_CONNECT_ALLOWED_RETURN_URLS): \"ftp://a\"", "connect.allowed_return_urls (AUTHSERVER_CONNECT_ALLOWED_RETURN_URLS): upstream", "connect.redirect_base_url (AUTHSERVER_CONNECT_REDIRECT_BASE_URL): \"x\"", "connect.redirect_base_url (AUTHSERVER_CONNECT_REDIRECT_BASE_URL): upstream"}},
 		"subjects":                   {"xaa: {subject_mode: guess}", nil, []string{"xaa.subject_mode (AUTHSERVER_XAA_SUBJECT_MODE): \"guess\" is none of: auto_map, strict", "xaa.subject_mode (AUTHSERVER_XAA_SUBJECT_MODE): enterprise-managed"}},
