@@ -181,8 +181,11 @@ func known(err error) *apierror.Error {
 		is     error
 		status int
 	}{
-		{clients.ErrUnknown, http.StatusNotFound}, {resources.ErrUnknown, http.StatusNotFound}, {resources.ErrExists, http.StatusConflict},
-		{clients.ErrRevoked, http.StatusConflict}, {clients.ErrNoSecret, http.StatusConflict},
+		{clients.ErrUnknown, http.StatusNotFound},
+		{resources.ErrUnknown, http.StatusNotFound},
+		{resources.ErrExists, http.StatusConflict},
+		{clients.ErrRevoked, http.StatusConflict},
+		{clients.ErrNoSecret, http.StatusConflict},
 	} {
 		if errors.Is(err, one.is) {
 			return apierror.New(one.status, "", "%s", one.is.Error())

@@ -176,7 +176,7 @@ func TestClients(t *testing.T) {
 		if got := a.do("GET", "/issuances?client="+id+"&since=2000-01-01", "", 200)["issuances"].([]any); len(got) != 2 {
 			t.Errorf("%v", got)
 		}
-		token = a.token(id, fresh, 200)
+		a.token(id, fresh, 200)
 		a.do("PATCH", "/clients/"+id+"/revoke", "", 200)
 		a.do("PATCH", "/clients/"+id+"/reactivate", "", 409)
 		if got := a.do("GET", "/tokens", "", 200)["tokens"].([]any); len(got) != 0 {

@@ -185,8 +185,9 @@ func (a *API) config(*call) (any, error) {
 
 // notices are what an operator should know.
 func (a *API) notices(*call) (any, error) {
-	told := []map[string]string{}
-	for _, text := range a.Warnings() {
+	warnings := a.Warnings()
+	told := make([]map[string]string, 0, len(warnings))
+	for _, text := range warnings {
 		told = append(told, map[string]string{"level": "warning", "message": text})
 	}
 	return map[string]any{"notices": told}, nil

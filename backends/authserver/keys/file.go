@@ -98,7 +98,7 @@ func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error 
 	if err != nil {
 		return err
 	}
-	defer os.Remove(aside.Name())
+	defer func() { _ = os.Remove(aside.Name()) }() // it has its name by then
 	err = pem.Encode(aside, &pem.Block{Type: pemType, Bytes: k.PKCS8})
 	if err == nil {
 		err = aside.Sync()

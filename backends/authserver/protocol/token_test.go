@@ -136,7 +136,7 @@ func TestTokenRefuses(t *testing.T) {
 		}
 	}
 	// What is wrong with a client cannot be told from the answer.
-	var texts []string
+	texts := make([]string, 0, 4)
 	for _, auth := range [][]string{basic("x", secret), basic(id, "x"), basic(gone.ID, goneSecret), basic(s.public.ID, "x")} {
 		texts = append(texts, s.post(t, "/oauth/token", machine(), auth...).text)
 	}

@@ -171,7 +171,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	if o.Client.Agent {
 		c.Agent = o.Client.ID
 	}
-	var ids []string
+	ids := make([]string, 0, len(o.Resources))
 	for _, r := range o.Resources {
 		ids = append(ids, r.ID)
 		if r.URI != "" {
