@@ -48,7 +48,7 @@ func TestPush(t *testing.T) {
 		if _, err := come(other, uri); err == nil {
 			t.Error("another client has come with it")
 		}
-		if r, err := come(client, uri); err != nil || r.State != "s" || r.Redirect != "https://c.example/cb" || len(r.Scope) != 1 || r.Scope[0] != "openid" {
+		if r, err := come(client, uri); err != nil || string(r.State) != "s" || r.Redirect != "https://c.example/cb" || len(r.Scope) != 1 || r.Scope[0] != "openid" {
 			t.Errorf("%+v, error %v", r, err)
 		}
 		if _, err := come(client, uri); err == nil {
