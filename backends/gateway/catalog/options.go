@@ -49,36 +49,9 @@ type Override struct {
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {
-	known := make([]string, 0, len(d.providers))
-	for _, p := range d.providers {
-		known = append(known, p.Code)
+	if err := opts.check(d.providers); err != nil {
+		return nil, err
 	}
-	check := func(what, code string) error {
-		if slices.Contains(known, code) {
-			return nil
-		}
-		return fmt.Errorf("%s: unknown provider %q, known are %s", what, clip(code), strings.Join(known, ", "))
-	}
-	for _, code := range opts.Enable {
-		if err := check("enable", code); err != nil {
-			return nil, err
-		}
-	}
-	for _, code := range opts.Disable {
-		if err := check("disable", code); err != nil {
-			return nil, err
-		}
-		if slices.Contains(opts.Enable, code) {
-			return nil, fmt.Errorf("provider %s: both enabled and disabled", code)
-		}
-	}
-	// In order, so that the same mistakes give the same message each time.
-	for _, code := range slices.Sorted(maps.Keys(opts.Overrides)) {
-		if err := check("override", code); err != nil {
-			return nil, err
-		}
-	}
-
 	var enabled []*Provider
 	for _, p := range d.providers {
 		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
@@ -102,6 +75,40 @@ func build(d *data, opts Options) (*Catalog, error) {
 		enabled = append(enabled, p)
 	}
 	return newCatalog(d, enabled), nil
+}
+
+// check refuses codes that are those of no provider.
+func (o *Options) check(providers []*Provider) error {
+	known := make([]string, 0, len(providers))
+	for _, p := range providers {
+		known = append(known, p.Code)
+	}
+	check := func(what, code string) error {
+		if slices.Contains(known, code) {
+			return nil
+		}
+		return fmt.Errorf("%s: unknown provider %q, known are %s", what, clip(code), strings.Join(known, ", "))
+	}
+	for _, code := range o.Enable {
+		if err := check("enable", code); err != nil {
+			return err
+		}
+	}
+	for _, code := range o.Disable {
+		if err := check("disable", code); err != nil {
+			return err
+		}
+		if slices.Contains(o.Enable, code) {
+			return fmt.Errorf("provider %s: both enabled and disabled", code)
+		}
+	}
+	// In order, so that the same mistakes give the same message each time.
+	for _, code := range slices.Sorted(maps.Keys(o.Overrides)) {
+		if err := check("override", code); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply returns a changed copy of p.

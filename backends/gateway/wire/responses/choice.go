@@ -22,10 +22,7 @@ func (in *reader) choice() error {
 	if err := v.object(); err != nil {
 		return v.wrong("a string or an object")
 	}
-	if err := in.tool.open(v); err != nil {
-		return err
-	}
-	kind, err := in.tool.name("type")
+	kind, err := in.tool.typed(v)
 	if err != nil {
 		return err
 	}
@@ -116,10 +113,7 @@ func (in *reader) allowed(v value) error {
 
 // allowTool keeps a tool, or all of a namespace.
 func (in *reader) allowTool(element value, keep map[string]bool) error {
-	if err := in.inner.open(element); err != nil {
-		return err
-	}
-	kind, err := in.inner.name("type")
+	kind, err := in.inner.typed(element)
 	if err != nil {
 		return err
 	}

@@ -60,10 +60,7 @@ func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
 }
 
 func (in *reader) readPart(v value) (hub.Part, error) {
-	if err := in.part.open(v); err != nil {
-		return hub.Part{}, err
-	}
-	kind, err := in.part.name("type")
+	kind, err := in.part.typed(v)
 	if err != nil {
 		return hub.Part{}, err
 	}

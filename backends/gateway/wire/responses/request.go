@@ -236,10 +236,7 @@ func (in *reader) format() error {
 	if v = in.item.get("format"); !v.given() {
 		return nil
 	}
-	if err := in.part.open(v); err != nil {
-		return err
-	}
-	name, err := in.part.name("type")
+	name, err := in.part.typed(v)
 	if err != nil {
 		return err
 	}

@@ -125,10 +125,7 @@ func (in *reader) moreTools(item value) error {
 
 // readTool reads a tool (specification 7.4).
 func (in *reader) readTool(v value) error {
-	if err := in.tool.open(v); err != nil {
-		return err
-	}
-	name, err := in.tool.name("type")
+	name, err := in.tool.typed(v)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,14 @@ func (o *object) open(v value) error {
 	return nil
 }
 
+// typed opens an object that says what it is, and returns that.
+func (o *object) typed(v value) (kind string, err error) {
+	if err := o.open(v); err != nil {
+		return "", err
+	}
+	return o.name("type")
+}
+
 // get is the first member of a name.
 func (o *object) get(name string) value {
 	at := path{up: &o.path, key: name}
