@@ -76,7 +76,7 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 
 // used is the condition that a row names the content of a hash, an SQL expression.
 func (t table) used(hash string) string {
-	named := []string{"1 = 0"}
+	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {
 		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
 	}

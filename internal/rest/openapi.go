@@ -86,7 +86,36 @@ func (d Document) operation(r *Route) (object, error) {
 	if r.Cost != nil {
 		op["x-cost"] = *r.Cost
 	}
-	var params []object
+	params, err := d.parameters(r)
+	if err != nil {
+		return nil, err
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.Body != "" {
+		op["requestBody"] = object{"required": !r.OptionalBody, "content": content("application/json", r.Body)}
+	}
+	if r.BodyMedia != "" {
+		op["requestBody"] = object{"required": true, "content": object{r.BodyMedia: object{}}}
+	}
+	answers := r.answers()
+	for _, status := range r.refusals() {
+		if slices.Contains(r.Also, status) {
+			continue
+		}
+		body := content("application/json", "Error")
+		if d.PlainErrors {
+			body["text/plain"] = object{"schema": object{"type": "string"}}
+		}
+		answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": body}
+	}
+	op["responses"] = answers
+	return op, nil
+}
+
+// parameters are those of the path, behind the question mark, and in headers.
+func (d Document) parameters(r *Route) (params []object, err error) {
 	for _, name := range wildcards(r.Path) {
 		params = append(params, object{"name": name, "in": "path", "required": true, "schema": json.RawMessage(cmp.Or(d.PathSchema, `{"type":"string"}`))})
 	}
@@ -100,19 +129,16 @@ func (d Document) operation(r *Route) (object, error) {
 		}
 		params = append(params, param)
 	}
-	reads := r.Method == http.MethodGet
 	if r.Versioned {
-		params = append(params, condition(reads))
+		params = append(params, condition(r.reads()))
 	}
-	if params != nil {
-		op["parameters"] = params
-	}
-	if r.Body != "" {
-		op["requestBody"] = object{"required": !r.OptionalBody, "content": content("application/json", r.Body)}
-	}
-	if r.BodyMedia != "" {
-		op["requestBody"] = object{"required": true, "content": object{r.BodyMedia: object{}}}
-	}
+	return params, nil
+}
+
+func (r *Route) reads() bool { return r.Method == http.MethodGet }
+
+// answers are those of success, by status.
+func (r *Route) answers() object {
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
 		answer := object{"description": http.StatusText(status)}
@@ -134,31 +160,25 @@ func (d Document) operation(r *Route) (object, error) {
 		}
 		answers[strconv.Itoa(status)] = answer
 	}
-	if r.Versioned && reads {
+	if r.Versioned && r.reads() {
 		answers["304"] = object{"description": http.StatusText(http.StatusNotModified)}
 	}
-	refusals := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
+	return answers
+}
+
+// refusals are the statuses of what may be wrong.
+func (r *Route) refusals() []int {
+	list := append([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Errors...)
 	if !r.Guest || r.Scope != "" {
-		refusals = append(refusals, http.StatusUnauthorized)
+		list = append(list, http.StatusUnauthorized)
 	}
-	if r.Versioned && !reads {
-		refusals = append(refusals, http.StatusPreconditionFailed)
+	if r.Versioned && !r.reads() {
+		list = append(list, http.StatusPreconditionFailed)
 	}
 	if r.Body != "" || r.BodyMedia != "" {
-		refusals = append(refusals, http.StatusRequestEntityTooLarge)
+		list = append(list, http.StatusRequestEntityTooLarge)
 	}
-	for _, status := range refusals {
-		if slices.Contains(r.Also, status) {
-			continue
-		}
-		body := content("application/json", "Error")
-		if d.PlainErrors {
-			body["text/plain"] = object{"schema": object{"type": "string"}}
-		}
-		answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": body}
-	}
-	op["responses"] = answers
-	return op, nil
+	return list
 }
 
 // condition is the header by which a request tells of a version.

@@ -205,6 +205,11 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		return err
 	}
 	done.Seconds = time.Since(begin).Seconds()
+	return s.loaded(done)
+}
+
+// loaded answers with what became of the files.
+func (s *session) loaded(done loaded) error {
 	if done.Stored+done.Rejected+done.Unreadable == 0 {
 		return errors.New("there is no report: files end in .json or .json.gz")
 	}

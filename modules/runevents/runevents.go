@@ -195,13 +195,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
-	options := runevents.Options{
-		Prefix: h.Prefix, Aliases: h.Aliases,
-		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
-		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL), UnreportedAfter: time.Duration(h.UnreportedAfter),
-		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
-		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
-	}
+	options := h.options()
 	key := serviceKey{db, fmt.Sprintf("%+v", options)}
 	if h.MaxBody > app.MemorySize() {
 		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
@@ -222,6 +216,17 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.key, h.service = key, p.Service
 	app.OnSettled(h.service.Work)
 	return nil
+}
+
+// options are the settings as the service takes them.
+func (h *Handler) options() runevents.Options {
+	return runevents.Options{
+		Prefix: h.Prefix, Aliases: h.Aliases,
+		EventTTL: time.Duration(h.ResourceEventsTTL), ReportTTL: time.Duration(h.ReportTTL),
+		NodeTTL: time.Duration(h.NodeTTL), NodePurgeTTL: time.Duration(h.NodePurgeTTL), UnreportedAfter: time.Duration(h.UnreportedAfter),
+		QueryTimeout: time.Duration(h.QueryTimeout), QueryMaxTime: time.Duration(h.QueryMaxTime), WideQueries: h.WideQueries,
+		MaxBody: h.MaxBody, CorrectiveChange: h.CorrectiveChange,
+	}
 }
 
 // Validate checks the settings.
