@@ -204,3 +204,17 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestIssuerPath: behind a proxy that takes the path of the issuer away, what the pages
+// lead to has it.
+func TestIssuerPath(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), `server: {issuer: "http://localhost:9000/id"}`)
+	w, _ := get(s.Public(), http.MethodGet, "/login?redirect=/consent")
+	if page := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(page, `action="/id/login"`) || !strings.Contains(page, `href="/id/assets/authserver.css?v=`) || !strings.Contains(page, `value="/consent"`) {
+		t.Errorf("%d %s", w.Code, page)
+	}
+	if w, _ := get(s.Public(), http.MethodGet, "/assets/icon.svg"); w.Code != http.StatusOK {
+		t.Errorf("the icon: %d", w.Code)
+	}
+}

@@ -64,7 +64,7 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 		return nil, page("this sign-in has expired or was begun before; go back to the application and begin there")
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	return url.ParseQuery(request)
 }

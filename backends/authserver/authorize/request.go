@@ -120,7 +120,7 @@ func (s *Authorize) client(ctx context.Context, r *Request, redirect string) (*c
 		return nil, page("no application is registered under the client_id of the request")
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	if !client.Active() {
 		return nil, page("the application of the request may not be used any more")
@@ -252,14 +252,6 @@ func (s *Authorize) refusal(r *Request, err error) error {
 		e.Cause = err
 	}
 	return &RefusalError{r, e}
-}
-
-// unavailable makes a database that is down a 503.
-func unavailable(err error) error {
-	if errors.Is(err, store.ErrUnavailable) {
-		return apierror.Unavailable("the server", err)
-	}
-	return err
 }
 
 // resources are those of a request that are still there.

@@ -6,9 +6,11 @@ package web
 import (
 	"cmp"
 	"embed"
+	"errors"
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
@@ -17,8 +19,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 //go:embed templates static
@@ -67,12 +71,25 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 			return nil, err
 		}
 	}
+	table := slices.Clone(routes)
+	for i := range table {
+		serve := table[i].Serve
+		table[i].Serve = func(c *call) error { return available(serve(c)) }
+	}
 	return pages.New(pages.Options[*call]{
-		Look: shown, Table: routes, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
+		Look: shown, Table: table, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
 		Signer: func() signed.Signer { return s.Signer("form") },
 		Mount:  o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
 		TokenField: "csrf_token", Back: "redirect", Logger: s.Logger(),
 	}), nil
+}
+
+// available makes a database that is down a 503.
+func available(err error) error {
+	if _, told := apierror.From(err); !told && errors.Is(err, store.ErrUnavailable) {
+		return apierror.Unavailable("the server", err)
+	}
+	return err
 }
 
 const (
