@@ -52,8 +52,10 @@ func (b *Batch[T]) Add(row T) bool {
 	return !full
 }
 
-// Flush writes what waits, and waits for what is being written.
+// Flush writes what waits, and waits for what is being written. It goes on where ctx
+// ends: the rows are of others.
 func (b *Batch[T]) Flush(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	b.mu.Lock()
@@ -78,13 +80,13 @@ func (b *Batch[T]) Run(ctx context.Context) {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			_ = b.Flush(context.WithoutCancel(ctx)) // lost is told
+			_ = b.Flush(ctx) // lost is told
 			return
 		}
 		select {
 		case <-time.After(batchPause):
 		case <-ctx.Done():
 		}
-		_ = b.Flush(context.WithoutCancel(ctx)) // lost is told
+		_ = b.Flush(ctx) // lost is told
 	}
 }

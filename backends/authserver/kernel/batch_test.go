@@ -11,7 +11,10 @@ func TestBatch(t *testing.T) {
 	var wrote, lost int
 	failing := errors.New("no")
 	var fail error
-	b := NewBatch(func(_ context.Context, rows []int) error {
+	b := NewBatch(func(ctx context.Context, rows []int) error {
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the rows of others end with a request: %v", err)
+		}
 		if len(rows) > batchRows {
 			t.Errorf("%d rows at once", len(rows))
 		}

@@ -282,7 +282,8 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 	}
 	t.Count("tokens_issued_total", clients.GrantCode)
 	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
-	return answer, t.note(ctx, issued)
+	t.note(ctx, issued)
+	return answer, nil
 }
 
 // Start begins a family for a grant that needs no code, in one transaction with spend,
@@ -314,7 +315,8 @@ func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, j
 	}
 	t.Count("tokens_issued_total", grant)
 	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: g.User, Client: g.Client, Address: address, Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope}})
-	return answer, t.note(ctx, issued)
+	t.note(ctx, issued)
+	return answer, nil
 }
 
 // standing refuses where one of the consents is gone.
