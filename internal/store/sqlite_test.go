@@ -286,3 +286,23 @@ func TestSQLiteFileReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// One at a time holds a file, and who does is told.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "new", "x.db")
+	release, err := HoldSQLite(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held *HeldError
+	if _, err := HoldSQLite(t.Context(), file); !errors.As(err, &held) || held.Process != int64(os.Getpid()) || held.File != file {
+		t.Errorf("error %v", err)
+	}
+	release()
+	release, err = HoldSQLite(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}

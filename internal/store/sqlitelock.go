@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -68,6 +70,20 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("the database %s is in use by another process", e.File)
 	}
 	return fmt.Sprintf("the database %s is in use by process %d", e.File, e.Process)
+}
+
+// ReadableSQLite tells why a file that is there cannot be read as a database.
+func ReadableSQLite(ctx context.Context, file string) error {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	pool, err := openSingle(fileURI(file) + "?mode=ro&_busy_timeout=5000&_error_rc=true")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pool.Close() }()
+	_, err = readable(ctx, pool)
+	return err
 }
 
 // holdTries is how often a lock is tried for that others try to get at the same time.

@@ -24,7 +24,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Command: command,
-		Schemas: []store.Schema{authserver.Schema()},
+		Schemas: []store.Schema{authserver.Schema()}, Handlers: []string{"authserver"},
 	})
 	apierrors.Register("oauth", func(e *apierror.Error) (http.Header, []byte) {
 		return http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}, kernel.ErrorBody(e)

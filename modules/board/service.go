@@ -24,7 +24,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Costs: costs, Command: command,
-		Schemas: []store.Schema{board.Schema()}, Handler: "board", Folder: folder,
+		Schemas: []store.Schema{board.Schema()}, Handlers: []string{"board"}, Folder: folder,
 		Options: []tollgate.Option{
 			{Name: "guests", Read: tollgate.Off},
 			{Name: "token_limit", Read: tollgate.Word},

@@ -26,6 +26,7 @@ type Flags struct {
 
 // AddConfig adds --config and --adapter to a command and those below it.
 func (f *Flags) AddConfig(root *cobra.Command) {
+	joined(root)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, where there is one)")
 	flags.StringVarP(&f.Adapter, "adapter", "a", "", "Name of the adapter that reads the configuration (default: by the name of the file)")

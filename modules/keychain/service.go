@@ -26,7 +26,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
-		Schemas: []store.Schema{keychain.Schema()},
+		Schemas: []store.Schema{keychain.Schema()}, Handlers: []string{"keychain", "cascade"},
 		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "cascade"}},
 	})
 }

@@ -22,7 +22,7 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: runevents.SchemaName, Form: form, Block: optionNames, Costs: costs, Command: command,
-		Schemas: []store.Schema{runevents.Schema()},
+		Schemas: []store.Schema{runevents.Schema()}, Handlers: []string{"run_events"},
 		Options: []tollgate.Option{{Name: "user_jwt"}, {Name: "budget", Read: readBudget}},
 	})
 }

@@ -185,6 +185,9 @@ func (a *App) provisionStores(ctx caddy.Context) error {
 func (a *App) Start() error {
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
+	if err := a.holdFiles(); err != nil {
+		return err
+	}
 	// First what a reload finds in the pools: another app may serve requests already.
 	if err := a.takeKeyrings(); err != nil {
 		return err

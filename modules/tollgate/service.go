@@ -46,10 +46,11 @@ type Service struct {
 	// Schemas are the tables that it may have, in its own database or that of all.
 	Schemas []store.Schema
 
-	// Handler is the name of its handler, and Folder tells of the JSON of one which folder has
-	// files that are not in the database; empty: there is none. Default: it keeps no files.
-	Handler string
-	Folder  func(a *App, handler json.RawMessage) (string, error)
+	// Handlers are the names of those that use its database. Folder tells of the JSON of one
+	// which folder has files that are not in the database; empty: there is none. Default: it
+	// keeps no files.
+	Handlers []string
+	Folder   func(a *App, handler json.RawMessage) (string, error)
 
 	// Command is the service's own, tollgate <command>.
 	Command caddycmd.Command

@@ -86,19 +86,12 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 // folders are those with files, by service.
 func (a *App) folders() (map[string]string, error) {
 	folders := make(map[string]string)
-	if a.whole == nil {
-		return folders, nil
-	}
-	var whole any
-	if err := json.Unmarshal(a.whole, &whole); err != nil {
-		return nil, err
-	}
 	for _, name := range Services() {
 		service := registered[name]
 		if service.Folder == nil {
 			continue
 		}
-		err := handlers(whole, service.Handler, func(handler json.RawMessage) error {
+		err := a.handlers(service, func(handler json.RawMessage) error {
 			folder, err := service.Folder(a, handler)
 			if err != nil || folder == "" {
 				return err
@@ -116,17 +109,33 @@ func (a *App) folders() (map[string]string, error) {
 	return folders, nil
 }
 
-// handlers calls do for the handlers of a name, wherever they are in a configuration.
-func handlers(in any, name string, do func(handler json.RawMessage) error) error {
+// Whole is the configuration that a command works on, as JSON.
+func (a *App) Whole() json.RawMessage {
+	if a.whole == nil {
+		return json.RawMessage("{}")
+	}
+	return a.whole
+}
+
+// handlers calls do for the handlers of a service, wherever they are in the configuration.
+func (a *App) handlers(service *Service, do func(handler json.RawMessage) error) error {
+	var whole any
+	if err := json.Unmarshal(a.Whole(), &whole); err != nil {
+		return err
+	}
+	return handlers(whole, service.Handlers, do)
+}
+
+func handlers(in any, names []string, do func(handler json.RawMessage) error) error {
 	switch in := in.(type) {
 	case []any:
 		for _, value := range in {
-			if err := handlers(value, name, do); err != nil {
+			if err := handlers(value, names, do); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		if in["handler"] == name {
+		if name, _ := in["handler"].(string); slices.Contains(names, name) {
 			text, err := json.Marshal(in)
 			if err == nil {
 				err = do(text)
@@ -136,7 +145,7 @@ func handlers(in any, name string, do func(handler json.RawMessage) error) error
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(in)) {
-			if err := handlers(in[key], name, do); err != nil {
+			if err := handlers(in[key], names, do); err != nil {
 				return err
 			}
 		}

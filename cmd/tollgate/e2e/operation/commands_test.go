@@ -1,0 +1,114 @@
+package operation
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+var theirName = regexp.MustCompile(`\bcaddy\b`)
+
+// TestHelp: the program speaks of itself, in the help of every command, and offers none
+// that would replace it.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, "")
+	commands := regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  `)
+	seen := 0
+	var look func(path ...string)
+	look = func(path ...string) {
+		seen++
+		help := n.Tool(append(path, "--help")...)
+		at := "tollgate " + strings.Join(path, " ")
+		if found := theirName.FindString(help); found != "" {
+			t.Errorf("%s: the help speaks of %s:\n%s", at, found, help)
+		}
+		if !strings.Contains(help, "Usage:\n  "+strings.TrimSpace(at)) {
+			t.Errorf("%s has no usage line", at)
+		}
+		_, below, found := strings.Cut(help, "Available Commands:\n")
+		if !found {
+			return
+		}
+		below, _, _ = strings.Cut(below, "\n\n")
+		for _, command := range commands.FindAllStringSubmatch(below+"\n", -1) {
+			switch command[1] {
+			case "help", "completion":
+			case "upgrade", "add-package", "remove-package":
+				t.Errorf("%s offers %s", at, command[1])
+			default:
+				if len(path) == 0 {
+					look(command[1])
+				}
+			}
+		}
+	}
+	look()
+	if seen < 20 {
+		t.Errorf("%d commands", seen)
+	}
+	if said := refused(n, "upgrade"); !strings.Contains(said, "unknown command") {
+		t.Errorf("upgrade: %s", said)
+	}
+}
+
+// TestCommandsFindServer: stop, reload and trust read in the Caddyfile of the working
+// directory, or in that of --config, where the server listens for them.
+func TestCommandsFindServer(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t))).Start()
+	n.Tool("reload")
+	n.Tool("reload", "--config", "Caddyfile")
+	n.AwaitLog("config is unchanged")
+	n.Tool("stop")
+	n.AwaitExit()
+}
+
+// TestValidateMakesNothing: a configuration is loaded, with certificates, logs and
+// databases, and there are no more files than before.
+func TestValidateMakesNothing(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, `{
+	admin unix/admin/admin.sock
+	skip_install_trust
+	storage file_system state/caddy
+	log {
+		output file logs/log
+	}
+	tollgate {
+		database sqlite state/tollgate.db
+	}
+}
+https://localhost:`+e2e.FreePort(t)+` {
+	tls internal
+	log {
+		output file logs/access
+	}
+	tollgate gateway
+}
+`)
+	if out := n.Tool("validate"); !strings.Contains(out, "Valid configuration") {
+		t.Errorf("it says %q", out)
+	}
+	n.Tool("validate", "--config", "Caddyfile")
+	var files []string
+	err := filepath.WalkDir(n.Dir, func(path string, _ fs.DirEntry, err error) error {
+		files = append(files, strings.TrimPrefix(path, n.Dir))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(files, " "); got != " /Caddyfile /data" {
+		t.Errorf("there are %s", got)
+	}
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "tollgate-validate-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left are %v, error %v", left, err)
+	}
+}

@@ -1,0 +1,130 @@
+package operation
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// second is the configuration of a server of one service on a port.
+func second(socket, database, port string) string {
+	return fmt.Sprintf(`{
+	admin unix/%s
+	persist_config off
+	storage file_system data/caddy
+	tollgate {
+		database %s
+	}
+}
+http://127.0.0.1:%s {
+	tollgate board
+}
+`, socket, database, port)
+}
+
+// TestSecond: a server does not start beside another one on its admin socket, its database
+// file or its port, and says in one sentence which process has them. Nothing is logged.
+func TestSecond(t *testing.T) {
+	t.Parallel()
+	const socket, database = "data/admin.sock", "sqlite data/tollgate.db"
+	port := e2e.FreePort(t)
+	first := e2e.NewNode(t, second(socket, database, port)).Start()
+	process := fmt.Sprint("process ", first.Cmd.Process.Pid)
+	for _, c := range []struct{ name, config, want string }{
+		{"all", second(socket, database, port), process},
+		{"socket", second(socket, "sqlite data/other.db", e2e.FreePort(t)), process},
+		{"database", second("data/other.sock", database, e2e.FreePort(t)), process},
+		{"port", second("data/other.sock", "sqlite data/other.db", port), ":" + port + " is in use"},
+	} {
+		file := first.Path(c.name + ".caddyfile")
+		if err := os.WriteFile(file, []byte(c.config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said := refused(first, "run", "--config", file)
+		if !strings.HasPrefix(said, "Error: ") || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) {
+			t.Errorf("%s: it says %q, want %q", c.name, said, c.want)
+		}
+	}
+	// The one that runs is as it was, and takes a reload with the same files and ports.
+	first.Load(second(socket, database+" {\nreaders 5\n}", port))
+	first.Tool("reload", "--force")
+	first.AwaitLog("load complete")
+	first.Stop()
+	first.Start() // and its files are free behind it
+	first.Stop()
+}
+
+// TestUnusable: what a server cannot use is one sentence; a folder that it lacks is made.
+func TestUnusable(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, "")
+	if err := os.WriteFile(n.Path("file"), []byte("no database, for which it is too long by far "+strings.Repeat("x", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, config := range map[string]string{
+		"the folder of the database cannot be made":     second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
+		"cannot be used: reading the database file":     second("data/admin.sock", "sqlite file", e2e.FreePort(t)),
+		"the folder of the admin socket cannot be made": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
+	} {
+		n.Configure(config)
+		said := refused(n, "run")
+		if !strings.HasPrefix(said, "Error: ") || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
+			t.Errorf("it says %q, want %q", said, want)
+		}
+	}
+	if err := os.RemoveAll(n.Path("data")); err != nil {
+		t.Fatal(err)
+	}
+	n.Configure(second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)))
+	n.Start()
+	n.Stop()
+}
+
+// TestNodesBesideEachOther: nodes on PostgreSQL run on one machine, in one folder even, on
+// other ports.
+func TestNodesBesideEachOther(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t).DSN()
+	first := e2e.NewNode(t, second("data/admin.sock", "postgres {env.TOLLGATE_DSN}", e2e.FreePort(t)), "TOLLGATE_DSN="+dsn).Start()
+	other := e2e.NewNode(t, second("data/admin.sock", "postgres {env.TOLLGATE_DSN}", e2e.FreePort(t)), "TOLLGATE_DSN="+dsn)
+	key, err := os.ReadFile(first.Path("data", "tollgate.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other.Path("data", "tollgate.key"), key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.Start()
+	other.Stop()
+	first.Stop()
+}
+
+// TestForeignPort: a port that another program has is refused too, also that of an admin
+// endpoint.
+func TestForeignPort(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	address := l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", port))
+	if said := refused(n, "run"); !strings.Contains(said, ":"+port+" is in use") {
+		t.Errorf("it says %q", said)
+	}
+	if _, err := os.Stat(filepath.Join(n.Dir, "data", "tollgate.db")); err == nil {
+		t.Error("a database was made")
+	}
+	n.Configure(strings.Replace(second("x", "sqlite data/tollgate.db", e2e.FreePort(t)), "unix/x", address, 1))
+	if said := refused(n, "run"); !strings.Contains(said, address+" of the admin endpoint is in use") {
+		t.Errorf("it says %q", said)
+	}
+}

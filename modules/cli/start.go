@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// What keeps a server from starting is told in one sentence, before anything is started,
+// made or logged. Two servers could share a port without knowing of each other, and each
+// would get some of the requests.
+
+// dialLimit is how long a socket is asked whether somebody listens.
+const dialLimit = time.Second
+
+// lookAhead refuses to start where another process serves already, or what is needed
+// cannot be had.
+func lookAhead(cmd *cobra.Command) error {
+	if files, _ := cmd.Flags().GetStringSlice("envfile"); len(files) > 0 {
+		return nil // the environment is not there yet, and Start looks once more
+	}
+	if resume, _ := cmd.Flags().GetBool("resume"); resume {
+		return nil
+	}
+	config, _ := cmd.Flags().GetString("config")
+	adapter, _ := cmd.Flags().GetString("adapter")
+	if config == "-" {
+		return nil
+	}
+	ctx := cmd.Context()
+	app, end, err := tollgate.Load(config, adapter)
+	if err != nil {
+		return nil //nolint:nilerr // loading it tells more, and is next
+	}
+	defer end()
+	var needed listeners
+	if err := json.Unmarshal(app.Whole(), &needed); err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if err := needed.admin(ctx); err != nil {
+		return err
+	}
+	if err := needed.ports(ctx); err != nil {
+		return err
+	}
+	return app.LookAhead(ctx)
+}
+
+// listeners are the parts of a configuration that say where it listens.
+type listeners struct {
+	Admin struct {
+		Disabled bool   `json:"disabled"`
+		Listen   string `json:"listen"`
+	} `json:"admin"`
+	Apps struct {
+		HTTP struct {
+			HTTPPort  int `json:"http_port"`
+			HTTPSPort int `json:"https_port"`
+			Servers   map[string]struct {
+				Listen    []string `json:"listen"`
+				AutoHTTPS struct {
+					Disabled  bool `json:"disable"`
+					Redirects bool `json:"disable_redirects"`
+				} `json:"automatic_https"`
+			} `json:"servers"`
+		} `json:"http"`
+	} `json:"apps"`
+}
+
+// admin makes the folder of the admin socket, and refuses an endpoint that another
+// process has.
+func (l *listeners) admin(ctx context.Context) error {
+	if l.Admin.Disabled {
+		return nil
+	}
+	if l.Admin.Listen == "" {
+		l.Admin.Listen = caddy.DefaultAdminListen
+	}
+	address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(l.Admin.Listen, ""))
+	if err != nil {
+		return nil //nolint:nilerr // loading it tells
+	}
+	if !address.IsUnixNetwork() {
+		return free(ctx, "the admin endpoint", address)
+	}
+	socket, _, _ := strings.Cut(address.Host, "|") // its mode is behind it
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		return fmt.Errorf("the folder of the admin socket cannot be made: %w", err)
+	}
+	dialer := net.Dialer{Timeout: dialLimit}
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil //nolint:nilerr // nobody is there
+	}
+	defer func() { _ = conn.Close() }()
+	if id := peer(conn); id > 0 {
+		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: tollgate stop", socket, id)
+	}
+	return fmt.Errorf("the admin socket %s is in use: a server runs here already; end it by: tollgate stop", socket)
+}
+
+// ports refuses ports that somebody listens on.
+func (l *listeners) ports(ctx context.Context) error {
+	httpPort, httpsPort := max(l.Apps.HTTP.HTTPPort, 0), l.Apps.HTTP.HTTPSPort
+	if httpPort == 0 {
+		httpPort = 80
+	}
+	if httpsPort == 0 {
+		httpsPort = 443
+	}
+	redirected := ""
+	for _, server := range l.Apps.HTTP.Servers {
+		for _, listen := range server.Listen {
+			address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(listen, ""))
+			if err != nil {
+				return nil //nolint:nilerr // loading it tells
+			}
+			if err := free(ctx, "", address); err != nil {
+				return err
+			}
+			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects { //nolint:gosec // a port
+				redirected = net.JoinHostPort(address.Host, strconv.Itoa(httpPort))
+			}
+		}
+	}
+	if redirected == "" {
+		return nil
+	}
+	address, err := caddy.ParseNetworkAddress(redirected)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return free(ctx, "", address)
+}
+
+// maxPorts is how many ports of a range are looked at.
+const maxPorts = 100
+
+// free refuses an address that somebody listens on. Caddy listens so that others may do
+// so at the same time; whoever does not finds out.
+func free(ctx context.Context, what string, address caddy.NetworkAddress) error {
+	if address.Network != "" && !strings.HasPrefix(address.Network, "tcp") {
+		return nil
+	}
+	for offset := range min(address.PortRangeSize(), maxPorts) {
+		at := address.JoinHostPort(offset)
+		if strings.HasSuffix(at, ":0") {
+			continue
+		}
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		if err == nil {
+			err = l.Close()
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			if what != "" {
+				at = at + " of " + what
+			}
+			return fmt.Errorf("the address %s is in use by another process: end it, or change the configuration", at)
+		}
+	}
+	return nil
+}

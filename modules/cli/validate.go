@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+// validate is Caddy's command, but that it leaves nothing behind: certificates and keys
+// that loading a configuration makes are made elsewhere, and no log is opened.
+//
+// With --envfile it is Caddy's as it was: nobody else can load those.
+func validate(cmd *cobra.Command, args []string, theirs func(*cobra.Command, []string) error) error {
+	if files, _ := cmd.Flags().GetStringSlice("envfile"); len(files) > 0 {
+		return theirs(cmd, args)
+	}
+	return caddycmd.WrapCommandFuncForCobra(func(flags caddycmd.Flags) (int, error) {
+		file := flags.String("config")
+		if file == "" {
+			if _, err := os.Stat("Caddyfile"); err != nil {
+				return caddy.ExitCodeFailedStartup, errors.New("there is no Caddyfile in the working directory: name one with --config")
+			}
+			file = "Caddyfile"
+		}
+		text, _, _, err := caddycmd.LoadConfig(file, flags.String("adapter"))
+		if err != nil {
+			return caddy.ExitCodeFailedStartup, err
+		}
+		var config *caddy.Config
+		if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(text), &config); err != nil {
+			return caddy.ExitCodeFailedStartup, fmt.Errorf("decoding the configuration: %w", err)
+		}
+		elsewhere, err := os.MkdirTemp("", "tollgate-validate-")
+		if err != nil {
+			return caddy.ExitCodeFailedStartup, err
+		}
+		defer func() { _ = os.RemoveAll(elsewhere) }()
+		if err := withoutTrace(config, elsewhere); err != nil {
+			return caddy.ExitCodeFailedStartup, err
+		}
+		if err := caddy.Validate(config); err != nil {
+			return caddy.ExitCodeFailedStartup, err
+		}
+		_, _ = fmt.Fprintln(cmd.OutOrStdout(), "Valid configuration")
+		return caddy.ExitCodeSuccess, nil
+	})(cmd, args)
+}
+
+// withoutTrace takes away from a configuration what makes files when it is loaded. A
+// storage that is no folder stays.
+func withoutTrace(config *caddy.Config, elsewhere string) error {
+	if config == nil {
+		return nil
+	}
+	var storage struct {
+		Module string `json:"module"`
+	}
+	if config.StorageRaw != nil {
+		if err := json.Unmarshal(config.StorageRaw, &storage); err != nil {
+			return fmt.Errorf("storage: %w", err)
+		}
+	}
+	if storage.Module == "" || storage.Module == "file_system" {
+		raw, err := json.Marshal(map[string]string{"module": "file_system", "root": elsewhere})
+		if err != nil {
+			return err
+		}
+		config.StorageRaw = raw
+	}
+	if config.Logging == nil {
+		return nil
+	}
+	for _, log := range config.Logging.Logs {
+		var writer struct {
+			Output string `json:"output"`
+		}
+		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer.Output != "file" {
+			continue
+		}
+		log.WriterRaw = json.RawMessage(`{"output":"discard"}`)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package tollgate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// held are the database files that this process serves. Its configurations share them:
+// no other process may.
+var held = caddy.NewUsagePool()
+
+// holdFiles takes the database files for this process.
+func (a *App) holdFiles() error {
+	for i, o := range a.opened {
+		file := o.db.File()
+		if file == "" || slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+			continue
+		}
+		_, err := Share(a, held, file, func() (func(), error) { return store.HoldSQLite(a.ctx, file) }, func(release func()) error {
+			release()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LookAhead tells why a server could not use the database files of the configuration: it
+// is in another process's hands, its folder cannot be made, or it cannot be read.
+func (a *App) LookAhead(ctx context.Context) error {
+	databases, err := a.databases()
+	if err != nil {
+		return err
+	}
+	for _, d := range databases {
+		file := d.DB.File()
+		if file == "" || d.Name == commonDatabase && !a.usesCommon() {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return fmt.Errorf("the folder of the database cannot be made: %w", err)
+		}
+		release, err := store.HoldSQLite(ctx, file)
+		if err != nil {
+			return err
+		}
+		err = store.ReadableSQLite(ctx, file)
+		release()
+		if err != nil {
+			return fmt.Errorf("the database %s cannot be used: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// usesCommon reports whether a service of the configuration has no database of its own.
+func (a *App) usesCommon() (used bool) {
+	for _, name := range Services() {
+		if _, own := a.named[name]; own {
+			continue
+		}
+		err := a.handlers(registered[name], func(json.RawMessage) error {
+			used = true
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return used
+}
