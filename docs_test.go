@@ -296,6 +296,8 @@ func TestDocumentOptions(t *testing.T) {
 		"tollgate events":      {page: "tollgate", config: site("tollgate events {\nnonsense\n}")},
 		"api_auth":             {page: "api_auth", config: site("api_auth nonsense")},
 		"api_auth user_jwt":    {page: "api_auth", config: site("api_auth user_jwt {\nnonsense\n}")},
+		"api_auth oauth":       {page: "api_auth", config: site("api_auth oauth {\nnonsense\n}")},
+		"oauth introspection":  {page: "api_auth", config: site("api_auth oauth {\nintrospection {\nnonsense\n}\n}")},
 		"api_auth board_token": {page: "api_auth", names: []string{"guest", "bad_token"}},
 		"api_errors":           {page: "api_errors", config: site("api_errors nonsense")},
 		"budget":               {page: "budget", config: site("budget {\nnonsense\n}")},

@@ -42,6 +42,10 @@ type Options struct {
 	Address func(*http.Request) string
 	// Stopping reports that the process or the listener of a request ends. Default: never.
 	Stopping func(ctx context.Context) bool
+	// Meter counts what happens. Default: nobody does.
+	Meter kernel.Meter
+	// Observe is told how each run of a job ended and how much it did. Default: nobody is.
+	Observe func(job, outcome string, done int)
 	// Version is what the administration API tells.
 	Version string
 }
@@ -54,6 +58,7 @@ type Server struct {
 	begun   time.Time
 
 	stopping func(ctx context.Context) bool
+	observe  func(job, outcome string, done int)
 
 	rooms         rooms
 	public, admin *site
@@ -89,9 +94,9 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter,
 	}
 	return s, s.wire()
 }
@@ -137,7 +142,7 @@ func (s *Server) Start() {
 		s.kernel.Logger().Warn(warning)
 	}
 	s.seeding.Store(len(s.config.Resources) > 0)
-	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Logger: s.kernel.Logger}).Start(), s.write()
+	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start(), s.write()
 	s.end = func() {
 		endJobs()
 		endWriting()

@@ -66,6 +66,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if o, ok := h.provider.(*OAuth); ok && o.serve(w, r) {
+		return nil
+	}
 	placeholders, err := h.authenticate(w, r)
 	if err != nil {
 		return refuse(w, err)

@@ -4,10 +4,12 @@ package authserver
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -45,6 +47,11 @@ const (
 // time limits, admin.address, observability.logging) are read by the configuration
 // adapter authserver alone. The database is the app's too; storage keys that name
 // another one are an error.
+//
+// Where it serves its issuer, api_auth oauth asks it about tokens.
+//
+// Metrics: authserver_http_requests_total{method,route,status},
+// authserver_http_request_duration_seconds, and those of metrics.go.
 //
 // In the Caddyfile:
 //
@@ -128,7 +135,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.logger.Store(ctx.Logger())
 		version, _ := caddy.Version()
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Observe: jobMetrics.Observe, Version: version,
 		})
 		return n, err
 	}, (*node).close)
@@ -140,6 +147,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.server.Start()
 		return nil
 	})
+	h.app.OfferIssuer(keys.Server.Issuer, n.server)
+	if err := errors.Join(tollgate.RegisterMetrics(ctx, collectors()...), jobMetrics.Register(ctx)); err != nil {
+		return err
+	}
 	h.server, h.site = n.server, n.server.Public()
 	if h.Listener == adminListener {
 		h.site = n.server.Admin()
@@ -174,7 +185,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	defer h.app.Acquire()()
-	h.site.ServeHTTP(w, r)
+	begin, recording := time.Now(), &recorder{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+	h.site.ServeHTTP(recording, r)
+	recording.done(r.Method, r.Pattern, begin)
 	return nil
 }
 

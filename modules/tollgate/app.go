@@ -120,6 +120,7 @@ type App struct {
 	base     keyring.Keyring // what it opened
 	sealings []*sealing      // the services with secrets
 	options  map[string]any  // loaded ones of services, by name
+	issuers  issuers
 
 	onStart   []func() error
 	onSettled []func()

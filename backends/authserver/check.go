@@ -1,0 +1,24 @@
+package authserver
+
+import (
+	"context"
+	"time"
+)
+
+// CheckToken is the claims of an access token of this server that is good now: neither
+// expired nor revoked, of an active client and an active user; ok is false for any other.
+// The error is that of a database that does not answer.
+func (s *Server) CheckToken(ctx context.Context, token string) (claims map[string]any, expires time.Time, ok bool, err error) {
+	c, _, ok, err := s.rooms.tokens.Live(ctx, token)
+	if err != nil || !ok {
+		return nil, time.Time{}, false, err
+	}
+	claims = map[string]any{"iss": c.Issuer, "sub": c.Subject, "aud": []string(c.Audience), "client_id": c.Client, "scope": c.Scope, "jti": c.ID}
+	if c.Agent != "" {
+		claims["agent_id"] = c.Agent
+	}
+	if c.Confirm.JKT != "" {
+		claims["cnf"] = map[string]any{"jkt": c.Confirm.JKT}
+	}
+	return claims, time.Unix(c.Expires, 0), true, nil
+}

@@ -1,0 +1,364 @@
+package apiauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(new(OAuth))
+}
+
+// What is wrong with an access token beside what is wrong with any.
+const (
+	errBound    jwt.Error = "the token is bound to a key of its client, which must prove that it has it; that is not supported here"
+	errInactive jwt.Error = "the token is not good, or not any more"
+)
+
+// accessTypes are the values of typ that RFC 9068 allows.
+var accessTypes = []string{"at+jwt"}
+
+// OAuth checks access tokens of an OAuth authorization server, sent as `Authorization:
+// Bearer …`, for the service behind it.
+//
+// A token is checked in one of three ways. Where the authorization server of the issuer
+// is served by this process, it is asked, and what was revoked is refused at once. With
+// introspection the server is asked by RFC 7662. Else the token is a JWT by RFC 9068,
+// checked with the keys of the issuer as user_jwt has them: one that was revoked is good
+// until its end.
+//
+// The client is told where to get a token (RFC 9728): by the challenge, and by the
+// metadata document of the resource, which is served at
+// /.well-known/oauth-protected-resource and the path of the resource behind it, where
+// the matcher of api_auth lets a request for it come here.
+//
+// A token that is bound to a key of its client (RFC 9449) is refused.
+//
+// Placeholders, beside {http.auth.user.id}, the claim sub:
+//
+//	{http.auth.user.issuer}        the claim iss
+//	{http.auth.user.client_id}     the client
+//	{http.auth.user.scope}         what the token is for
+//	{http.auth.user.claim.<name>}  any other claim that is a string
+//
+// Errors: 401 invalid_token, 403 insufficient_scope, both with the challenge of RFC 6750;
+// 503 while the token cannot be checked.
+type OAuth struct {
+	// Issuer is the authorization server: exactly the claim iss. Required.
+	Issuer string `json:"issuer,omitempty"`
+
+	// Audiences of which the token must name one in aud, the first of which is the
+	// resource that the metadata document is about. Required.
+	Audiences []string `json:"audiences,omitempty"`
+
+	// Scopes that the token must have, all of them. Default: none.
+	Scopes []string `json:"scopes,omitempty"`
+
+	// JWKSURL is where the keys are. Default: what
+	// <issuer>/.well-known/openid-configuration says.
+	JWKSURL string `json:"jwks_url,omitempty"`
+
+	// Introspection has the authorization server asked about each token.
+	Introspection *Introspection `json:"introspection,omitempty"`
+
+	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA.
+	Algorithms []string `json:"algorithms,omitempty"`
+
+	// Types are the accepted values of the header typ; an empty one: it may be
+	// absent. Default: at+jwt.
+	Types []string `json:"types,omitempty"`
+
+	// Leeway for clocks that differ, at most 5m. Default: 30s.
+	Leeway caddy.Duration `json:"leeway,omitempty"`
+
+	// ResourceMetadata is the URL of the metadata document that the challenge names;
+	// "off": none is named or served. Default: that of the first audience, which is
+	// served here.
+	ResourceMetadata string `json:"resource_metadata,omitempty"`
+
+	// ResourceName is what people call the service, for the document. Default: none.
+	ResourceName string `json:"resource_name,omitempty"`
+
+	app      *tollgate.App
+	verifier jwt.Verifier
+	cache    *jwt.Cache[*granted]
+	pooled   *jwks.Address
+	resource *resource
+}
+
+// CaddyModule returns the Caddy module information.
+func (*OAuth) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.authentication.providers.oauth",
+		New: func() caddy.Module { return new(OAuth) },
+	}
+}
+
+// Provision resolves placeholders and sets defaults. Nothing is fetched.
+func (o *OAuth) Provision(ctx caddy.Context) (err error) {
+	if o.app, err = tollgate.From(ctx); err != nil {
+		return err
+	}
+	return o.setUp()
+}
+
+func (o *OAuth) setUp() (err error) {
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if len(o.Algorithms) == 0 {
+		o.Algorithms = defaultAlgorithms
+	}
+	if len(o.Types) == 0 {
+		o.Types = accessTypes
+	}
+	if o.Leeway == 0 {
+		o.Leeway = caddy.Duration(defaultLeeway)
+	}
+	if o.resource, err = newResource(o); err != nil {
+		return err
+	}
+	verify := o.verify
+	if o.Introspection != nil {
+		if err := o.Introspection.provision(); err != nil {
+			return fmt.Errorf("introspection: %w", err)
+		}
+		verify = o.introspect
+	} else {
+		source, err := o.keys()
+		if err != nil {
+			return err
+		}
+		o.verifier = jwt.Verifier{Types: o.Types, Leeway: time.Duration(o.Leeway), ValidSubject: ValidUserID, Now: time.Now, Issuers: []*jwt.Issuer{{
+			Name: o.Issuer, Audiences: o.Audiences, Algorithms: o.Algorithms, SubjectClaim: "sub", Keys: source,
+		}}}
+	}
+	o.cache, err = jwt.NewCache(time.Now, verify)
+	return err
+}
+
+// resolve replaces {env.*} and {file.*} in the settings.
+func (o *OAuth) resolve() error {
+	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata, "resource_name": &o.ResourceName}
+	for i := range o.Audiences {
+		texts[fmt.Sprintf("audience %d", i+1)] = &o.Audiences[i]
+	}
+	if i := o.Introspection; i != nil {
+		texts["introspection url"], texts["client_id"], texts["client_secret"] = &i.URL, &i.ClientID, &i.ClientSecret
+	}
+	repl := caddy.NewReplacer()
+	var errs []error
+	for name, text := range texts {
+		if *text == "" {
+			continue
+		}
+		var err error
+		if *text, err = repl.ReplaceOrErr(*text, true, true); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check refuses settings that contradict each other or would let a token of another
+// service pass.
+func (o *OAuth) check() error {
+	switch {
+	case o.Issuer == "":
+		return errors.New("issuer is required")
+	case len(o.Audiences) == 0 || slices.Contains(o.Audiences, ""):
+		return errors.New("audience is required: a token made for another service must not pass here")
+	case o.Introspection != nil && (o.JWKSURL != "" || len(o.Algorithms) > 0 || len(o.Types) > 0):
+		return errors.New("with introspection the server checks the token: jwks_url, algorithms and typ are of no use")
+	case time.Duration(o.Leeway) < 0 || time.Duration(o.Leeway) > maxLeeway:
+		return fmt.Errorf("leeway must be at most %s", maxLeeway)
+	}
+	for _, algorithm := range o.Algorithms {
+		if !slices.Contains(publicAlgorithms, algorithm) {
+			return fmt.Errorf("the algorithm %q cannot be used with public keys; there are: %s", algorithm, strings.Join(publicAlgorithms, " "))
+		}
+	}
+	for _, scope := range o.Scopes {
+		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) || scope == "" {
+			return fmt.Errorf("%q is not a scope", scope)
+		}
+	}
+	return nil
+}
+
+// keys are those of the issuer.
+func (o *OAuth) keys() (jwks.Finder, error) {
+	at, name := jwks.Address{JWKS: o.JWKSURL}, "jwks_url"
+	if at.JWKS == "" {
+		at.Issuer, name = o.Issuer, "issuer"
+	}
+	if err := at.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	source, err := takeSource(at)
+	if err != nil {
+		return nil, err
+	}
+	o.pooled = &at
+	return source, nil
+}
+
+// Cleanup gives the keys back. Requests that are under way may go on with them.
+func (o *OAuth) Cleanup() error {
+	if o.cache != nil {
+		o.cache.Close()
+	}
+	if o.Introspection != nil {
+		o.Introspection.close()
+	}
+	if o.pooled == nil {
+		return nil
+	}
+	_, err := sources.Delete(*o.pooled)
+	return err
+}
+
+// Authenticate implements caddyauth.Authenticator.
+func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	text, err := bearer(r.Header)
+	if err == nil && text == "" {
+		o.resource.challenge(w, "", "")
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
+			"no access token was sent: send it as Authorization: Bearer …")
+	}
+	var known *granted
+	if err == nil {
+		known, err = o.find(r.Context(), text)
+	}
+	if bad, ok := errors.AsType[jwt.Error](err); ok {
+		o.resource.challenge(w, "invalid_token", string(bad))
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
+	}
+	if err != nil {
+		return caddyauth.User{}, false, err
+	}
+	if known.missing != "" {
+		text := "the token does not have the scope " + known.missing
+		o.resource.challenge(w, "insufficient_scope", text)
+		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", text)
+	}
+	caddyhttp.SetVar(r.Context(), userVar, known.subject)
+	return known.user, true, nil
+}
+
+// granted is who a good token names, and what it lacks.
+type granted struct {
+	verified
+	missing string // the first scope that it should have; empty: it has all
+}
+
+// find checks a token: by the authorization server, where it is in this process.
+func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
+	issuer := o.app.Issuer(o.Issuer)
+	if issuer == nil {
+		return o.cache.Verify(ctx, text)
+	}
+	claims, expires, ok, err := issuer.CheckToken(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errInactive
+	}
+	g, _, err := o.grant(claims, expires)
+	return g, err
+}
+
+// verify checks a JWT.
+func (o *OAuth) verify(ctx context.Context, text string) (*granted, int64, time.Time, error) {
+	token, err := o.verifier.Verify(ctx, text)
+	if err != nil {
+		return nil, 0, time.Time{}, err
+	}
+	g, size, err := o.grant(token.Claims, token.Expires)
+	return g, size, token.Expires, err
+}
+
+// grant reads the claims of a token that is good, whoever found that out; size is how
+// much memory they take.
+func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, size int64, err error) {
+	text := func(name string) string {
+		value, _ := claims[name].(string)
+		return value
+	}
+	if issuer, ok := claims["iss"]; ok && issuer != o.Issuer {
+		return nil, 0, jwt.ErrIssuer
+	}
+	if !named(claims["aud"], o.Audiences) {
+		return nil, 0, jwt.ErrAudience
+	}
+	if claims["cnf"] != nil {
+		return nil, 0, errBound
+	}
+	subject := text("sub")
+	if !ValidUserID(subject) {
+		return nil, 0, jwt.ErrSubject
+	}
+	g = &granted{verified: verified{
+		user:    caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"), "scope": text("scope")}},
+		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires},
+	}}
+	have := strings.Fields(text("scope"))
+	for _, scope := range o.Scopes {
+		if !slices.Contains(have, scope) {
+			g.missing = scope
+			break
+		}
+	}
+	size = 400
+	for name, value := range claims {
+		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
+			g.user.Metadata["claim."+name] = text
+		}
+	}
+	for name, value := range g.user.Metadata {
+		size += int64(len(name) + len(value) + 64)
+	}
+	return g, size, nil
+}
+
+// named reports whether aud, a text or a list, has one of the audiences.
+func named(aud any, audiences []string) bool {
+	switch aud := aud.(type) {
+	case string:
+		return slices.Contains(audiences, aud)
+	case []any:
+		return slices.ContainsFunc(aud, func(one any) bool {
+			text, ok := one.(string)
+			return ok && slices.Contains(audiences, text)
+		})
+	case []string:
+		return slices.ContainsFunc(aud, func(one string) bool { return slices.Contains(audiences, one) })
+	}
+	return false
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner       = (*OAuth)(nil)
+	_ caddy.CleanerUpper      = (*OAuth)(nil)
+	_ caddyauth.Authenticator = (*OAuth)(nil)
+)

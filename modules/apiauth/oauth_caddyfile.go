@@ -1,0 +1,115 @@
+package apiauth
+
+import (
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// UnmarshalCaddyfile sets up the provider from its Caddyfile form:
+//
+//	oauth {
+//		issuer            <url>
+//		audience          <uri>...
+//		scope             <scope>...
+//		jwks_url          <url>
+//		introspection {
+//			url           <url>
+//			client_id     <id>
+//			client_secret <secret>
+//			cache         <duration>
+//		}
+//		algorithms        <name>...
+//		typ               <value>...
+//		leeway            <duration>
+//		resource_metadata <url>|off
+//		resource_name     <name>
+//	}
+func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // oauth
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata, "resource_name": &o.ResourceName}
+	lists := map[string]*[]string{"audience": &o.Audiences, "scope": &o.Scopes, "algorithms": &o.Algorithms, "typ": &o.Types}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		text, isText := texts[option]
+		list, isList := lists[option]
+		var err error
+		switch {
+		case isText:
+			if !d.AllArgs(text) || *text == "" {
+				err = d.ArgErr()
+			}
+		case isList:
+			if *list = d.RemainingArgs(); len(*list) == 0 {
+				err = d.ArgErr()
+			}
+		case option == "leeway":
+			o.Leeway, err = unmarshalTime(d, time.Second, maxLeeway)
+		case option == "introspection":
+			o.Introspection = new(Introspection)
+			err = o.Introspection.unmarshal(d)
+		default:
+			err = d.Errf("unknown option %q; there are: issuer, audience, scope, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	texts := map[string]*string{"url": &i.URL, "client_id": &i.ClientID, "client_secret": &i.ClientSecret}
+	seen := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		text, isText := texts[option]
+		var err error
+		switch {
+		case isText:
+			if !d.AllArgs(text) || *text == "" {
+				return d.Errf("%s takes one argument", option) // which may be a secret
+			}
+		case option == "cache":
+			i.Cache, err = unmarshalTime(d, 0, time.Minute)
+		default:
+			err = d.Errf("unknown option %q; there are: url, client_id, client_secret, cache", option)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmarshalTime reads an option that is a time.
+func unmarshalTime(d *caddyfile.Dispenser, least, most time.Duration) (caddy.Duration, error) {
+	option, text := d.Val(), ""
+	if !d.AllArgs(&text) {
+		return 0, d.ArgErr()
+	}
+	length, err := caddy.ParseDuration(text)
+	if err != nil || length < least || length > most {
+		return 0, d.Errf("%s must be a duration from %s to %s, not %q", option, least, most, text)
+	}
+	return caddy.Duration(length), nil
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*OAuth)(nil)

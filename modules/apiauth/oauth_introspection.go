@@ -1,0 +1,122 @@
+package apiauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+)
+
+const (
+	introspectionTime = 5 * time.Second
+	// maxIntrospection bounds an answer, in bytes.
+	maxIntrospection = 64 << 10
+)
+
+// Introspection is how an authorization server is asked about tokens (RFC 7662).
+type Introspection struct {
+	// URL of the endpoint: https, or http on a loopback address. Required.
+	URL string `json:"url,omitempty"`
+
+	// ClientID and ClientSecret of the client that asks, sent as
+	// client_secret_basic; the secret is usually {env.NAME} or {file.path}. Required.
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+
+	// Cache is how long an answer counts, at most 1m. Default: 0, each request asks.
+	Cache caddy.Duration `json:"cache,omitempty"`
+
+	client *http.Client
+}
+
+func (i *Introspection) provision() error {
+	if i.ClientID == "" || i.ClientSecret == "" {
+		return errors.New("client_id and client_secret are required")
+	}
+	if err := (jwks.Address{JWKS: i.URL}).Check(); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	if time.Duration(i.Cache) < 0 || time.Duration(i.Cache) > time.Minute {
+		return errors.New("cache must be at most 1m")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy, transport.MaxIdleConnsPerHost = nil, 64
+	i.client = &http.Client{
+		Transport: transport, Timeout: introspectionTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return nil
+}
+
+func (i *Introspection) close() {
+	if i.client != nil {
+		i.client.CloseIdleConnections()
+	}
+}
+
+// introspect has the server check a token.
+func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, time.Time, error) {
+	claims, err := o.Introspection.ask(ctx, text)
+	if err != nil {
+		return nil, 0, time.Time{}, apierror.Unavailable("the authorization server", err)
+	}
+	if active, _ := claims["active"].(bool); !active {
+		return nil, 0, time.Time{}, errInactive
+	}
+	now := time.Now()
+	expires := now.Add(time.Minute)
+	if at, ok := claims["exp"].(float64); ok {
+		if expires = time.Unix(int64(at), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
+			return nil, 0, time.Time{}, jwt.ErrExpired
+		}
+	}
+	g, size, err := o.grant(claims, expires)
+	until := now.Add(time.Duration(o.Introspection.Cache))
+	if expires.Before(until) {
+		until = expires
+	}
+	return g, size, until, err
+}
+
+// ask sends a token to the endpoint. The error is that of a server that gives no answer.
+func (i *Introspection) ask(ctx context.Context, text string) (map[string]any, error) {
+	form := url.Values{"token": {text}, "token_type_hint": {"access_token"}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
+	request.SetBasicAuth(url.QueryEscape(i.ClientID), url.QueryEscape(i.ClientSecret)) // RFC 6749 section 2.3.1
+	response, err := i.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the introspection endpoint answers %s", response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxIntrospection+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxIntrospection {
+		return nil, errors.New("the answer of the introspection endpoint is too long")
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(body, &claims); err != nil {
+		return nil, fmt.Errorf("the answer of the introspection endpoint: %w", err)
+	}
+	return claims, nil
+}

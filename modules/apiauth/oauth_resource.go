@@ -1,0 +1,82 @@
+package apiauth
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+// wellKnown is where the metadata of a protected resource is (RFC 9728 section 3).
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// resource is what clients are told of a protected service.
+type resource struct {
+	metadata string   // the URL of the document; empty: none
+	paths    []string // at which it is served here; none: it is elsewhere
+	document []byte
+	scope    string // of a challenge
+}
+
+// newResource makes what clients are told by the settings.
+func newResource(o *OAuth) (*resource, error) {
+	res := &resource{scope: strings.Join(o.Scopes, " ")}
+	if o.ResourceMetadata == "off" {
+		return res, nil
+	}
+	if o.ResourceMetadata != "" {
+		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil || strings.ContainsAny(o.ResourceMetadata, "\"\\") {
+			return nil, errors.New("resource_metadata must be off, or a URL: https, or http on a loopback address")
+		}
+		res.metadata = o.ResourceMetadata
+		return res, nil
+	}
+	u, err := url.Parse(o.Audiences[0])
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return res, nil // no URL that has a document
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	res.metadata = u.Scheme + "://" + u.Host + wellKnown + path
+	res.paths = slices.Compact([]string{wellKnown, wellKnown + strings.TrimSuffix(u.Path, "/")})
+	res.document, err = json.Marshal(struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Name     string   `json:"resource_name,omitempty"`
+	}{o.Audiences[0], []string{o.Issuer}, o.Scopes, []string{"header"}, o.ResourceName})
+	return res, err
+}
+
+// challenge says what is missing (RFC 6750 section 3, RFC 9728 section 5.1). The error
+// and its description are ASCII without quotes.
+func (res *resource) challenge(w http.ResponseWriter, code, description string) {
+	var words []string
+	if code != "" {
+		words = append(words, `error="`+code+`"`, `error_description="`+description+`"`)
+	}
+	if res.scope != "" && code != "invalid_token" {
+		words = append(words, `scope="`+res.scope+`"`)
+	}
+	if res.metadata != "" {
+		words = append(words, `resource_metadata="`+res.metadata+`"`)
+	}
+	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(words, ", ")))
+}
+
+// serve answers a request for the metadata, which is for everybody.
+func (o *OAuth) serve(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || !slices.Contains(o.resource.paths, r.URL.Path) {
+		return false
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Access-Control-Allow-Origin", "*") // pages may be clients, too
+	_, _ = w.Write(o.resource.document)       // nobody to tell when the client is gone
+	return true
+}

@@ -1,0 +1,158 @@
+package authserver
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// namespace of the metrics, which are named as the rooms name them.
+const namespace = "authserver"
+
+// metric is a row of what the rooms count, with the only label that it may have.
+type metric struct{ name, label, help string }
+
+var (
+	counted = countersOf(
+		metric{"tokens_issued_total", "grant_type", "Access tokens by grant."},
+		metric{"tokens_refreshed_total", "", "Refresh tokens that were used."},
+		metric{"tokens_revoked_total", "reason", "Tokens and families that were revoked."},
+		metric{"auth_denied_total", "reason", "Clients that were refused."},
+		metric{"login_attempts_total", "outcome", "Logins with a password."},
+		metric{"lockout_engaged_total", "", "Identities that were locked."},
+		metric{"consent_decisions_total", "decision", "What people decided."},
+		metric{"refresh_token_reuse_total", "", "Refresh tokens that were used twice."},
+		metric{"auth_code_reuse_total", "", "Authorization codes that were used twice."},
+		metric{"introspection_total", "active", "Answers about tokens."},
+		metric{"clients_registered_total", "source", "Clients by where they come from."},
+		metric{"client_credentials_denied_total", "reason", "Refused requests of client_credentials."},
+		metric{"audit_events_dropped_total", "", "Events that could not be stored; the log has them."},
+	)
+	observed = histogramsOf(
+		metric{"token_issuance_duration_seconds", "", "Time of an answer of the token endpoint."},
+		metric{"introspection_duration_seconds", "", "Time of an answer about a token."},
+	)
+	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "http_requests_total", Help: "Requests by method, route and status.",
+	}, []string{"method", "route", "status"})
+	requestSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time of a request.", Buckets: buckets,
+	})
+)
+
+var jobMetrics = tollgate.NewJobMetrics("authserver", "rows deleted")
+
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func (m metric) labels() []string {
+	if m.label == "" {
+		return nil
+	}
+	return []string{m.label}
+}
+
+// vector is a metric with its label.
+type vector[T any] struct {
+	prometheus.Collector
+	with     func(values ...string) (T, error)
+	labelled bool
+}
+
+// of is the metric of a value of its label.
+func (v *vector[T]) of(label string) (T, error) {
+	if v.labelled {
+		return v.with(label)
+	}
+	return v.with()
+}
+
+func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
+	all := make(map[string]*vector[prometheus.Counter], len(rows))
+	for _, m := range rows {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: m.name, Help: m.help}, m.labels())
+		all[m.name] = &vector[prometheus.Counter]{vec, vec.GetMetricWithLabelValues, m.label != ""}
+		if m.label == "" {
+			vec.WithLabelValues() // it is 0, not absent
+		}
+	}
+	return all
+}
+
+func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
+	all := make(map[string]*vector[prometheus.Observer], len(rows))
+	for _, m := range rows {
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: m.name, Help: m.help, Buckets: buckets}, m.labels())
+		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, m.label != ""}
+	}
+	return all
+}
+
+// collectors are all metrics, which live for the process.
+func collectors() []prometheus.Collector {
+	all := []prometheus.Collector{requests, requestSeconds}
+	for _, c := range counted {
+		all = append(all, c.Collector)
+	}
+	for _, h := range observed {
+		all = append(all, h.Collector)
+	}
+	return all
+}
+
+// meter is kernel.Meter.
+type meter struct{}
+
+// Count implements kernel.Meter.
+func (meter) Count(name, label string) {
+	if v := counted[name]; v != nil {
+		if c, err := v.of(label); err == nil {
+			c.Inc()
+		}
+	}
+}
+
+// Observe implements kernel.Meter.
+func (meter) Observe(name, label string, took time.Duration) {
+	if v := observed[name]; v != nil {
+		if h, err := v.of(label); err == nil {
+			h.Observe(took.Seconds())
+		}
+	}
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	caddyhttp.ResponseWriterWrapper
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+	r.ResponseWriterWrapper.WriteHeader(status)
+}
+
+// done counts a request that was answered. route is the pattern of its path.
+func (r *recorder) done(method, route string, begin time.Time) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other"
+	}
+	requests.WithLabelValues(method, route, strconv.Itoa(r.status)).Inc()
+	requestSeconds.Observe(time.Since(begin).Seconds())
+}
+
+// Interface guard
+var _ kernel.Meter = meter{}

@@ -1,0 +1,44 @@
+package authserver
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMetrics: what the rooms count has a metric, and each metric is counted by a room.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	named := make(map[string]bool)
+	rooms := os.DirFS("../../backends/authserver")
+	err := fs.WalkDir(rooms, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := fs.ReadFile(rooms, path)
+		for _, match := range regexp.MustCompile(`"([a-z_]+_(?:total|duration_seconds))"`).FindAllSubmatch(text, -1) {
+			named[string(match[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range named {
+		if counted[name] == nil && observed[name] == nil {
+			t.Errorf("%s is counted by a room and is no metric", name)
+		}
+	}
+	for name := range counted {
+		if !named[name] {
+			t.Errorf("no room counts %s", name)
+		}
+	}
+	for name := range observed {
+		if !named[name] {
+			t.Errorf("no room observes %s", name)
+		}
+	}
+}
