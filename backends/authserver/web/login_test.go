@@ -238,6 +238,26 @@ func TestForged(t *testing.T) {
 			t.Error("the cookie stays")
 		}
 	}
+	// Without https a browser cannot say that the form is from here, as it tells no origin.
+	for name, want := range map[string]int{"null": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
+		b := s.browser()
+		fields := with(b.get("/login").fields(), "email", annMail, "password", annPass)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/login", strings.NewReader(fields.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", name)
+		b.do(r).is(t, want)
+		fields.Del("csrf_token")
+		r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/login", strings.NewReader(fields.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", name)
+		b.do(r).is(t, http.StatusForbidden)
+	}
 	// From another site.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").fields().Encode()))
 	if err != nil {
