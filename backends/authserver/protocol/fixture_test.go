@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
@@ -46,6 +48,7 @@ type server struct {
 type settings struct {
 	clients  clients.Options
 	protocol protocol.Options
+	devices  bool // there is the grant of devices
 }
 
 func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
@@ -57,7 +60,7 @@ func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
 	if o.clients.Hasher == (password.Hasher{}) {
 		o.clients.Hasher = quick
 	}
-	o.clients.Grants = []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient}
+	o.clients.Grants = []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantDevice}
 	if o.clients.Mode == "" {
 		o.clients.Mode = clients.Open
 	}
@@ -76,6 +79,9 @@ func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
 	p.Clients, p.Catalog, p.Keys, p.Tokens, p.Algorithm = s.clients, s.catalog, ks, s.tokens, keys.ES256
 	if p.Grants == nil {
 		p.Grants = []string{clients.GrantClient}
+	}
+	if o.devices {
+		p.Devices = &device.Devices{Server: k.Server, Authorize: &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog}}
 	}
 	for _, route := range protocol.New(k.Server, p).Routes() {
 		s.mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) {
