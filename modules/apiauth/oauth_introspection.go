@@ -103,7 +103,7 @@ func (i *Introspection) ask(ctx context.Context, text string) (map[string]any, e
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the introspection endpoint answers %s", response.Status)
 	}

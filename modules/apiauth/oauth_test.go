@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -47,9 +48,7 @@ func accessToken(tb testing.TB, issuer string, header map[string]any, changes go
 		}
 	}
 	full := map[string]any{"kid": "k1", "typ": "at+jwt"}
-	for name, value := range header {
-		full[name] = value
-	}
+	maps.Copy(full, header)
 	return jwkstest.Sign(tb, "RS256", rsaKey, full, claims)
 }
 

@@ -96,7 +96,8 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 
 // collectors are all metrics, which live for the process.
 func collectors() []prometheus.Collector {
-	all := []prometheus.Collector{requests, requestSeconds}
+	all := make([]prometheus.Collector, 0, 2+len(counted)+len(observed))
+	all = append(all, requests, requestSeconds)
 	for _, c := range counted {
 		all = append(all, c.Collector)
 	}
