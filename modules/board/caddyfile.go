@@ -111,7 +111,7 @@ func (t *Token) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case option == "guest" || option == "bad_token":
 			return d.ArgErr()
 		default:
-			return d.Errf("board_token has no option %q", option)
+			return d.Errf("board_token: unknown option %q; there are: guest, bad_token", option)
 		}
 	}
 	return nil

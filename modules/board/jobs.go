@@ -54,7 +54,7 @@ func unmarshalMail(d *caddyfile.Dispenser) (*Mail, error) {
 		name := d.Val()
 		into := options[name]
 		if into == nil {
-			return nil, d.Errf("mail has no option %q", name)
+			return nil, d.Errf("mail: unknown option %q; there are: from, user, password", name)
 		}
 		if *into != "" {
 			return nil, d.Errf("%s is given twice", name)

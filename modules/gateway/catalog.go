@@ -3,7 +3,9 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
@@ -52,8 +55,24 @@ func (*Catalog) CaddyModule() caddy.ModuleInfo {
 
 // Provision reads the data file.
 func (c *Catalog) Provision(ctx caddy.Context) (err error) {
+	if tollgate.ForCommand(ctx) {
+		c.leaveUnset(ctx.Logger())
+	}
 	c.source, err = c.open(ctx.Logger())
 	return err
+}
+
+// leaveUnset takes keys away that the environment of a command lacks: only a server sends
+// them.
+func (c *Catalog) leaveUnset(logger *zap.Logger) {
+	repl := caddy.NewReplacer()
+	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[code]
+		if _, err := repl.ReplaceOrErr(p.APIKey, p.APIKey != "", true); err != nil {
+			logger.Warn("the key of a provider is not set here; the server needs it", zap.String("provider", code), zap.Error(err))
+			p.APIKey = ""
+		}
+	}
 }
 
 // Provider changes how one provider is reached: through a proxy, in a region,

@@ -134,6 +134,7 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 		return nil, nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
 	guests, cancel := caddy.NewContext(base)
+	guests.Context = context.WithValue(guests.Context, commandKey{}, true)
 	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate"), whole: whole}
 	end = func() {
 		if err := a.release(); err != nil {
@@ -155,6 +156,13 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 	}
 	return a, end, nil
 }
+
+// commandKey marks the context of what Load loads.
+type commandKey struct{}
+
+// ForCommand reports whether a module is loaded for a command, which sends nothing to
+// providers: what only requests need may be missing.
+func ForCommand(ctx caddy.Context) bool { return ctx.Value(commandKey{}) != nil }
 
 // waitFor opens a database for a command.
 func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
