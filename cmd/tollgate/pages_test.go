@@ -422,10 +422,15 @@ func (r *reader) tails() string {
 }
 
 // start runs a command that goes on, as in a terminal of its own, until it can be used.
-// What is started again has been ended before.
+// What is started again has been ended before, and a server by Ctrl-C before the next
+// one: both would have the same folder.
 func (r *reader) start(command string) {
 	r.t.Helper()
-	r.end(command)
+	for _, other := range slices.Clone(r.names) {
+		if other == command || isServer(other) && isServer(command) {
+			r.end(other)
+		}
+	}
 	script := command
 	if strings.HasPrefix(command, "sudo systemctl") {
 		unit, err := os.ReadFile(r.path("etc/systemd/system/tollgate.service"))
@@ -462,6 +467,11 @@ func (r *reader) start(command string) {
 		}
 		return r.serves(p, command)
 	})
+}
+
+// isServer tells whether a command starts Tollgate.
+func isServer(command string) bool {
+	return strings.Contains(command, "tollgate run") || strings.Contains(command, "make run")
 }
 
 var managed = regexp.MustCompile(`"enabling automatic TLS certificate management","domains":\[([^\]]*)\]`)
