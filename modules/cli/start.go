@@ -131,7 +131,7 @@ func (l *listeners) ports(ctx context.Context) error {
 			if err := free(ctx, "", address); err != nil {
 				return err
 			}
-			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects { //nolint:gosec // a port
+			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects {
 				redirected = net.JoinHostPort(address.Host, strconv.Itoa(httpPort))
 			}
 		}

@@ -73,6 +73,7 @@ func TestCommandsFindServer(t *testing.T) {
 // databases, and there are no more files than before.
 func TestValidateMakesNothing(t *testing.T) {
 	t.Parallel()
+	temporary := t.TempDir()
 	n := e2e.NewNode(t, `{
 	admin unix/admin/admin.sock
 	skip_install_trust
@@ -91,7 +92,7 @@ https://localhost:`+e2e.FreePort(t)+` {
 	}
 	tollgate gateway
 }
-`)
+`, "TMPDIR="+temporary)
 	if out := n.Tool("validate"); !strings.Contains(out, "Valid configuration") {
 		t.Errorf("it says %q", out)
 	}
@@ -107,7 +108,7 @@ https://localhost:`+e2e.FreePort(t)+` {
 	if got := strings.Join(files, " "); got != " /Caddyfile /data" {
 		t.Errorf("there are %s", got)
 	}
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), "tollgate-validate-*"))
+	left, err := os.ReadDir(temporary)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left are %v, error %v", left, err)
 	}
