@@ -18,9 +18,9 @@ const MaxSecret = 4096
 func ReadSecret(cmd *cobra.Command, what string) (string, error) {
 	var text []byte
 	var err error
-	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor
+	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (not shown): ", strings.ToUpper(what[:1])+what[1:])
-		text, err = term.ReadPassword(int(file.Fd())) //nolint:gosec // a file descriptor
+		text, err = term.ReadPassword(int(file.Fd()))
 		_, _ = io.WriteString(cmd.ErrOrStderr(), "\n")
 	} else {
 		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSecret+1))

@@ -84,7 +84,7 @@ func (p *person) page(response *http.Response, err error) (end *url.URL, at *url
 // approve goes the whole way: sign in, allow. It returns the code.
 func (p *person) approve(authorize, email, password string) (code string) {
 	p.t.Helper()
-	end, at, form, text := p.page(p.c.Get(authorize)) //nolint:bodyclose,noctx // page does
+	end, at, form, text := p.page(p.c.Get(authorize)) //nolint:noctx // page does
 	for range 3 {
 		if end != nil {
 			break
@@ -98,7 +98,7 @@ func (p *person) approve(authorize, email, password string) (code string) {
 		default:
 			p.t.Fatalf("a page that nobody expects:\n%s", text)
 		}
-		end, at, form, text = p.page(p.c.PostForm(at.String(), form)) //nolint:bodyclose,noctx // page does
+		end, at, form, text = p.page(p.c.PostForm(at.String(), form)) //nolint:noctx // page does
 	}
 	if end == nil || end.Query().Get("code") == "" {
 		p.t.Fatalf("the way ends at %v:\n%s", end, text)
