@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 )
 
-// validate is Caddy's command, but that it leaves nothing behind: certificates and keys
-// that loading a configuration makes are made elsewhere, and no log is opened.
+// validate is Caddy's command, but that it leaves nothing behind: certificates, keys
+// and logs that loading a configuration makes are made elsewhere.
 //
 // With --envfile it is Caddy's as it was: nobody else can load those.
 func validate(cmd *cobra.Command, args []string, theirs func(*cobra.Command, []string) error) error {
@@ -75,14 +77,18 @@ func withoutTrace(config *caddy.Config, elsewhere string) error {
 	if config.Logging == nil {
 		return nil
 	}
-	for _, log := range config.Logging.Logs {
-		var writer struct {
-			Output string `json:"output"`
-		}
-		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer.Output != "file" {
+	for name, log := range config.Logging.Logs {
+		var writer map[string]any
+		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer["output"] != "file" {
 			continue
 		}
-		log.WriterRaw = json.RawMessage(`{"output":"discard"}`)
+		// It stays a log: modules look at what a log would show.
+		writer["filename"] = filepath.Join(elsewhere, url.PathEscape(name)+".log")
+		raw, err := json.Marshal(writer)
+		if err != nil {
+			return err
+		}
+		log.WriterRaw = raw
 	}
 	return nil
 }
