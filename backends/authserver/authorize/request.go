@@ -236,7 +236,7 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	for _, one := range found {
 		r.Resources = append(r.Resources, one.ID)
 	}
-	r.Scope, err = s.Catalog.Scope(ctx, client.Scope, found, a.one("scope"))
+	r.Scope, err = s.Catalog.Scope(ctx, s.Clients.Ceiling(client), found, a.one("scope"))
 	return err
 }
 

@@ -63,3 +63,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestCeiling has a client that registered itself, and has a grant that needs nobody, ask
+// a person for more than such clients may.
+func TestCeiling(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	cs := clients.New(k.Server, clients.Options{
+		Mode: clients.Open, Grants: []string{clients.GrantCode, clients.GrantClient}, DefaultScope: []string{"openid"},
+	})
+	a := &authorize.Authorize{Server: k.Server, Clients: cs, Catalog: resources.New(k.Server, resources.Options{Own: []string{"openid", "email"}})}
+	c, _, _, err := cs.Register(t.Context(), []byte(`{"redirect_uris":["https://c.example/cb"],"grant_types":["authorization_code","client_credentials"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scope, code := range map[string]string{"openid": "", "email": "invalid_scope"} {
+		_, err := a.Parse(t.Context(), url.Values{
+			"client_id": {c.ID}, "response_type": {"code"}, "scope": {scope}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
+		})
+		refusal, ok := apierror.From(err)
+		if code == "" && err != nil || code != "" && (!ok || refusal.Code != code) {
+			t.Errorf("%s: error %v", scope, err)
+		}
+	}
+}

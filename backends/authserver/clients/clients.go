@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -152,7 +154,7 @@ func New(s *kernel.Server, o Options) *Clients {
 // changes is seen within five seconds. It is not to be changed. The error is ErrUnknown
 // where there is none.
 func (cs *Clients) Find(ctx context.Context, id string) (*Client, error) {
-	if id == "" || len(id) > maxID {
+	if id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.IndexByte(id, 0) >= 0 { // PostgreSQL has no such text
 		return nil, ErrUnknown
 	}
 	return cs.rows.Get(ctx, id)

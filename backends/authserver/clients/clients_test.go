@@ -34,8 +34,10 @@ func TestRows(t *testing.T) {
 			!got.Metadata.DPoP || !got.IssuedAt.Equal(one.IssuedAt) || !slices.Equal(got.Redirects, one.Redirects) || got.Secret != one.Secret {
 			t.Fatalf("%+v, error %v", got, err)
 		}
-		if _, err := cs.Find(ctx, "other"); !errors.Is(err, clients.ErrUnknown) {
-			t.Errorf("error %v", err)
+		for _, id := range []string{"other", "a\x00", "\xff"} {
+			if _, err := cs.Find(ctx, id); !errors.Is(err, clients.ErrUnknown) {
+				t.Errorf("%q: error %v", id, err)
+			}
 		}
 		if _, err := cs.SetStatus(ctx, one.ID, clients.Suspended); err != nil {
 			t.Fatal(err)
@@ -140,4 +142,40 @@ func FuzzMatchRedirect(f *testing.F) {
 			t.Fatalf("%q", uri)
 		}
 	})
+}
+
+// TestReplaceAlone has clients that registered themselves take the grant that needs
+// nobody: what people might have let them have is not theirs, also after the default has
+// changed, and what they ask people for stays bounded.
+func TestReplaceAlone(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	options := clients.Options{
+		Hasher: quick, Mode: clients.Open, Grants: []string{clients.GrantCode, clients.GrantClient}, DefaultScope: []string{"read"}, Approved: []string{"https://c.example/cb"},
+	}
+	cs := clients.New(k.Server, options)
+	const code, both = `{"redirect_uris":["https://c.example/cb"]}`, `{"redirect_uris":["https://c.example/cb"],"grant_types":["authorization_code","client_credentials"]}`
+	alone, _, _, err := cs.Register(t.Context(), []byte(both))
+	if err != nil || len(alone.Scope) != 0 || !slices.Equal(cs.Ceiling(alone), options.DefaultScope) {
+		t.Fatalf("%+v, error %v", alone, err)
+	}
+	c, _, _, err := cs.Register(t.Context(), []byte(code))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.DefaultScope = []string{"list"}
+	cs = clients.New(k.Server, options)
+	if c, _, err = cs.Replace(t.Context(), c.ID, []byte(both)); err != nil || len(c.Scope) != 0 || !slices.Equal(cs.Ceiling(c), options.DefaultScope) {
+		t.Errorf("%+v, error %v", c, err)
+	}
+	if err := cs.SetMode(t.Context(), clients.AdminOnly); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := cs.Replace(t.Context(), c.ID, []byte(`{"redirect_uris":["https://d.example/cb"]}`)); err == nil {
+		t.Error("a redirect that is not approved is taken when registration is closed")
+	}
+	given := &clients.Client{Source: clients.Admin}
+	if len(cs.Ceiling(given)) != 0 {
+		t.Error("the client of an administrator has a ceiling that it was not given")
+	}
 }

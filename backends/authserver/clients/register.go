@@ -90,6 +90,16 @@ func (cs *Clients) userInLoop(c *Client) bool {
 	return !slices.ContainsFunc(c.Grants, func(g string) bool { return g != GrantCode && g != GrantRefresh && g != GrantDevice })
 }
 
+// Ceiling is what a client may ask people for at most; empty: what the resources declare.
+// One that did not come of an administrator has that of all such clients unless it was
+// given its own, whatever its grants.
+func (cs *Clients) Ceiling(c *Client) []string {
+	if len(c.Scope) == 0 && c.Source != Admin {
+		return cs.options.DefaultScope
+	}
+	return c.Scope
+}
+
 // Check refuses a client that must not be stored.
 func (cs *Clients) Check(c *Client) error {
 	for i, grant := range c.Grants {
@@ -273,8 +283,10 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 	if err != nil {
 		return nil, "", err
 	}
-	if mode == AdminOnly {
-		mode = Open // it is registered already
+	if mode == AdminOnly { // it is registered already
+		if mode = Open; len(cs.options.Approved) > 0 {
+			mode = ApprovedRedirects
+		}
 	}
 	fresh, err := cs.registered(mode, document)
 	if err != nil {
@@ -289,6 +301,7 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		if fresh.Agent != c.Agent {
 			return refuse("agent", "cannot be changed")
 		}
+		alone := !cs.userInLoop(c)
 		secretly := fresh.AuthMethod == MethodBasic || fresh.AuthMethod == MethodPost
 		switch {
 		case !secretly:
@@ -298,8 +311,8 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		}
 		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects, fresh.Grants, fresh.Responses
 		c.AgentText, c.Metadata = fresh.AgentText, fresh.Metadata
-		if !cs.userInLoop(c) && slices.Equal(c.Scope, cs.options.DefaultScope) {
-			c.Scope = nil // given only while all grants keep a user in the loop
+		if !alone && !cs.userInLoop(c) {
+			c.Scope = nil // it was for people to let it have
 		}
 		return nil
 	})

@@ -72,7 +72,7 @@ type asked struct {
 
 // Begin answers a device that asks for a scope of resources (none: of any).
 func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope string, of []*resources.Resource) (Authorization, error) {
-	words, err := s.Authorize.Catalog.Scope(ctx, client.Scope, of, scope)
+	words, err := s.Authorize.Catalog.Scope(ctx, s.Authorize.Clients.Ceiling(client), of, scope)
 	if err != nil {
 		return Authorization{}, err
 	}

@@ -56,7 +56,7 @@ func newLayer(t *testing.T, k authtest.Kernel) *layer {
 		t.Fatal(err)
 	}
 	l.app = &clients.Client{
-		Name: "The App", AuthMethod: clients.MethodNone, Source: clients.Admin, Grants: []string{clients.GrantCode}, Redirects: []string{"https://app.example/cb"},
+		Name: "The App", AuthMethod: clients.MethodNone, Source: clients.Admin, Grants: []string{clients.GrantCode, clients.GrantRefresh}, Redirects: []string{"https://app.example/cb"},
 		Metadata: clients.Metadata{Logout: []string{"https://app.example/bye", "https://app.example/bye?x=1"}},
 	}
 	if _, err := cs.Create(t.Context(), l.app); err != nil {
@@ -245,5 +245,19 @@ func TestMetadata(t *testing.T) {
 	m := l.Metadata()
 	if m["userinfo_endpoint"] != "https://as.example/oauth/userinfo" || m["end_session_endpoint"] != "https://as.example/oauth/logout" || !slices.Equal(openid.Names(), []string{"openid", "profile", "email", "groups"}) {
 		t.Errorf("%v", m)
+	}
+}
+
+// TestIDTokenOfLess refreshes for less than was granted: the ID token tells no more.
+func TestIDTokenOfLess(t *testing.T) {
+	t.Parallel()
+	l := newLayer(t, authtest.SQLite(t))
+	answer, err := l.Tokens.Refresh(t.Context(), tokens.Renewal{Client: l.app, Token: l.tokens("openid", "email").Refresh, Scope: "openid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(answer.IDToken, ".")[1])
+	if err != nil || strings.Contains(string(payload), "ann@example.com") {
+		t.Errorf("%s, error %v", payload, err)
 	}
 }

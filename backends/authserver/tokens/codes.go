@@ -358,7 +358,8 @@ func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Gran
 
 // addIDToken adds the ID token that the scope asks for.
 func (t *Tokens) addIDToken(ctx context.Context, g Grant, answer *Answer) (err error) {
-	if t.options.IDToken == nil || !slices.Contains(strings.Fields(answer.Scope), "openid") {
+	g.Scope = strings.Fields(answer.Scope) // a refresh may be for less than was granted
+	if t.options.IDToken == nil || !slices.Contains(g.Scope, "openid") {
 		return nil
 	}
 	answer.IDToken, err = t.options.IDToken(ctx, g, answer.AccessToken)

@@ -244,12 +244,12 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the scope %s was not granted", word)
 		}
 	}
-	scope := asked
+	scope, ceiling := asked, t.options.Clients.Ceiling(r.Client)
 	if len(asked) == 0 {
-		if scope = resources.Cut(f.Scope, r.Client.Scope); len(scope) == 0 && len(f.Scope) > 0 {
+		if scope = resources.Cut(f.Scope, ceiling); len(scope) == 0 && len(f.Scope) > 0 {
 			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the client is registered for nothing of what was granted any more")
 		}
-	} else if err := resources.Within(asked, r.Client.Scope); err != nil {
+	} else if err := resources.Within(asked, ceiling); err != nil {
 		return nil, nil, err
 	}
 	of, err := t.targets(ctx, f.Resources, r.Resources)
