@@ -55,12 +55,12 @@ func (s *Server) wire() error {
 	k, c, r := s.kernel, s.config, &s.rooms
 	r.audit = audit.New(k)
 	k.Audit = r.audit.Add
-	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantDevice}
+	grants := []string{clients.GrantCode, clients.GrantRefresh}
 	if c.ClientCredentials.Enabled {
 		grants = append(grants, clients.GrantClient)
 	}
 	r.clients = clients.New(k, clients.Options{
-		Pepper: []byte(c.ClientSecretPepper), Grants: grants, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		Pepper: []byte(c.ClientSecretPepper), Grants: append(slices.Clone(grants), clients.GrantDevice), Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
@@ -100,7 +100,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: slices.DeleteFunc(grants, func(g string) bool { return g == clients.GrantDevice }),
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: protocol.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})

@@ -58,7 +58,8 @@ type Options struct {
 type API struct {
 	*kernel.Server
 	Options
-	key [sha256.Size]byte
+	key    [sha256.Size]byte
+	origin http.CrossOriginProtection
 }
 
 // New makes the API.
@@ -138,7 +139,10 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if a.Limiter != nil && !a.Limiter.Allow(a.Address(r)) {
 		return protocol.SlowDown()
 	}
-	if a.APIKey == "" {
+	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
+		if err := a.origin.Check(r); err != nil {
+			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
+		}
 		return nil
 	}
 	sent := sha256.Sum256([]byte(protocol.Bearer(r)))

@@ -393,3 +393,32 @@ func TestAdminLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestOpen has a page of another site in the browser of whoever runs a server without a
+// key send what needs no leave of the server.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	k, folder := authtest.SQLite(t), t.TempDir()
+	cfg, err := config.Parse([]byte("server: {issuer: 'http://localhost:9000'}\n"), func(name string) (string, bool) {
+		if name == "AUTHSERVER_SIGNING_KEY_PATH" {
+			return folder, true
+		}
+		return "", false
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	a := &api{s, t, k.Clock}
+	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodPost, "/admin/keys/rotate", nil)
+		if name != "" {
+			r.Header.Set(name, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
+		}
+		a.send(a.Admin(), r, status)
+	}
+}
