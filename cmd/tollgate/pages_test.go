@@ -64,7 +64,7 @@ type before struct {
 }
 
 // pagePorts are the ports that pages name.
-var pagePorts = regexp.MustCompile(`\b(8443|9099|8080|9180|11434|8000|1234)\b`)
+var pagePorts = regexp.MustCompile(`\b(8443|9000|9001|9099|8080|9180|11434|8000|1234)\b`)
 
 // rooted are the folders that only root may write to.
 var rooted = regexp.MustCompile(`(^|[\s=":]|file\.|unix/)(/(?:etc/(?:tollgate|systemd|sysusers\.d)|usr/bin/tollgate|var/lib/tollgate|run/tollgate|backups))`)
@@ -536,12 +536,13 @@ func (r *reader) end(command string) {
 // followed are the pages that are followed from the first block to the last, and what
 // they take for granted.
 var followed = map[string]before{
-	"README.md":                          {},
-	"docs/tutorials/first-answer.md":     {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
-	"docs/tutorials/team-gateway.md":     {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
-	"docs/tutorials/existing-service.md": {},
-	"docs/tutorials/forum.md":            {},
-	"docs/tutorials/fleet-events.md":     {},
+	"README.md":                              {},
+	"docs/tutorials/first-answer.md":         {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
+	"docs/tutorials/team-gateway.md":         {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
+	"docs/tutorials/existing-service.md":     {},
+	"docs/tutorials/authorization-server.md": {},
+	"docs/tutorials/forum.md":                {},
+	"docs/tutorials/fleet-events.md":         {},
 	"docs/how-to/back-up.md": {
 		files:    map[string]string{"Caddyfile": strings.Replace(boardAndGateway, "\t\tkeyring aes {env.OLD_KEY}\n", "", 1)},
 		commands: "tollgate run\ntollgate keychain users add alice\necho gsk_0123456789 | tollgate keychain provider-keys add groq --user alice",
