@@ -60,7 +60,8 @@ const (
 //		listener public | admin   # public
 //	}
 type Handler struct {
-	// Config is the file with the keys. Default: none, only the environment.
+	// Config is the file with the keys; a relative path counts from the working
+	// directory, in a Caddyfile from its folder. Default: none, only the environment.
 	Config string `json:"config,omitempty"`
 
 	// Listener is public or admin. Default: public.

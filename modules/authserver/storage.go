@@ -102,7 +102,7 @@ func (s *Storage) File() string {
 func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // authserver_config
 	if d.NextArg() {
-		s.Config = d.Val()
+		s.Config = beside(d, d.Val())
 	}
 	if d.NextArg() {
 		return d.ArgErr()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/template"
 
@@ -64,7 +65,7 @@ func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig
 		add(keys.Admin.Address, "admin", keys.Admin.APIKey == "")
 	}
 	var filled bytes.Buffer
-	if err := form.Execute(&filled, map[string]any{"file": file, "keys": keys, "sites": sites, "level": strings.ToUpper(keys.Observability.Logging.Level)}); err != nil {
+	if err := form.Execute(&filled, map[string]any{"file": filepath.Base(file), "keys": keys, "sites": sites, "level": strings.ToUpper(keys.Observability.Logging.Level)}); err != nil {
 		return nil, nil, err
 	}
 	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(caddyfile.Format(filled.Bytes()), map[string]any{"filename": file})
