@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -111,7 +112,7 @@ func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 // too.
 func OfflineUsers(k *kernel.Server) *users.Users {
 	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
-	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser}}
+	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser, device.EndUser}}
 }
 
 // longestLife is beyond that of any access token.

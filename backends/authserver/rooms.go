@@ -82,7 +82,7 @@ func (s *Server) wire() error {
 		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longest, Grace: c.OAuth.RefreshReuseGrace,
 	})
 	r.openid.Tokens = r.tokens
-	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser}
+	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser}
 
 	r.login = login.New(k, r.users, login.Options{
 		MaxAge: c.Session.MaxAge, FailClosed: c.Session.FailClosed,

@@ -7,8 +7,10 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
@@ -140,7 +142,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 		return protocol.SlowDown()
 	}
 	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
-		if err := a.origin.Check(r); err != nil {
+		if a.origin.Check(r) != nil || !local(r.Host) {
 			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
 		}
 		return nil
@@ -152,6 +154,15 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	a.Audit(r.Context(), kernel.Event{Action: "admin.auth_failed", Address: a.Address(r), Detail: []string{"path", r.Pattern}})
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
+}
+
+// local reports whether a host is an address, or a name that no other site can have lead
+// here (DNS rebinding).
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || net.ParseIP(host) != nil
 }
 
 // WriteError answers with problem details (RFC 9457).

@@ -388,7 +388,7 @@ func TestAdminLimit(t *testing.T) {
 	t.Cleanup(s.Close)
 	for i, want := range []int{200, 200, 429} { // nobody needs a key here
 		w := httptest.NewRecorder()
-		if s.Admin().ServeHTTP(w, httptest.NewRequest("GET", "/admin/stats", nil)); w.Code != want || want == 429 && w.Header().Get("Retry-After") != "1" {
+		if s.Admin().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:9001/admin/stats", nil)); w.Code != want || want == 429 && w.Header().Get("Retry-After") != "1" {
 			t.Errorf("request %d: %d %s", i, w.Code, w.Body)
 		}
 	}
@@ -414,9 +414,13 @@ func TestOpen(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	a := &api{s, t, k.Clock}
-	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden} {
-		r := httptest.NewRequest(http.MethodPost, "/admin/keys/rotate", nil)
-		if name != "" {
+	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost:9001/admin/keys/rotate", nil)
+		switch name {
+		case "":
+		case "Host":
+			r.Host = "evil.example:9001" // whose name leads here
+		default:
 			r.Header.Set(name, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
 		}
 		a.send(a.Admin(), r, status)

@@ -4,6 +4,7 @@ package authtest
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -51,7 +52,7 @@ func On(tb testing.TB, db *store.DB) Kernel {
 	shared := counters.NewMemory(k.Clock.Now)
 	k.Server = &kernel.Server{
 		DB: db, Logger: zap.NewNop, Now: k.Clock.Now, Issuer: Issuer, Counters: shared,
-		Address: func(r *http.Request) string { return r.RemoteAddr },
+		Address: address,
 		Key:     []byte("0123456789abcdef0123456789abcdef"),
 		Audit:   func(_ context.Context, e kernel.Event) { k.Events.add(e) },
 	}
@@ -62,6 +63,15 @@ func On(tb testing.TB, db *store.DB) Kernel {
 		}
 	})
 	return k
+}
+
+// address is the client's, whatever connection it is on.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }
 
 // Clock is a time that is set. It is safe for concurrent use.

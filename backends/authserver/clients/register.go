@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -149,11 +150,18 @@ func checkTexts(c *Client) error {
 	for member, value := range map[string]string{
 		"client_name": c.Name, "agent_description": c.AgentText, "software_id": c.Metadata.SoftwareID, "software_version": c.Metadata.SoftwareVersion,
 	} {
-		if len([]rune(value)) > maxText || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return refuse(member, "must have at most 255 characters and no control characters")
+		if len([]rune(value)) > maxText || strings.ContainsFunc(value, misleads) {
+			return refuse(member, "must have at most 255 characters and none of control or format")
 		}
 	}
 	return nil
+}
+
+// misleads tells of characters that nobody sees, or that turn the text around them: a
+// name is shown to people. What joins emoji is let be.
+func misleads(r rune) bool {
+	const joiner = 0x200d
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner
 }
 
 func (m *Metadata) check(c *Client) error {

@@ -221,6 +221,13 @@ func (s *Devices) Decide(ctx context.Context, code string, by *login.Session, al
 	})
 }
 
+// EndUser takes back what a user has allowed and no device has fetched yet, in a
+// transaction of another room.
+func EndUser(c store.Conn, user string) error {
+	_, err := c.Exec("DELETE FROM authserver_devices WHERE user_id = ?", user)
+	return err
+}
+
 // Poll is what a device has been granted; until then the error says why it has not been.
 // It is given once.
 func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, err error) {

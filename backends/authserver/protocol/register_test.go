@@ -65,6 +65,9 @@ func TestRegister(t *testing.T) {
 			"token_endpoint_auth_method":"none","application_type":"native","client_uri":"https://app.example","contacts":["a@example.com"],"software_id":"x","agent":true,
 			"agent_description":"does things","dpop_bound_access_tokens":true,"scope":"read","registration_access_token":"*","registration_client_uri":"*"}`)
 
+		// Who wants bound tokens alone gets no others.
+		s.post(t, "/oauth/token", values("grant_type", "refresh_token", "refresh_token", "x", "client_id", id)).is(t, "bound", 400, "invalid_dpop_proof")
+
 		a = s.register(t, `{"grant_types":["client_credentials"],"redirect_uris":[]}`)
 		if a.status != http.StatusCreated || a.body["scope"] != nil {
 			t.Errorf("a machine that registers itself has a scope: %s", a.text)
@@ -134,6 +137,7 @@ func TestRegisterRefuses(t *testing.T) {
 		`{` + redirects + `,"token_endpoint_auth_method":"private_key_jwt"}`:           "invalid_client_metadata",
 		`{"grant_types":["client_credentials"],"token_endpoint_auth_method":"none"}`:   "invalid_client_metadata",
 		`{` + redirects + `,"application_type":"x"}`:                                   "invalid_client_metadata",
+		`{` + redirects + `,"client_name":"App\u202e"}`:                                "invalid_client_metadata",
 		`{` + redirects + `,"client_uri":"javascript:x"}`:                              "invalid_client_metadata",
 		`{` + redirects + `,"jwks":{"keys":[]}}`:                                       "invalid_client_metadata",
 		`{` + redirects + `,"jwks":{"keys":[]},"jwks_uri":"https://c.example/k"}`:      "invalid_client_metadata",

@@ -25,6 +25,9 @@ func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	return write(w, http.StatusOK, answer.AppendJSON(make([]byte, 0, 1024)))
 }
 
+// invalidProof is the error code of RFC 9449 section 5.
+const invalidProof = "invalid_dpop_proof"
+
 // tokenError has the status that refusals have at this endpoint: 400 unless another one
 // is said of their code.
 func tokenError(err error) error {
@@ -54,6 +57,9 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case !c.May(grant):
 		p.denied(r, c.ID, kernel.UnauthorizedClient)
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", grant)
+	case c.Metadata.DPoP: // RFC 9449 section 5.2; proofs are not read yet
+		p.denied(r, c.ID, invalidProof)
+		return answer, kernel.Refuse(invalidProof, "the client is registered with dpop_bound_access_tokens, and this server cannot bind tokens to keys yet")
 	}
 	switch grant {
 	case clients.GrantCode:

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // begun is a device that waits.
@@ -71,6 +72,16 @@ func TestDevice(t *testing.T) {
 		}
 		s.polls(a, "invalid_grant") // given once
 		b.post("/device", with(p.fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
+
+		// What a user has allowed who is signed out everywhere meanwhile is not given.
+		ended := s.begun()
+		fields = with(b.post("/device", with(p.fields(), "user_code", ended.UserCode)).fields(), "action", "allow")
+		fields["scopes"] = []string{"read"}
+		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
+		if err := s.Write(t.Context(), func(c store.Conn) error { return device.EndUser(c, s.ann.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		s.polls(ended, "invalid_grant")
 
 		denied := s.begun()
 		ask = b.post("/device", with(p.fields(), "user_code", denied.UserCode))
