@@ -1,12 +1,9 @@
 package authserver
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,128 +12,170 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverKilled: what was answered before a crash amid refreshes holds after it: the
-// newest refresh tokens and unused codes are good once, used and revoked ones are not.
+// TestAuthserverKilled: what was answered before a crash amid traffic holds after it: the
+// newest refresh tokens, unused codes and tokens of clients are good, codes and refresh
+// tokens that were used are not, nor is what was revoked.
 func TestAuthserverKilled(t *testing.T) {
 	t.Parallel()
-	const (
-		email, password = "ann@example.com", "a long pass phrase of Ann"
-		back            = "http://127.0.0.1:1/back"
-	)
-	n, public, _ := newAuthserver(t, `
+	n, base, admin := newAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
-admin: {address: ':ADMIN'}
+admin: {address: '127.0.0.1:ADMIN'}
+session: {secret: a secret that outlives the process}
+rate_limit: {enabled: false}
 resources:
-  - {slug: notes, uri: 'https://notes.example/mcp', display_name: Notes, scopes: [{name: 'notes:read'}]}
+  - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `)
-	answersWith(t, public+"/ready", http.StatusOK)
-	pipe(n, password+"\n", "authserver", "user", "add", email, "--config", "config.yaml", "--adapter", "authserver")
-	post := func(path string, form url.Values) *e2e.Answer { // which a server that is killed does not answer
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, public+path, strings.NewReader(form.Encode()))
-		if err != nil {
-			return &e2e.Answer{Err: err}
-		}
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
-	}
-	verifier := strings.Repeat("v", 43)
-	sum := sha256.Sum256([]byte(verifier))
-	ann := newPerson(t, back)
-	var registered struct {
-		ID string `json:"client_id"`
-	}
-	a := e2e.Do(t, e2e.Client, http.MethodPost, public+"/oauth/register", "", `{"client_name":"Reader","redirect_uris":["`+back+`"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`, "Content-Type", "application/json")
-	if err := json.Unmarshal([]byte(a.Body), &registered); err != nil || a.Status != http.StatusCreated {
-		t.Fatalf("%d %s", a.Status, a.Body)
-	}
-	approve := func() string {
-		return ann.approve(public+"/oauth/authorize?"+url.Values{
-			"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {"https://notes.example/mcp"}, "state": {"s"},
-			"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-		}.Encode(), email, password)
-	}
-	redeem := func(code string) *e2e.Answer {
-		return post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {back}, "code_verifier": {verifier}})
-	}
-	refresh := func(token string) *e2e.Answer {
-		return post("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {registered.ID}, "refresh_token": {token}})
-	}
-	token := func(a *e2e.Answer) string {
-		t.Helper()
-		var tokens struct {
-			Refresh string `json:"refresh_token"`
-		}
-		if err := json.Unmarshal([]byte(a.Body), &tokens); err != nil || a.Status != http.StatusOK || tokens.Refresh == "" {
-			t.Fatalf("%d %s %v", a.Status, a.Body, a.Err)
-		}
-		return tokens.Refresh
-	}
-	refused := func(what string, a *e2e.Answer) {
-		t.Helper()
-		if a.Status != http.StatusBadRequest || !strings.Contains(a.Body, `"invalid_grant"`) {
-			t.Errorf("%s: %d %s %v", what, a.Status, a.Body, a.Err)
-		}
-	}
+	answersWith(t, base+"/ready", http.StatusOK)
+	pipe(n, userPassword+"\n", "authserver", "user", "add", userMail, "--config", "config.yaml", "--adapter", "authserver")
+	app := register(t, base)
+	robot := create(t, admin, "Robot", app.ann)
 
-	usedCode, keptCode := approve(), approve()
-	token(redeem(usedCode))
-	first := token(redeem(approve()))
-	newest := token(refresh(first))
-	revoked := token(redeem(approve()))
-	if a := post("/oauth/revoke", url.Values{"token": {revoked}, "client_id": {registered.ID}}); a.Status != http.StatusOK {
+	usedCode, keptCode := app.code(base), app.code(base)
+	app.grants(app.redeem(base, usedCode))
+	first := app.grants(app.redeem(base, app.code(base))).Refresh
+	newest := app.grants(app.refresh(base, first)).Refresh
+	revoked := app.grants(app.redeem(base, app.code(base))).Refresh
+	if a := app.revoke(base, revoked); a.Status != http.StatusOK {
 		t.Fatalf("revoking: %d %s", a.Status, a.Body)
 	}
 
-	// The traffic: each one refreshes what it was given until nobody answers.
-	var clients sync.WaitGroup
-	var answered atomic.Int64
+	var traffic sync.WaitGroup
+	var refreshed, redeemed, handed atomic.Int64
+	// cut reports whether an answer is the one that the kill cut off. Amid the traffic no
+	// other is allowed.
+	cut := func(a *e2e.Answer, err error) bool {
+		if err != nil && a.Err == nil {
+			t.Errorf("amid the traffic: %v", err)
+		}
+		return err != nil
+	}
+	// Each one refreshes what it was given until nobody answers.
 	used := make([]string, 3) // the last that was answered with another
 	last := make([]string, 3) // what that answer had; the kill may have come between its use and the next answer
 	for i := range used {
-		current := token(redeem(approve()))
-		clients.Go(func() {
+		current := app.grants(app.redeem(base, app.code(base))).Refresh
+		traffic.Go(func() {
 			for {
-				a := refresh(current)
-				var tokens struct {
-					Refresh string `json:"refresh_token"`
-				}
-				if a.Err != nil || json.Unmarshal([]byte(a.Body), &tokens) != nil || tokens.Refresh == "" {
-					if a.Err == nil {
-						t.Errorf("amid the traffic: %d %s", a.Status, a.Body)
-					}
+				a := app.refresh(base, current)
+				g, err := read(a)
+				if cut(a, err) {
 					return
 				}
-				used[i], last[i], current = current, tokens.Refresh, tokens.Refresh
-				answered.Add(1)
+				used[i], last[i], current = current, g.Refresh, g.Refresh
+				refreshed.Add(1)
 			}
 		})
 	}
-	e2e.Eventually(t, e2e.StartLimit, "refreshed tokens", func() error {
-		if answered.Load() < 12 {
-			return errors.New("too few")
+	// A person allows, and every other code is redeemed.
+	type exchange struct {
+		code   string
+		tokens granted
+	}
+	var exchanges []exchange // that were answered
+	var unused []string      // codes
+	inDoubt := ""            // a code whose redemption was not answered
+	traffic.Go(func() {
+		for {
+			code, err := app.codeAtOnce(base)
+			if errors.Is(err, errNoCode) {
+				t.Errorf("amid the traffic: %v", err)
+			}
+			if err != nil {
+				return
+			}
+			if len(unused) <= len(exchanges) {
+				unused = append(unused, code)
+				continue
+			}
+			a := app.redeem(base, code)
+			g, err := read(a)
+			if cut(a, err) {
+				inDoubt = code
+				return
+			}
+			exchanges = append(exchanges, exchange{code, g})
+			redeemed.Add(1)
+		}
+	})
+	// A client gets tokens for itself, and revokes every other.
+	var kept, taken []string
+	traffic.Go(func() {
+		for {
+			a := robot.machine(base)
+			g, err := read(a)
+			if cut(a, err) {
+				return
+			}
+			handed.Add(1)
+			if len(kept) <= len(taken) {
+				kept = append(kept, g.Access)
+				continue
+			}
+			if a := robot.revoke(base, g.Access); a.Err != nil || a.Status != http.StatusOK {
+				if a.Err == nil {
+					t.Errorf("amid the traffic: %d %s", a.Status, a.Body)
+				}
+				return
+			}
+			taken = append(taken, g.Access)
+		}
+	})
+	e2e.Eventually(t, e2e.StartLimit, "traffic", func() error {
+		if refreshed.Load() < 12 || redeemed.Load() < 4 || handed.Load() < 8 {
+			return errors.New("too little")
 		}
 		return nil
 	})
 	n.Kill()
-	clients.Wait()
+	traffic.Wait()
 	n.Start()
-	answersWith(t, public+"/ready", http.StatusOK)
+	answersWith(t, base+"/ready", http.StatusOK)
 
-	token(refresh(newest))
-	token(redeem(keptCode))
-	refused("a code used after the crash, again", redeem(keptCode))
-	refused("a code used before the crash", redeem(usedCode))
-	refused("a refresh token used before the crash", refresh(first))
-	refused("a revoked refresh token", refresh(revoked))
+	app.grants(app.refresh(base, newest))
+	app.grants(app.redeem(base, keptCode))
+	app.refuses("a code used after the crash, again", app.redeem(base, keptCode))
+	app.refuses("a code used before the crash", app.redeem(base, usedCode))
+	app.refuses("a refresh token used before the crash", app.refresh(base, first))
+	app.refuses("a revoked refresh token", app.refresh(base, revoked))
 	for i := range used {
 		if used[i] == "" {
 			continue
 		}
 		// What was answered is known after the crash: it is good, or was used by the request that the kill cut off.
-		if a := refresh(last[i]); a.Status != http.StatusOK && !strings.Contains(a.Body, "used before") {
+		if a := app.refresh(base, last[i]); a.Status != http.StatusOK && !strings.Contains(a.Body, "used before") {
 			t.Errorf("the newest refresh token: %d %s", a.Status, a.Body)
 		}
-		refused("a refresh token used amid the traffic", refresh(used[i]))
+		app.refuses("a refresh token used amid the traffic", app.refresh(base, used[i]))
+	}
+
+	const some = 20 // of each, those next to the kill
+	slices.Reverse(unused)
+	for _, code := range unused[:min(some, len(unused))] {
+		app.grants(app.redeem(base, code))
+		app.refuses("a code of the traffic, again", app.redeem(base, code))
+	}
+	slices.Reverse(exchanges)
+	for _, e := range exchanges[:min(some, len(exchanges))] {
+		app.grants(app.refresh(base, e.tokens.Refresh)) // its family was stored
+		app.refuses("a code redeemed amid the traffic", app.redeem(base, e.code))
+	}
+	if inDoubt != "" {
+		if a := app.redeem(base, inDoubt); a.Status != http.StatusOK && !strings.Contains(a.Body, "redeemed before") {
+			t.Errorf("a code whose answer was cut off: %d %s", a.Status, a.Body)
+		}
+		app.refuses("a code whose answer was cut off, again", app.redeem(base, inDoubt))
+	}
+	slices.Reverse(kept)
+	for _, token := range kept[:min(some, len(kept))] {
+		if !robot.active(base, token) {
+			t.Error("a token of a client is not active after the crash")
+		}
+	}
+	slices.Reverse(taken)
+	for _, token := range taken[:min(some, len(taken))] {
+		if robot.active(base, token) {
+			t.Error("a token that was revoked is active after the crash")
+		}
 	}
 	n.Stop()
 }

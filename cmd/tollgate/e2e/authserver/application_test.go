@@ -1,0 +1,189 @@
+package authserver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+const (
+	userMail, userPassword = "ann@example.com", "a long pass phrase of Ann"
+	backTo                 = "http://127.0.0.1:1/back"
+	notes                  = "https://notes.example/mcp"
+)
+
+var verifier = strings.Repeat("v", 43)
+
+// application is a client and the person who uses it, on any of the nodes of a server.
+type application struct {
+	t          *testing.T
+	id, secret string // no secret: it is a public one
+	ann        *person
+}
+
+// register makes a public client, as it makes itself.
+func register(t *testing.T, base string) *application {
+	t.Helper()
+	var made struct {
+		ID string `json:"client_id"`
+	}
+	body := `{"client_name":"Reader","redirect_uris":["` + backTo + `"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`
+	a := e2e.Do(t, e2e.Client, http.MethodPost, base+"/oauth/register", "", body, "Content-Type", "application/json")
+	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || a.Status != http.StatusCreated {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	return &application{t: t, id: made.ID, ann: newPerson(t, backTo)}
+}
+
+// create makes a client with a secret, as an administrator does.
+func create(t *testing.T, admin, name string, ann *person) *application {
+	t.Helper()
+	var made struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+backTo+`"],"scope":"notes:read",`+
+		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials"]}`, &made)
+	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann}
+}
+
+// administer calls the administration API; into may be nil.
+func administer(t *testing.T, admin, method, path, body string, into any) {
+	t.Helper()
+	a := e2e.Do(t, e2e.Client, method, admin+path, "", body, "Content-Type", "application/json")
+	if a.Status/100 != 2 {
+		t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
+	}
+	if into != nil {
+		if err := json.Unmarshal([]byte(a.Body), into); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, path, err, a.Body)
+		}
+	}
+}
+
+// post sends a form with the client's credentials; pairs are its fields. A server that is
+// killed does not answer.
+func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
+	form := url.Values{"client_id": {c.id}}
+	if c.secret != "" {
+		form.Set("client_secret", c.secret)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return &e2e.Answer{Err: err}
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
+}
+
+// authorize is where a browser begins.
+func (c *application) authorize(base string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base + "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {backTo}, "scope": {"notes:read"}, "resource": {notes}, "state": {"s"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+}
+
+// code is one that the person has the client get, who signs in and allows it where that
+// is asked.
+func (c *application) code(base string) string {
+	c.t.Helper()
+	return c.ann.approve(c.authorize(base), userMail, userPassword)
+}
+
+// codeAtOnce is one of a person of whom nothing is asked any more.
+func (c *application) codeAtOnce(base string) (string, error) {
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.authorize(base), nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := c.ann.c.Do(request)
+	if err != nil {
+		return "", err
+	}
+	_ = response.Body.Close()
+	end, err := response.Location()
+	if err != nil || end.Query().Get("code") == "" {
+		return "", fmt.Errorf("%d, to %v: %w", response.StatusCode, end, errNoCode)
+	}
+	return end.Query().Get("code"), nil
+}
+
+var errNoCode = errors.New("there is no code")
+
+func (c *application) redeem(base, code string) *e2e.Answer {
+	return c.post(base, "/oauth/token", "grant_type", "authorization_code", "code", code, "redirect_uri", backTo, "code_verifier", verifier)
+}
+
+func (c *application) refresh(base, token string) *e2e.Answer {
+	return c.post(base, "/oauth/token", "grant_type", "refresh_token", "refresh_token", token)
+}
+
+// machine is a token for the client itself.
+func (c *application) machine(base string) *e2e.Answer {
+	return c.post(base, "/oauth/token", "grant_type", "client_credentials", "scope", "notes:read", "resource", notes)
+}
+
+func (c *application) revoke(base, token string) *e2e.Answer {
+	return c.post(base, "/oauth/revoke", "token", token)
+}
+
+// active asks about a token.
+func (c *application) active(base, token string) bool {
+	c.t.Helper()
+	a := c.post(base, "/oauth/introspect", "token", token)
+	var answer struct{ Active bool }
+	if err := json.Unmarshal([]byte(a.Body), &answer); err != nil || a.Status != http.StatusOK {
+		c.t.Fatalf("introspection: %d %s %v", a.Status, a.Body, a.Err)
+	}
+	return answer.Active
+}
+
+// granted are the tokens of an answer.
+type granted struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+// read is what an answer of the token endpoint grants; an error: nothing.
+func read(a *e2e.Answer) (g granted, err error) {
+	if a.Err != nil {
+		return g, a.Err
+	}
+	if err := json.Unmarshal([]byte(a.Body), &g); err != nil || a.Status != http.StatusOK || g.Access == "" {
+		return g, fmt.Errorf("%d %s: %w", a.Status, a.Body, errors.Join(err, errNoToken))
+	}
+	return g, nil
+}
+
+var errNoToken = errors.New("there is no token")
+
+// grants is read of an answer that must grant something.
+func (c *application) grants(a *e2e.Answer) granted {
+	c.t.Helper()
+	g, err := read(a)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return g
+}
+
+// refuses checks that an answer is invalid_grant.
+func (c *application) refuses(what string, a *e2e.Answer) {
+	c.t.Helper()
+	if a.Status != http.StatusBadRequest || !strings.Contains(a.Body, `"invalid_grant"`) {
+		c.t.Errorf("%s: %d %s %v", what, a.Status, a.Body, a.Err)
+	}
+}

@@ -1,0 +1,206 @@
+package authserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// elsewhere is how long what is taken back on one node may still hold on another.
+const elsewhere = 5 * time.Second
+
+// TestAuthserverNodes: two processes on one PostgreSQL are one server. A code and a
+// refresh token are good once, whoever is asked; what is revoked, suspended, disabled or
+// rotated on one is so on the other.
+func TestAuthserverNodes(t *testing.T) {
+	t.Parallel()
+	issuer := "http://localhost:" + e2e.FreePort(t) // of a balancer that is not asked
+	text := `
+server: {address: '127.0.0.1:PORT', issuer: '` + issuer + `'}
+admin: {address: '127.0.0.1:ADMIN'}
+storage: {driver: postgres, postgres: {dsn: '` + testenv.Postgres(t).DSN() + `'}}
+signing: {key_store: postgres_key}
+data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
+session: {secret: a secret of both nodes for the cookies of browsers}
+rate_limit: {enabled: false}
+resources:
+  - {slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{name: 'notes:read'}]}
+`
+	master := "MASTER=" + strings.Repeat("0123456789abcdef", 4)
+	one, here, admin := newAuthserver(t, text, master)
+	two, there, otherAdmin := newAuthserver(t, text, master)
+	for _, base := range []string{here, there} {
+		answersWith(t, base+"/ready", http.StatusOK)
+	}
+	var user struct{ ID string }
+	add := pipe(one, userPassword+"\n", "authserver", "user", "add", userMail, "--json", "--config", "config.yaml", "--adapter", "authserver")
+	if err := json.Unmarshal([]byte(add), &user); err != nil {
+		t.Fatalf("%v: %s", err, add)
+	}
+	ann := newPerson(t, backTo)
+	app, guard := create(t, admin, "Reader", ann), create(t, admin, "Guard", ann)
+	administer(t, admin, http.MethodPost, "/admin/resources/notes/policy/runtime/client-ids", `{"client_id":"`+guard.id+`"}`, nil)
+	both := []string{here, there}
+	held := func(what string, fine func() error) {
+		t.Helper()
+		e2e.Eventually(t, elsewhere, what, fine)
+	}
+	inactive := func(base, token string) func() error {
+		return func() error {
+			if guard.active(base, token) {
+				return errors.New("the token is active")
+			}
+			return nil
+		}
+	}
+	// race asks both nodes at once, and is what those who won were given.
+	race := func(what string, ask func(base string) *e2e.Answer) (won []granted) {
+		t.Helper()
+		answers := make([]*e2e.Answer, 12)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() { answers[i] = ask(both[i%2]) })
+		}
+		all.Wait()
+		for _, a := range answers {
+			if a.Status == http.StatusOK {
+				won = append(won, app.grants(a))
+			} else {
+				app.refuses(what, a)
+			}
+		}
+		if len(won) != 1 {
+			t.Fatalf("%s: %d of %d were answered with tokens", what, len(won), len(answers))
+		}
+		return won
+	}
+
+	// The first code is of a login on one node, the second of its session on the other.
+	first := app.grants(app.redeem(there, app.code(here)))
+	second, err := app.codeAtOnce(there)
+	if err != nil {
+		t.Fatalf("a session on the other node: %v", err)
+	}
+	for _, base := range both { // each node has read the policy within
+		held("the guard may ask", func() error {
+			if !guard.active(base, first.Access) {
+				return errors.New("it may not")
+			}
+			return nil
+		})
+	}
+
+	// A code: the others reveal that it was stolen, so that its tokens end on both.
+	stolen := race("a code", func(base string) *e2e.Answer { return app.redeem(base, second) })[0]
+	for _, base := range both {
+		held("the tokens of a code that was used twice have ended", inactive(base, stolen.Access))
+		app.refuses("the refresh token of a code that was used twice", app.refresh(base, stolen.Refresh))
+	}
+
+	// A refresh token: one of all wins, and the theft ends its family on both.
+	third, err := app.codeAtOnce(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := app.grants(app.redeem(here, third))
+	won := race("a refresh token", func(base string) *e2e.Answer { return app.refresh(base, token.Refresh) })[0]
+	for _, base := range both {
+		app.refuses("the refresh token that won", app.refresh(base, won.Refresh))
+		for _, access := range []string{token.Access, won.Access} {
+			held("the access tokens of a stolen family have ended", inactive(base, access))
+		}
+	}
+
+	// Revocation. The other node knows the token by heart.
+	if !guard.active(there, first.Access) {
+		t.Fatal("the token is not active")
+	}
+	if a := app.revoke(here, first.Refresh); a.Status != http.StatusOK {
+		t.Fatalf("revoking: %d %s", a.Status, a.Body)
+	}
+	held("a revocation holds on the other node", inactive(there, first.Access))
+	app.refuses("a refresh token that was revoked on the other node", app.refresh(there, first.Refresh))
+
+	// Suspension of a client.
+	machine := app.grants(app.machine(there))
+	if !guard.active(there, machine.Access) {
+		t.Fatal("the token is not active")
+	}
+	administer(t, admin, http.MethodPatch, "/admin/clients/"+app.id+"/suspend", "", nil)
+	held("a suspension holds on the other node", func() error {
+		if a := app.machine(there); a.Status != http.StatusUnauthorized {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return inactive(there, machine.Access)()
+	})
+	administer(t, otherAdmin, http.MethodPatch, "/admin/clients/"+app.id+"/reactivate", "", nil)
+	held("and so does its end", func() error { _, err := read(app.machine(here)); return err })
+
+	// Rotation of the key. What a node signs with the new one is good on the other at once.
+	var key struct{ KID string }
+	administer(t, admin, http.MethodPost, "/admin/keys/rotate", "", &key)
+	if signed := app.grants(app.machine(here)); keyOf(t, signed.Access) != key.KID || !guard.active(there, signed.Access) {
+		t.Error("a token of the new key is not active on the other node")
+	}
+	held("a rotation holds on the other node", func() error {
+		if kid := keyOf(t, app.grants(app.machine(there)).Access); kid != key.KID {
+			return fmt.Errorf("it signs with %s", kid)
+		}
+		var set struct{ Keys []struct{ KID string } }
+		if err := json.Unmarshal([]byte(e2e.Get(t, e2e.Client, there+"/.well-known/jwks.json", "").Body), &set); err != nil {
+			return err
+		}
+		if len(set.Keys) != 2 || !slices.ContainsFunc(set.Keys, func(k struct{ KID string }) bool { return k.KID == key.KID }) {
+			return fmt.Errorf("the key set is %v", set.Keys)
+		}
+		return nil
+	})
+	if !guard.active(there, machine.Access) {
+		t.Error("a token of the old key is not active any more")
+	}
+
+	// Disabling a user.
+	fourth, err := app.codeAtOnce(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := app.grants(app.redeem(there, fourth))
+	if !guard.active(there, last.Access) {
+		t.Fatal("the token is not active")
+	}
+	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
+	held("nobody is active on the other node whom this one has disabled", func() error {
+		if _, err := app.codeAtOnce(there); !errors.Is(err, errNoCode) {
+			return fmt.Errorf("the session: %w", err)
+		}
+		return inactive(there, last.Access)()
+	})
+	app.refuses("a refresh token of a disabled user", app.refresh(there, last.Refresh))
+	two.Stop()
+	one.Stop()
+}
+
+// keyOf is the kid of a JWT.
+func keyOf(t *testing.T, token string) string {
+	t.Helper()
+	head, _, _ := strings.Cut(token, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(head)
+	var header struct{ KID string }
+	if err == nil {
+		err = json.Unmarshal(raw, &header)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header.KID
+}
