@@ -1,0 +1,52 @@
+package kernel
+
+import "testing"
+
+func TestPeriod(t *testing.T) {
+	t.Parallel()
+	year := FiscalYear(2019)
+	ended := Period{Year: 2019, End: "2019-09-30", Months: 12}
+	day := Period{End: "2019-09-30"}
+	third := Period{Year: 2019, Quarter: 3, Months: 3}
+	for _, c := range []struct {
+		a, b Period
+		same bool
+	}{
+		{year, year, true},
+		{year, ended, true},
+		{year, FiscalYear(2018), false},
+		{ended, day, true},
+		{ended, Period{End: "2019-12-31"}, false},
+		{year, third, false},
+		{third, Period{Year: 2019, Quarter: 3}, true},
+		{third, Period{Year: 2019, Quarter: 2, Months: 3}, false},
+		{third, Period{Year: 2019, Months: 9}, false},
+		{Period{Year: 2020, End: "2019-09-30"}, ended, true},
+		{year, Period{}, false},
+	} {
+		if c.a.Same(c.b) != c.same || c.b.Same(c.a) != c.same {
+			t.Errorf("%+v and %+v: same is not %t", c.a, c.b, c.same)
+		}
+	}
+	if !year.Near(Period{End: "2018-12-31"}, 1) || year.Near(Period{End: "2017-12-31"}, 1) || !year.Near(Period{}, 0) {
+		t.Error("near")
+	}
+	for want, p := range map[string]Period{
+		"fiscal 2019":                    year,
+		"Q3 2019":                        third,
+		"September 30, 2019":             day,
+		"year ended September 30, 2019":  {End: "2019-09-30", Months: 12},
+		"six months ended June 30, 2019": {End: "2019-06-30", Months: 6},
+		"":                               {},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%+v is %q, not %q", p, got, want)
+		}
+	}
+	if d, ok := ParseDay("2019-02-30"); ok || d != "" {
+		t.Error(d)
+	}
+	if d := DayOf(ended.End.Time()); d != ended.End {
+		t.Error(d)
+	}
+}
