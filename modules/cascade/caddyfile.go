@@ -25,6 +25,7 @@ func init() {
 //		stop_on_policy
 //		entry_fallback
 //		hide_failed_attempts
+//		anonymous [<user>]
 //	}
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // cascade
@@ -60,10 +61,21 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&h.DefaultTier) {
 				return d.ArgErr()
 			}
+		case "anonymous":
+			if h.Anonymous != "" {
+				return d.Err("anonymous is given twice")
+			}
+			h.Anonymous = "anonymous"
+			if d.NextArg() {
+				h.Anonymous = d.Val()
+			}
+			if d.NextArg() {
+				return d.ArgErr()
+			}
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return d.Errf("unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts", option)
+				return d.Errf("unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()

@@ -31,8 +31,8 @@ func init() {
 }
 
 // Handler answers model requests from the models that the sender's keys reach.
-// It needs `api_auth gateway_key` before it, and `api_errors` around it to
-// render what it refuses.
+// It needs `api_auth gateway_key` before it, or the option anonymous, and
+// `api_errors` around it to render what it refuses.
 //
 // Routes:
 //
@@ -87,9 +87,16 @@ type Handler struct {
 	// Leaves error.failed_attempts out of the answer. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	app     *gateway.App
-	options cascade.Options
-	logger  *zap.Logger
+	// The user whose models answer requests that come without a checked key, and
+	// who is charged for them: a row of usage without a key, no limits but those of
+	// a budget before it. Default: none, such requests are a 401, and a configuration in
+	// which no key is checked before is refused.
+	Anonymous string `json:"anonymous,omitempty"`
+
+	app       *gateway.App
+	options   cascade.Options
+	anonymous *keychain.Identity // nil: none
+	logger    *zap.Logger
 }
 
 // CaddyModule returns the Caddy module information.
@@ -124,6 +131,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if h.options.DefaultTier, err = catalog.ParseTier(h.DefaultTier); err != nil {
 			return fmt.Errorf("default_tier: %w", err)
 		}
+	}
+	switch {
+	case h.Anonymous != "":
+		if err := keychain.CheckUserID(h.Anonymous); err != nil {
+			return fmt.Errorf("anonymous: %w", err)
+		}
+		h.anonymous = &keychain.Identity{UserID: h.Anonymous, EffortMode: keychain.EffortOverride}
+	case apiauth.Unchecked(ctx):
+		return errors.New("nobody checks a key before cascade: put `api_auth gateway_key` before it, or give it the option `anonymous` if everybody may ask your models")
 	}
 	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken)
 }
@@ -297,6 +313,9 @@ func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, resul
 func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity, error) {
 	identity, ok := apiauth.Identity(r)
 	if !ok {
+		identity = h.anonymous
+	}
+	if identity == nil {
 		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
 	kept, err := h.app.Gateway()

@@ -97,6 +97,11 @@ func BenchmarkGateway(b *testing.B) {
 
 func startGateway(b testing.TB) (*caddyhttp.Server, *gateway.App) {
 	b.Helper()
+	return startSite(b, "tollgate gateway")
+}
+
+func startSite(b testing.TB, directives string) (*caddyhttp.Server, *gateway.App) {
+	b.Helper()
 	dir := b.TempDir()
 	file := fmt.Sprintf(`{
 	admin off
@@ -119,9 +124,9 @@ func startGateway(b testing.TB) (*caddyhttp.Server, *gateway.App) {
 	}
 }
 http://localhost:0 {
-	tollgate gateway
+	%[4]s
 }
-`, dir, filepath.Join(dir, "tollgate.db"), filepath.Join(dir, "tollgate.key"))
+`, dir, filepath.Join(dir, "tollgate.db"), filepath.Join(dir, "tollgate.key"), directives)
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(file), nil)
 	if err != nil {
 		b.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
@@ -38,13 +37,9 @@ func listed(id, name, owner string, created time.Time) listedModel {
 
 // models answers GET /v1/models and /v1/models/{id}.
 func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) error {
-	identity, ok := apiauth.Identity(r)
-	if !ok {
-		return refuse(http.StatusUnauthorized, "invalid_api_key", "no gateway key was checked: put `api_auth gateway_key` before `cascade`")
-	}
-	kept, err := h.app.Gateway()
+	kept, identity, err := h.client(r)
 	if err != nil {
-		return statusError(err)
+		return err
 	}
 	account, err := kept.Keychain.Account(r.Context(), identity.UserID)
 	if err != nil {

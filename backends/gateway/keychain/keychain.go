@@ -115,7 +115,7 @@ type User struct {
 // InitUser makes the user and a primary gateway key if there is no such user
 // yet. created tells whether it did; only then key holds a plaintext.
 func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
-	if err := checkText("user_id", id, 1, 200); err != nil {
+	if err := CheckUserID(id); err != nil {
 		return User{}, nil, false, err
 	}
 	row, plain := s.newKey(id, true, primaryOptions)
@@ -136,6 +136,10 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 	}
 	return user, &NewKey{GatewayKey: row, Key: plain}, true, nil
 }
+
+// CheckUserID refuses what no user can be called: 1 to 200 characters, no control
+// characters.
+func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 
 // User finds a user by id; 404 when there is none.
 func (s *Service) User(ctx context.Context, id string) (User, error) {
