@@ -21,6 +21,7 @@ type client struct {
 	conn    net.Conn
 	reader  replyReader
 	used    bool // an answer came over it
+	keep    bool // the text of answers is needed
 }
 
 func (c *client) dial(ctx context.Context) error {
@@ -30,7 +31,7 @@ func (c *client) dial(ctx context.Context) error {
 		return err
 	}
 	c.conn, c.used = conn, false
-	c.reader = replyReader{in: bufio.NewReaderSize(conn, 16<<10)}
+	c.reader = replyReader{in: bufio.NewReaderSize(conn, 16<<10), keep: c.keep}
 	return nil
 }
 

@@ -23,6 +23,7 @@ const (
 type sample struct {
 	rate float64 // requests a second
 	cpu  float64 // of the server, microseconds a request
+	late float64 // milliseconds that 99 of 100 requests kept
 }
 
 // pair is the comparison of two sides, round by round.
@@ -76,11 +77,12 @@ func (b *bench) sample(ctx context.Context, s *server, l *load) (sample, error) 
 	if err != nil {
 		return sample{}, err
 	}
-	return sample{o.rate(), float64((after - before).Microseconds()) / float64(max(1, o.requests))}, nil
+	return sample{o.rate(), float64((after - before).Microseconds()) / float64(max(1, o.requests)), o.percentile(99).Seconds() * 1000}, nil
 }
 
 func rateOf(s sample) float64 { return s.rate }
 func cpuOf(s sample) float64  { return s.cpu }
+func lateOf(s sample) float64 { return s.late }
 
 // medianOf is the median of one figure over the rounds of a side.
 func medianOf(side []sample, figure func(sample) float64) float64 {

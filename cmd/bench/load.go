@@ -15,7 +15,10 @@ type load struct {
 	request []byte
 	next    func() ([]byte, error) // makes each request, on any connection; nil: they are all the same
 	check   func(reply) error
-	conns   int
+	// talk takes the place of all three where an exchange hangs on the answers of
+	// others; it counts as one request.
+	talk  func(ctx context.Context, c *client) error
+	conns int
 	// settle is how long the server may finish what it does behind a request on
 	// the account of that request.
 	settle time.Duration
@@ -75,7 +78,7 @@ func (l *load) run(ctx context.Context, length time.Duration) *outcome {
 }
 
 func (l *load) connection(ctx context.Context, end time.Time) (own outcome) {
-	c := &client{address: l.to.address}
+	c := &client{address: l.to.address, keep: l.talk != nil}
 	defer c.close()
 	own.latency = make([]time.Duration, 0, 1<<14)
 	for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
@@ -103,6 +106,9 @@ func (l *load) connection(ctx context.Context, end time.Time) (own outcome) {
 
 // exchange sends a request and checks the answer.
 func (l *load) exchange(ctx context.Context, c *client) (err error) {
+	if l.talk != nil {
+		return l.talk(ctx, c)
+	}
 	request := l.request
 	if l.next != nil {
 		if request, err = l.next(); err != nil {

@@ -13,6 +13,10 @@ type reply struct {
 	bytes  int
 	lines  int  // line ends in the body; a server-sent event has two
 	closes bool // no further request may be sent on the connection
+
+	// Of a reader that keeps.
+	location string
+	text     string // the body
 }
 
 // errFraming is the error of an answer that this reader does not understand.
@@ -25,8 +29,9 @@ const maxBody = 1 << 30
 // of the work of net/http, since the load shares the machine with the server.
 type replyReader struct {
 	in      *bufio.Reader
-	length  int // of the body; -1: chunked
-	inChunk int // bytes left of the chunk being read
+	length  int  // of the body; -1: chunked
+	inChunk int  // bytes left of the chunk being read
+	keep    bool // what the client needs to ask on
 }
 
 // head reads status line and headers.
@@ -56,6 +61,10 @@ func (r *replyReader) head(got *reply) error {
 		}
 		value = bytes.TrimSpace(value)
 		switch len(name) { // most headers need no comparison
+		case len("Location"):
+			if r.keep && bytes.EqualFold(name, []byte("Location")) {
+				got.location = string(value)
+			}
 		case len("Connection"):
 			if bytes.EqualFold(name, []byte("Connection")) && bytes.EqualFold(value, []byte("close")) {
 				got.closes = true
@@ -117,6 +126,9 @@ func (r *replyReader) take(got *reply, left *int, enough int) error {
 		}
 		got.lines += bytes.Count(part, []byte("\n"))
 		got.bytes += len(part)
+		if r.keep {
+			got.text += string(part)
+		}
 		*left -= len(part)
 		if _, err := r.in.Discard(len(part)); err != nil {
 			return err

@@ -32,6 +32,7 @@ var rows = []row{
 	{"n", "run events in SQLite (plain: in PostgreSQL), and queries over them", runEventsRow},
 	{"o", "board in SQLite and PostgreSQL", boardRow},
 	{"p", "memory of what others claim, and dead connections", memoryRow},
+	{"q", "authorization server in SQLite and PostgreSQL", authserverRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The secrets of the server's configuration, which what is seeded is made with.
+const (
+	issuerPepper = "a pepper of this benchmark"
+	issuerSecret = "a session secret of this benchmark"
+)
+
+// issuing is what an authorization server has before it starts: a client, and somebody
+// who is signed in and has allowed it all.
+type issuing struct {
+	client string // its Authorization header
+	id     string
+	cookie string // of the session
+}
+
+// seedIssuing fills the database of a server.
+func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
+	k := authserver.Offline(db, time.Now)
+	defer k.Close()
+	k.Key, k.Logger = []byte(issuerSecret), zap.NewNop
+	people := &users.Users{Server: k}
+	const mail, pass = "bench@example.com", "a pass phrase of this benchmark"
+	user, err := people.Create(ctx, users.New{Email: mail, Password: pass}, "bench")
+	if err != nil {
+		return made, err
+	}
+	notes := &resources.Resource{Slug: "notes", URI: "https://notes.example/mcp", Kind: resources.Mint, DisplayName: "Notes", Scopes: []resources.Scope{{Name: "notes:read"}, {Name: "notes:write"}}}
+	if err := resources.New(k, resources.Options{}).Create(ctx, notes); err != nil {
+		return made, err
+	}
+	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient}
+	c := &clients.Client{
+		Name: "Bench", AuthMethod: clients.MethodBasic, Grants: grants, Responses: []string{"code"}, Redirects: []string{issuingBack}, Scope: []string{"notes:read"}, Source: clients.Admin,
+	}
+	secret, err := clients.New(k, clients.Options{Pepper: []byte(issuerPepper), Grants: grants}).Create(ctx, c)
+	if err != nil {
+		return made, err
+	}
+	needs := []consent.Need{{Resource: notes.ID, Scope: c.Scope}}
+	if _, err := (&consent.Consents{Server: k}).Approve(ctx, user.ID, c, needs, needs); err != nil {
+		return made, err
+	}
+	signIn := login.New(k, people, login.Options{MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute, Lock: time.Minute, Identities: 100})
+	made.cookie, err = signIn.SignIn(ctx, mail, pass, "127.0.0.1", "")
+	made.id, made.client = c.ID, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
+	return made, err
+}
+
+// openIssuing opens the database of a server, also beside it.
+func openIssuing(ctx context.Context, db *store.DB, err error) (*store.DB, error) {
+	if err == nil {
+		err = db.Register(authserver.Schema())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	db.Start(ctx)
+	if err := db.WaitReady(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+// stored is how many bytes a database has.
+func stored(ctx context.Context, db *store.DB, statement string) (n int64, err error) {
+	err = db.Read(ctx, func(c store.Conn) error { return c.Row(statement).Scan(&n) })
+	return n, err
+}
+
+// issuingBack is where codes are sent.
+const issuingBack = "https://client.example/back"
+
+// issuingVerifier is the code_verifier of all codes.
+var issuingVerifier = strings.Repeat("v", 43)

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// issuerCaddyfile takes the addresses of admin, a plain site and the server, and the
+// database.
+const issuerCaddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database %[4]s
+	}
+}
+
+http://%[2]s {
+	header Content-Type application/json
+	respond "{}"
+}
+
+http://%[3]s {
+	tollgate authserver {
+		config keys.yaml
+	}
+}
+`
+
+// issuerKeys takes the address of the server. The algorithm is ES256, the default.
+const issuerKeys = `server: {issuer: 'http://%s'}
+session: {secret: '` + issuerSecret + `'}
+client_secret_pepper: '` + issuerPepper + `'
+rate_limit: {enabled: false}
+`
+
+// issuer is an authorization server on one engine, with its database open beside it.
+type issuer struct {
+	*server
+	issuing
+	site, plain site
+	db          *store.DB
+	size        string // asks how large the database is
+
+	introspected atomic.Int64
+	tokens       [][]byte    // requests about tokens
+	refreshes    chan string // refresh tokens that wait
+}
+
+// authserverRow measures an authorization server beside plain `respond`, on SQLite with
+// durable commits and, in the column "plain" of the lines that say so, on PostgreSQL,
+// whose own work is not counted.
+func authserverRow(ctx context.Context, b *bench) ([]line, error) {
+	dir, err := os.MkdirTemp(b.dir, "authserver-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	file := filepath.Join(dir, database)
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
+	lite, err := b.issue(ctx, dir, `sqlite "`+file+`"`, db, err)
+	if err != nil {
+		return nil, err
+	}
+	defer lite.end()
+	lite.size = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+	dsn, stop, err := testenv.StartPostgres()
+	if err != nil {
+		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
+	}
+	defer func() { _ = stop() }() // nothing in it is kept
+	if dir, err = os.MkdirTemp(b.dir, "authserver-"); err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+	postgres, err := b.issue(ctx, dir, `postgres "`+dsn+`"`, db, err)
+	if err != nil {
+		return nil, err
+	}
+	defer postgres.end()
+	postgres.size = "SELECT pg_database_size(current_database())"
+
+	var lines []line
+	for _, kind := range []struct {
+		name, what string
+		load       func(s *issuer) *load
+		aim        float64 // requests a core and second; 0: none
+	}{
+		{"q-jwks", "JWKS", (*issuer).keySet, 0},
+		{"q-client", "client_credentials", (*issuer).machine, 3000},
+		{"q-introspect", "introspection", (*issuer).introspection, 10_000},
+		{"q-refresh", "refresh", (*issuer).refreshing, 2000},
+		{"q-code", "code flow, 2 requests", (*issuer).flow, 0},
+	} {
+		more, err := b.issuerLines(ctx, lite, postgres, kind.name, kind.what, kind.load, kind.aim)
+		if lines = append(lines, more...); err != nil {
+			return lines, fmt.Errorf("%s: %w", kind.what, err)
+		}
+	}
+	for _, kind := range []struct {
+		what string
+		load func(s *issuer) *load
+	}{{"token of a client", (*issuer).machine}, {"code flow", (*issuer).flow}} {
+		heap, size, err := lite.kept(ctx, kind.load(lite))
+		if err != nil {
+			return lines, err
+		}
+		_, other, err := postgres.kept(ctx, kind.load(postgres))
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines,
+			line{what: "bytes in memory a live " + kind.what, tollgate: number(heap)},
+			line{what: "bytes in the database a live " + kind.what + ", with its audit (plain: PostgreSQL)", plain: number(other), tollgate: number(size)})
+	}
+	return lines, nil
+}
+
+// issue starts a server on a database that it fills before.
+func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
+	if db, err = openIssuing(ctx, db, err); err != nil {
+		return nil, err
+	}
+	s := &issuer{db: db}
+	addresses, err := freeAddresses(ctx, 3)
+	if err == nil {
+		s.issuing, err = seedIssuing(ctx, db)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
+	}
+	if err == nil {
+		s.plain, s.site = site{addresses[1], ""}, site{addresses[2], ""}
+		s.server = &server{dir: dir, admin: addresses[0], config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option)}
+		err = s.start(ctx, b)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing an authorization server: %w", err), db.Close())
+	}
+	err = s.await(ctx, &load{to: s.site, request: s.site.get("/ready"), check: isOK})
+	if err == nil {
+		err = s.prepare(ctx)
+	}
+	if err != nil {
+		said := s.said()
+		s.end()
+		return nil, fmt.Errorf("the authorization server does not answer: %w\n%s", err, said)
+	}
+	return s, nil
+}
+
+func (s *issuer) end() {
+	s.stop()
+	_ = s.db.Close() // nothing in it is kept
+}
+
+// prepare has tokens to ask about, and to refresh.
+func (s *issuer) prepare(ctx context.Context) error {
+	c := &client{address: s.site.address, keep: true}
+	defer c.close()
+	s.refreshes = make(chan string, 2*conns)
+	for range cap(s.refreshes) {
+		text, err := s.granted(ctx, c)
+		if err != nil {
+			return err
+		}
+		s.refreshes <- gjson.Get(text, "refresh_token").String()
+		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {gjson.Get(text, "access_token").String()}}))
+	}
+	return nil
+}
+
+// form is a POST of the client.
+func (s *issuer) form(path string, form url.Values) []byte {
+	body := form.Encode()
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client +
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+}
+
+func isOK(got reply) error {
+	if got.status != 200 {
+		return fmt.Errorf("status %d instead of 200: %.300s", got.status, got.text)
+	}
+	return nil
+}
+
+// isToken checks an answer of the token endpoint, which has a JWT.
+func isToken(got reply) error {
+	if got.status != 200 || got.bytes < 300 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.status, got.bytes)
+	}
+	return nil
+}
+
+// backgroundPause is enough for what is written in batches.
+const backgroundPause = 300 * time.Millisecond
+
+func (s *issuer) keySet() *load {
+	return &load{to: s.site, request: s.site.get("/.well-known/jwks.json"), check: isOK, conns: conns}
+}
+
+func (s *issuer) machine() *load {
+	request := s.form("/oauth/token", url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}})
+	return &load{to: s.site, request: request, check: isToken, conns: conns, settle: backgroundPause}
+}
+
+func (s *issuer) introspection() *load {
+	return &load{to: s.site, conns: conns, settle: backgroundPause, next: func() ([]byte, error) {
+		return s.tokens[int(s.introspected.Add(1))%len(s.tokens)], nil
+	}, check: func(got reply) error {
+		if got.status != 200 || got.bytes < 100 {
+			return fmt.Errorf("status %d with %d bytes instead of 200 with an active token", got.status, got.bytes)
+		}
+		return nil
+	}}
+}
+
+func (s *issuer) refreshing() *load {
+	return &load{to: s.site, conns: conns, settle: backgroundPause, talk: func(ctx context.Context, c *client) error {
+		token := <-s.refreshes // there are more than connections
+		text, err := s.ask(ctx, c, s.form("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
+		if err == nil {
+			token = gjson.Get(text, "refresh_token").String()
+		}
+		s.refreshes <- token
+		return err
+	}}
+}
+
+// flow is a browser of somebody who is signed in and has allowed it, and then the client.
+func (s *issuer) flow() *load {
+	return &load{to: s.site, conns: conns, settle: backgroundPause, talk: func(ctx context.Context, c *client) error {
+		_, err := s.granted(ctx, c)
+		return err
+	}}
+}
+
+func (s *issuer) ask(ctx context.Context, c *client, request []byte) (string, error) {
+	got, err := c.do(ctx, request)
+	if err == nil {
+		err = isToken(got)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %.300s", err, got.text)
+	}
+	return got.text, nil
+}
+
+// granted is the answer to a code.
+func (s *issuer) granted(ctx context.Context, c *client) (string, error) {
+	sum := sha256.Sum256([]byte(issuingVerifier))
+	path := "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {s.id}, "redirect_uri": {issuingBack}, "scope": {"notes:read"}, "resource": {"notes"}, "state": {"s"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+	got, err := c.do(ctx, []byte("GET "+path+" HTTP/1.1\r\nHost: "+s.site.address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
+	if err != nil {
+		return "", err
+	}
+	to, err := url.Parse(got.location)
+	if err != nil || to.Query().Get("code") == "" {
+		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.status, got.location, got.text)
+	}
+	return s.ask(ctx, c, s.form("/oauth/token", url.Values{
+		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack}, "code_verifier": {issuingVerifier},
+	}))
+}
+
+// issuerLines measures one kind of requests on three sides in turn: plain Caddy, SQLite,
+// PostgreSQL.
+func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load, aim float64) ([]line, error) {
+	type side struct {
+		on   *issuer
+		load *load
+		got  []sample
+	}
+	plain := &side{on: lite, load: &load{to: lite.plain, request: lite.plain.get("/"), check: isOK, conns: conns}}
+	ours, other := &side{on: lite, load: kind(lite)}, &side{on: postgres, load: kind(postgres)}
+	sides := []*side{plain, ours, other}
+	for _, of := range sides {
+		if o := of.load.run(ctx, warmUp); o.failure != nil {
+			return nil, o.failure
+		}
+	}
+	for range (b.rounds + 1) / 2 { // three sides of five kinds take their time
+		for _, of := range sides {
+			got, err := b.sample(ctx, of.on.server, of.load)
+			if err != nil {
+				return nil, err
+			}
+			of.got = append(of.got, got)
+		}
+		sides = append(sides[1:], sides[0]) // another one begins
+	}
+	if err := b.profile(ctx, lite.server, ours.load, name); err != nil {
+		return nil, err
+	}
+	p := &pair{plain.got, ours.got}
+	rate, cpu := beside(what+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)), beside(what+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	rate.ratio, cpu.ratio = fmt.Sprintf("%.2f", p.ratio(rateOf)), fmt.Sprintf("%.2f", p.ratio(cpuOf))
+	core := beside(what+", a second and core of the server (plain: PostgreSQL)", 1e6/medianOf(other.got, cpuOf), 1e6/medianOf(ours.got, cpuOf))
+	if aim > 0 {
+		core.aim, core.met = fmt.Sprintf(">= %.0f", aim), 1e6/medianOf(ours.got, cpuOf) >= aim
+	}
+	return []line{
+		rate, cpu, core,
+		beside(what+", a second (plain: PostgreSQL)", medianOf(other.got, rateOf), medianOf(ours.got, rateOf)),
+		beside(what+", p99 ms (plain: PostgreSQL)", medianOf(other.got, lateOf), medianOf(ours.got, lateOf)),
+	}, nil
+}
+
+// keptTime is long enough for thousands of tokens.
+const keptTime = 2 * time.Second
+
+// kept is what a token takes in the memory of the server and in its database, in bytes.
+func (s *issuer) kept(ctx context.Context, l *load) (heap, size float64, err error) {
+	var before, after struct {
+		memory
+		size int64
+	}
+	look := func() (err error) {
+		if before, after = after, before; ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(l.settle)
+		if after.memory, err = s.memory(ctx); err == nil {
+			after.size, err = stored(ctx, s.db, s.size)
+		}
+		return err
+	}
+	if err := look(); err != nil {
+		return 0, 0, err
+	}
+	o := l.run(ctx, keptTime)
+	if o.failure != nil {
+		return 0, 0, o.failure
+	}
+	if err := look(); err != nil {
+		return 0, 0, err
+	}
+	return float64(after.heap-before.heap) / float64(o.requests), float64(after.size-before.size) / float64(o.requests), nil
+}
