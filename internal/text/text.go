@@ -63,18 +63,12 @@ func Short(s string, most int) string {
 	return s
 }
 
-// transliterate has the letters that do not fall apart into a letter and marks.
-var transliterate = strings.NewReplacer(
-	"ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "ł", "l", "Ł", "l", "đ", "d", "Đ", "d",
-	"ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŋ", "n", "Ŋ", "n",
-)
-
 // Slug is a text as a part of an address, at most that many bytes of lower case
 // ASCII letters, digits and single hyphens; empty: nothing of it is one.
 func Slug(s string, most int) string {
 	var b strings.Builder
 	gap := false
-	for _, r := range norm.NFKD.String(transliterate.Replace(s)) {
+	for _, r := range norm.NFKD.String(latin.Replace(s)) {
 		r = unicode.ToLower(r)
 		switch {
 		case unicode.IsMark(r):

@@ -1,0 +1,165 @@
+package sanitize
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// list is a value as a list; what is none is its only item, nothing is no item.
+func list(value any) []any {
+	switch v := value.(type) {
+	case nil:
+		return []any{}
+	case []any:
+		return v
+	case string:
+		if v == "" {
+			return []any{}
+		}
+	}
+	return []any{value}
+}
+
+// split is list, and divides a text at | or, where there is none, at commas.
+func split(value any) []any {
+	s, ok := value.(string)
+	if !ok {
+		return list(value)
+	}
+	separator := ","
+	if strings.Contains(s, "|") {
+		separator = "|"
+	}
+	items := []any{}
+	for item := range strings.SplitSeq(str(s), separator) {
+		if item = trim(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func cutList(items []any, most int) []any { return items[:min(len(items), most)] }
+
+func array(value any, o options) any { return cutList(split(value), o.most) }
+
+func arrayVal(value any, o options) any { return cutList(list(value), o.most) }
+
+func ints(items []any) any {
+	made := make([]any, len(items))
+	for i, item := range items {
+		made[i] = unsigned(item, options{})
+	}
+	return made
+}
+
+func intArray(value any, o options) any { return ints(cutList(split(value), o.most)) }
+
+func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.most)) }
+
+// flatArray has what lists and objects hold, these in the order of their names.
+func flatArray(value any, o options) any {
+	return cutList(flatten([]any{}, value), o.most)
+}
+
+func flatten(flat []any, value any) []any {
+	switch v := value.(type) {
+	case nil:
+		return flat
+	case []any:
+		for _, item := range v {
+			if item == nil {
+				flat = append(flat, nil)
+				continue
+			}
+			flat = flatten(flat, item)
+		}
+		return flat
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			flat = flatten(flat, v[key])
+		}
+		return flat
+	}
+	return append(flat, value)
+}
+
+// minArray leaves out null, empty texts, lists and objects. 0 and false stay.
+func minArray(value any, o options) any {
+	items := list(value)
+	left := make([]any, 0, len(items))
+	for _, item := range items {
+		switch v := item.(type) {
+		case nil:
+			continue
+		case string:
+			if v == "" {
+				continue
+			}
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+		case map[string]any:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		left = append(left, item)
+	}
+	return cutList(left, o.most)
+}
+
+// allowed are the values that option and options take; nil: any that is no list and
+// no object.
+func (o options) allowed() map[string]bool {
+	if len(o.given) == 0 {
+		return nil
+	}
+	all := make(map[string]bool)
+	for _, given := range o.given {
+		for _, item := range list(given) {
+			all[str(item)] = true
+		}
+	}
+	return all
+}
+
+func allows(allowed map[string]bool, value any) bool {
+	switch value.(type) {
+	case nil, []any, map[string]any:
+		return false
+	}
+	return allowed == nil || allowed[str(value)]
+}
+
+// option is the value if it is one of its arguments, else null.
+func option(value any, o options) any {
+	if !allows(o.allowed(), value) {
+		return nil
+	}
+	return value
+}
+
+// optionsOf are the items that are among its arguments.
+func optionsOf(value any, o options) any {
+	allowed := o.allowed()
+	left := []any{}
+	for _, item := range split(value) {
+		if allows(allowed, item) {
+			left = append(left, item)
+		}
+	}
+	return cutList(left, o.most)
+}
+
+func wordsArray(value any, o options) any {
+	found := []any{}
+	for _, item := range list(value) {
+		for _, word := range wordsOf(str(item), o.most-len(found)) {
+			found = append(found, word)
+		}
+	}
+	return found
+}

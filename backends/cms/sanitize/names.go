@@ -1,0 +1,216 @@
+package sanitize
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Classes of characters, all of ASCII.
+
+func isDigit(r rune) bool { return '0' <= r && r <= '9' }
+
+func isAlpha(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+
+func isVar(r rune) bool { return isAlpha(r) || isDigit(r) || r == '_' }
+
+func isHyphened(r rune) bool { return isVar(r) || r == '-' }
+
+func isName(r rune) bool { return isHyphened(r) || r == '.' }
+
+// only keeps characters; of the others it makes other, or nothing for -1.
+func only(s string, most int, is func(rune) bool, other rune) string {
+	return first(strings.Map(func(r rune) rune {
+		if is(r) {
+			return r
+		}
+		return other
+	}, s), most)
+}
+
+func name(s string, most int) string { return only(trim(s), most, isName, '_') }
+
+func fieldName(s string, most int) string { return only(trim(s), most, isVar, '_') }
+
+func templateName(s string, most int) string { return only(trim(s), most, isHyphened, '-') }
+
+func alpha(s string, most int) string { return only(s, most, isAlpha, -1) }
+
+func digits(s string, most int) string { return only(s, most, isDigit, -1) }
+
+func alphanumeric(s string, most int) string {
+	return only(s, most, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
+}
+
+// chars keeps the characters of its first argument. Default: ASCII letters and digits.
+func chars(value any, o options) any {
+	if len(o.given) == 0 {
+		return alphanumeric(str(value), o.most)
+	}
+	allowed := make(map[rune]bool)
+	for _, r := range str(o.given[0]) {
+		allowed[r] = true
+	}
+	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
+}
+
+// punctuation is what a page's name neither begins nor ends with.
+const punctuation = "._-"
+
+// pageName makes one hyphen of a run of other characters.
+func pageName(s string, most int) string {
+	var b strings.Builder
+	other := false
+	for _, r := range s {
+		r = unicode.ToLower(r)
+		if r < 'a' && !isDigit(r) && !strings.ContainsRune(punctuation, r) || r > 'z' {
+			other = true
+			continue
+		}
+		if other && b.Len() > 0 {
+			b.WriteByte('-')
+		}
+		other = false
+		b.WriteRune(r)
+	}
+	return strings.TrimRight(first(strings.TrimLeft(b.String(), punctuation), most), punctuation)
+}
+
+func pageNameTranslate(s string, most int) string { return pageName(text.Transliterate(s), most) }
+
+// pagePathName keeps a slash at both ends.
+func pagePathName(s string, most int) string {
+	s = trim(s)
+	var b strings.Builder
+	for segment := range strings.SplitSeq(s, "/") {
+		made := pageName(segment, 128)
+		if made == "" {
+			continue
+		}
+		if b.Len() > 0 || s[0] == '/' {
+			b.WriteByte('/')
+		}
+		b.WriteString(made)
+	}
+	if strings.HasSuffix(s, "/") {
+		b.WriteByte('/')
+	}
+	return strings.TrimRight(first(b.String(), most), punctuation)
+}
+
+func path(value any, o options) any {
+	if value == false { // what it has made
+		return false
+	}
+	s := str(value)
+	if pagePathName(s, o.most) != s {
+		return false
+	}
+	return s
+}
+
+// filename keeps the extension where it has to cut.
+func filename(s string, most int) string {
+	s = s[strings.LastIndexAny(s, `/\`)+1:]
+	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
+	if len(s) <= most {
+		return s
+	}
+	if dot := strings.LastIndexByte(s, '.'); dot > 0 && len(s)-dot <= 16 && len(s)-dot < most {
+		return s[:most-(len(s)-dot)] + s[dot:]
+	}
+	return strings.TrimRight(s[:most], ".")
+}
+
+func attrName(s string, most int) string {
+	s = only(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
+	return first(strings.TrimLeft(s, "0123456789.-"), most)
+}
+
+// htmlClass also keeps the marks of utility classes (md:flex, @sm).
+func htmlClass(s string, most int) string {
+	s = only(s, unlimited, func(r rune) bool { return isHyphened(r) || r == ':' || r == '@' }, -1)
+	return first(strings.TrimLeft(s, "0123456789"), most)
+}
+
+func htmlClasses(s string, most int) string {
+	var b strings.Builder
+	for class := range strings.FieldsFuncSeq(s, isSpace) {
+		if class = htmlClass(class, 128); class == "" {
+			continue
+		}
+		space := min(b.Len(), 1)
+		if b.Len()+space+len(class) > most {
+			break
+		}
+		b.WriteString(" "[:space])
+		b.WriteString(class)
+	}
+	return b.String()
+}
+
+// Words of names: a change from a small letter to a capital begins one.
+
+func parts(s string) (found []string) {
+	s = strings.Map(func(r rune) rune {
+		if isAlpha(r) || isDigit(r) {
+			return r
+		}
+		return ' '
+	}, latin(s))
+	for run := range strings.FieldsSeq(s) {
+		begin := 0
+		for i := 1; i < len(run); i++ {
+			if 'A' <= run[i] && run[i] <= 'Z' && (run[i-1] < 'A' || run[i-1] > 'Z') {
+				found = append(found, run[begin:i])
+				begin = i
+			}
+		}
+		found = append(found, run[begin:])
+	}
+	return found
+}
+
+// latin keeps the case of letters that are ASCII already.
+func latin(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		made := text.Transliterate(string(r))
+		if unicode.IsUpper(r) && made != "" {
+			made = strings.ToUpper(made[:1]) + made[1:]
+		}
+		b.WriteString(made)
+	}
+	return b.String()
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }
+
+// humps is gone through twice: single letters meet in the first.
+func humps(s string, head func(string) string) string {
+	for range 2 {
+		var b strings.Builder
+		for i, part := range parts(s) {
+			if i == 0 {
+				b.WriteString(head(part))
+			} else {
+				b.WriteString(title(part))
+			}
+		}
+		s = b.String()
+	}
+	return s
+}
+
+func camelCase(s string) string { return humps(s, strings.ToLower) }
+
+func pascalCase(s string) string { return humps(s, title) }
+
+func snakeCase(s string) string { return strings.ToLower(strings.Join(parts(s), "_")) }
+
+func kebabCase(s string) string { return strings.ToLower(strings.Join(parts(s), "-")) }

@@ -1,0 +1,198 @@
+// Package sanitize changes values that come from outside into what a name promises:
+// one line of text, a number, a list. It does not reject: what cannot be made so is
+// empty, zero or false.
+//
+// A value is anything of JSON: nil, bool, string, a number, []any, map[string]any. No
+// sanitizer fails on any of them, none takes more than the length of the value asks
+// for, and each but the encoders (entities, entitiesMarkdown, unentities) leaves as it
+// is what it has made. Where a text is made of a list or an object, it is its JSON.
+package sanitize
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// UnknownError is of a name that is no sanitizer.
+type UnknownError string
+
+func (e UnknownError) Error() string { return fmt.Sprintf("'%s' is not a sanitizer", string(e)) }
+
+// Apply sanitizes a value. A spec is the name of a sanitizer, with a number behind it
+// that takes the place of its length (text20) or bound (max10), or several joined by
+// underscores, which follow one another (text20_entities). The error is an
+// UnknownError.
+func Apply(spec string, value any) (any, error) { return With(spec, value) }
+
+// With is Apply for a sanitizer that takes more than a number, such as the values
+// that option allows. A chain gives them to its last link.
+func With(spec string, value any, given ...any) (any, error) {
+	rest := spec
+	for {
+		name, more, chained := strings.Cut(rest, "_")
+		s, most, ok := parse(name)
+		if !ok {
+			return nil, UnknownError(spec)
+		}
+		if !chained {
+			return s.make(value, options{most, given}), nil
+		}
+		if !Known(more) { // before anything is done
+			return nil, UnknownError(spec)
+		}
+		value, rest = s.make(value, options{most: most}), more
+	}
+}
+
+// Known reports whether a spec is one.
+func Known(spec string) bool {
+	for name := range strings.SplitSeq(spec, "_") {
+		if _, _, ok := parse(name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Valid reports whether a value would stay as it is. The error is that of Apply.
+func Valid(spec string, value any, given ...any) (bool, error) {
+	made, err := With(spec, value, given...)
+	return err == nil && same(made, value), err
+}
+
+// Names are those of all sanitizers, sorted.
+func Names() []string {
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sanitizer is one of them.
+type sanitizer struct {
+	make func(value any, o options) any
+	// most is its length or bound without a number. unlimited: there is none unless a
+	// number is given.
+	most int
+	// fixed: no number is behind its name.
+	fixed bool
+}
+
+const unlimited = 1 << 30
+
+// options are what a sanitizer is told.
+type options struct {
+	most  int
+	given []any
+}
+
+// parse finds a sanitizer by its name, which a number may follow.
+func parse(name string) (s sanitizer, most int, ok bool) {
+	if s, ok = all[name]; ok {
+		return s, s.most, true
+	}
+	bare := strings.TrimRight(name, "0123456789")
+	digits := name[len(bare):]
+	if s, ok = all[bare]; !ok || s.fixed || digits == "" || len(digits) > 9 {
+		return s, 0, false
+	}
+	for _, d := range digits {
+		most = 10*most + int(d-'0')
+	}
+	return s, most, true
+}
+
+// all is filled once: the functions that it names use it too.
+var all map[string]sanitizer
+
+func init() {
+	text := func(fn func(string) string) func(any, options) any {
+		return func(value any, _ options) any { return fn(str(value)) }
+	}
+	cut := func(fn func(string, int) string) func(any, options) any {
+		return func(value any, o options) any { return fn(str(value), o.most) }
+	}
+	all = map[string]sanitizer{
+		"string":   {make: cut(first), most: unlimited},
+		"text":     {make: cut(line), most: 255},
+		"textarea": {make: cut(lines), most: 16_384},
+		"line":     {make: cut(line), most: unlimited},
+		"lines":    {make: cut(lines), most: unlimited},
+
+		"name":              {make: cut(name), most: 128},
+		"fieldName":         {make: cut(fieldName), most: 128},
+		"varName":           {make: cut(fieldName), most: 128},
+		"templateName":      {make: cut(templateName), most: 128},
+		"pageName":          {make: cut(pageName), most: 128},
+		"username":          {make: cut(pageName), most: 128},
+		"pageNameTranslate": {make: cut(pageNameTranslate), most: 128},
+		"pagePathName":      {make: cut(pagePathName), most: 2048},
+		"path":              {make: path, most: 2048},
+		"filename":          {make: cut(filename), most: 128},
+		"attrName":          {make: cut(attrName), most: 128},
+		"htmlClass":         {make: cut(htmlClass), most: 128},
+		"htmlClasses":       {make: cut(htmlClasses), most: 1024},
+
+		"alpha":        {make: cut(alpha), most: 1024},
+		"alphanumeric": {make: cut(alphanumeric), most: 1024},
+		"digits":       {make: cut(digits), most: 1024},
+		"chars":        {make: chars, most: unlimited},
+		"word":         {make: cut(word), most: unlimited},
+		"words":        {make: cut(words), most: unlimited},
+		"wordsArray":   {make: wordsArray, most: unlimited},
+
+		"email":         {make: text(email), fixed: true},
+		"emailHeader":   {make: cut(emailHeader), most: unlimited},
+		"url":           {make: cut(anyURL), most: 1024},
+		"httpUrl":       {make: cut(httpURL), most: 1024},
+		"selectorValue": {make: cut(selectorValue), most: 100},
+		"selectorField": {make: cut(selectorField), most: unlimited},
+
+		"entities":         {make: text(entities), fixed: true},
+		"unentities":       {make: text(unentities), fixed: true},
+		"entitiesMarkdown": {make: text(entitiesMarkdown), fixed: true},
+		"purify":           {make: text(purify), fixed: true},
+		"markupToText":     {make: cut(markupToText), most: unlimited},
+		"markupToLine":     {make: cut(markupToLine), most: unlimited},
+
+		"removeNewlines":      {make: text(removeNewlines), fixed: true},
+		"removeWhitespace":    {make: text(removeWhitespace), fixed: true},
+		"reduceWhitespace":    {make: text(reduceWhitespace), fixed: true},
+		"normalizeWhitespace": {make: text(normalizeWhitespace), fixed: true},
+		"trim":                {make: text(trim), fixed: true},
+		"truncate":            {make: cut(truncate), most: 300},
+		"maxLength":           {make: cut(first), most: 128},
+		"minLength":           {make: cut(minLength), most: 1},
+		"maxBytes":            {make: cut(maxBytes), most: 128},
+
+		"camelCase":  {make: text(camelCase), fixed: true},
+		"pascalCase": {make: text(pascalCase), fixed: true},
+		"snakeCase":  {make: text(snakeCase), fixed: true},
+		"kebabCase":  {make: text(kebabCase), fixed: true},
+		"hyphenCase": {make: text(kebabCase), fixed: true},
+
+		"int":         {make: unsigned, fixed: true},
+		"intUnsigned": {make: unsigned, fixed: true},
+		"intSigned":   {make: signed, fixed: true},
+		"float":       {make: float, fixed: true},
+		"min":         {make: atLeast, most: unlimited},
+		"max":         {make: atMost, most: unlimited},
+		"range":       {make: within, most: unlimited},
+		"bit":         {make: bit, fixed: true},
+		"bool":        {make: boolean, fixed: true},
+		"checkbox":    {make: boolean, fixed: true},
+		"date":        {make: date, fixed: true},
+
+		"array":       {make: array, most: unlimited},
+		"arrayVal":    {make: arrayVal, most: unlimited},
+		"intArray":    {make: intArray, most: unlimited},
+		"intArrayVal": {make: intArrayVal, most: unlimited},
+		"flatArray":   {make: flatArray, most: unlimited},
+		"minArray":    {make: minArray, most: unlimited},
+		"option":      {make: option, fixed: true},
+		"options":     {make: optionsOf, most: unlimited},
+	}
+}

@@ -1,0 +1,184 @@
+package sanitize
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// isSpace is white space, also that without a width.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' }
+
+func trim(s string) string { return strings.TrimFunc(s, isSpace) }
+
+// ends are line ends as they are kept.
+var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// printed is without control characters but tabs and line ends, which are \n.
+func printed(s string) string {
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= ' ' && s[i] < 0x7f
+	}
+	if clean {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, ends.Replace(s))
+}
+
+func line(s string, most int) string {
+	s = strings.ReplaceAll(text.StripTags(printed(s)), "\n", " ")
+	return trim(first(trim(s), most))
+}
+
+func lines(s string, most int) string {
+	return trim(first(trim(text.StripTags(printed(s))), most))
+}
+
+func emailHeader(s string, most int) string {
+	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), most))
+}
+
+func removeNewlines(s string) string { return strings.ReplaceAll(ends.Replace(s), "\n", " ") }
+
+func removeWhitespace(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// reduceWhitespace leaves one space of each run of white space.
+func reduceWhitespace(s string) string {
+	var b strings.Builder
+	inside := false
+	for _, r := range s {
+		space := isSpace(r)
+		switch {
+		case !space:
+			b.WriteRune(r)
+		case !inside:
+			b.WriteByte(' ')
+		}
+		inside = space
+	}
+	return b.String()
+}
+
+// normalizeWhitespace leaves as many characters: spaces, and line ends that are \n.
+func normalizeWhitespace(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && isSpace(r) {
+			return ' '
+		}
+		return r
+	}, ends.Replace(s))
+}
+
+// truncate cuts between words and shows by an ellipsis that it did.
+func truncate(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	if most == 0 {
+		return ""
+	}
+	cut := first(s, most-1)
+	if at := strings.LastIndexFunc(cut, isSpace); at > len(cut)/2 {
+		if next, _ := utf8.DecodeRuneInString(s[len(cut):]); !isSpace(next) {
+			cut = cut[:at]
+		}
+	}
+	return strings.TrimRightFunc(cut, isSpace) + "…"
+}
+
+// Words.
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// joins are marks that stay with a word around them.
+func joins(r rune) bool { return r == '-' || r == '_' || r == '\'' || r == '’' }
+
+func wordsOf(s string, most int) (found []string) {
+	s = text.StripTags(printed(s))
+	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !joins(r) }) {
+		if run = strings.TrimFunc(run, joins); run == "" {
+			continue
+		}
+		if len(found) >= most {
+			break
+		}
+		found = append(found, run)
+	}
+	return found
+}
+
+func word(s string, most int) string {
+	for _, found := range wordsOf(s, 1) {
+		return strings.TrimFunc(first(found, most), joins)
+	}
+	return ""
+}
+
+func words(s string, most int) string { return strings.Join(wordsOf(s, most), " ") }
+
+// HTML.
+
+func entities(s string) string { return html.EscapeString(s) }
+
+func unentities(s string) string { return html.UnescapeString(s) }
+
+func purify(s string) string { return text.Purify(printed(s)) }
+
+func markupToText(s string, most int) string {
+	return trim(first(trim(text.Plain(printed(s))), most))
+}
+
+func markupToLine(s string, most int) string {
+	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), most))
+}
+
+// inline is the Markdown of entitiesMarkdown: code, a link, strong, emphasis, struck
+// out, none in another.
+var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\[\]\n]+)\]\(([^\s()<>]+)\)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|~~([^~\n]+)~~`)
+
+func entitiesMarkdown(s string) string {
+	s = html.EscapeString(s)
+	var b strings.Builder
+	at := 0
+	for _, found := range inline.FindAllStringSubmatchIndex(s, -1) {
+		b.WriteString(s[at:found[0]])
+		at = found[1]
+		part := func(n int) string { return s[found[2*n]:found[2*n+1]] }
+		wrap := func(tag string, n int) { b.WriteString("<" + tag + ">" + part(n) + "</" + tag + ">") }
+		switch {
+		case found[2] >= 0:
+			wrap("code", 1)
+		case found[4] >= 0:
+			if address := anyURL(html.UnescapeString(part(3)), 1024); address != "" {
+				b.WriteString(`<a href="` + html.EscapeString(address) + `">` + part(2) + "</a>")
+			} else {
+				b.WriteString(s[found[0]:found[1]])
+			}
+		case found[8] >= 0:
+			wrap("strong", 4)
+		case found[10] >= 0:
+			wrap("em", 5)
+		default:
+			wrap("del", 6)
+		}
+	}
+	b.WriteString(s[at:])
+	return b.String()
+}

@@ -1,0 +1,178 @@
+package sanitize
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// str is a value as a text, which is valid UTF-8.
+func str(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return strings.ToValidUTF8(v, "\uFFFD")
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339)
+	}
+	if n, ok := number(value); ok {
+		return numberText(n)
+	}
+	return encode(value)
+}
+
+// encode is a value as JSON; empty: it has none.
+func encode(value any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// numberText is how JSON writes a number.
+func numberText(n float64) string {
+	if math.Abs(n) < 1e21 && (n == 0 || math.Abs(n) >= 1e-6) {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// number is a value that is a finite number.
+func number(value any) (n float64, ok bool) {
+	switch v := value.(type) {
+	case float64:
+		n = v
+	case int64:
+		n = float64(v)
+	case int:
+		n = float64(v)
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return 0, false
+		}
+		n = f
+	default:
+		return 0, false
+	}
+	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+// numeric is a value as a number, also of a text that is one; else 0.
+func numeric(value any) (n float64, ok bool) {
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case string:
+		v = trim(v)
+		if len(v) > 400 || strings.ContainsAny(v, "xX_pPnN") { // Go's own forms: 0x1p-2, 1_000, Inf, NaN
+			return 0, false
+		}
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			return n, true
+		}
+		return 0, false
+	case time.Time:
+		return float64(v.Unix()), true
+	}
+	if n, ok := number(value); ok {
+		return n, true
+	}
+	return 0, false
+}
+
+// safe is the largest integer that JSON readers keep (RFC 8259, section 6).
+const safe = 1<<53 - 1
+
+// integer is a number cut to an integer.
+func integer(n float64) int64 {
+	return int64(math.Trunc(max(-safe, min(n, safe))))
+}
+
+// exact is an integer where a number is one.
+func exact(n float64) any {
+	if n == math.Trunc(n) && math.Abs(n) <= safe {
+		return int64(n)
+	}
+	return n
+}
+
+// same compares values of JSON; numbers are compared as such.
+func same(a, b any) bool {
+	if n, ok := number(a); ok {
+		m, ok := number(b)
+		return ok && n == m
+	}
+	switch v := a.(type) {
+	case nil, bool, string:
+		return a == b
+	case []any:
+		w, ok := b.([]any)
+		if !ok || len(v) != len(w) {
+			return false
+		}
+		for i := range v {
+			if !same(v[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		w, ok := b.(map[string]any)
+		if !ok || len(v) != len(w) {
+			return false
+		}
+		for key := range v {
+			if other, ok := w[key]; !ok || !same(v[key], other) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// first is the beginning of a text.
+func first(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for at := range s {
+		if most == 0 {
+			return s[:at]
+		}
+		most--
+	}
+	return s
+}
+
+func maxBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// minLength empties what is shorter.
+func minLength(s string, least int) string {
+	if utf8.RuneCountInString(s) < least {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,214 @@
+package text
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/microcosm-cc/bluemonday"
+	tokens "golang.org/x/net/html"
+)
+
+// foreign lists what is left of HTML from elsewhere.
+var foreign = sync.OnceValue(func() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote", "pre", "code", "kbd", "samp", "var",
+		"b", "i", "u", "s", "em", "strong", "small", "mark", "del", "ins", "sub", "sup", "abbr", "cite", "q", "dfn",
+		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td")
+	p.AllowAttrs("colspan", "rowspan").Matching(regexp.MustCompile(`^[0-9]{1,3}$`)).OnElements("th", "td")
+	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
+	p.AllowAttrs("title", "lang", "dir").Matching(regexp.MustCompile(`^[^<>]{0,255}$`)).Globally()
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^[A-Za-z0-9_ -]{1,255}$`)).Globally()
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("src").OnElements("img")
+	p.AllowAttrs("alt").OnElements("img")
+	p.AllowAttrs("width", "height").Matching(regexp.MustCompile(`^[0-9]{1,5}$`)).OnElements("img")
+	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowRelativeURLs(true)
+	p.RequireParseableURLs(true)
+	p.RequireNoFollowOnLinks(true)
+	return p
+})
+
+// passes is how often HTML is gone through, when one pass uncovers more.
+const passes = 4
+
+// Purify leaves of HTML from elsewhere what is safe to put into a page: text with its
+// form, links and images. It is idempotent; what does not come to rest loses its tags.
+func Purify(markup string) string {
+	for range passes {
+		pure := foreign().Sanitize(markup)
+		if pure == markup {
+			return pure
+		}
+		markup = pure
+	}
+	if foreign().Sanitize(markup) == markup {
+		return markup
+	}
+	return html.EscapeString(strings.NewReplacer("<", "", ">", "", "&", "").Replace(markup))
+}
+
+// StripTags takes out what stands between the < of a tag and a >, and the rest behind
+// a < that begins a tag and does not end. No tag is left, also not one that others
+// were put into. It is for text that has no markup; Plain reads what has.
+func StripTags(s string) string {
+	at := strings.IndexByte(s, '<')
+	if at < 0 {
+		return s
+	}
+	out := append(make([]byte, 0, len(s)), s[:at]...)
+	var open []int // where < are in out
+	begins := func(at int) bool { return at+1 < len(out) && beginsTag(out[at+1]) }
+	for i := at; i < len(s); i++ {
+		switch s[i] {
+		case '<':
+			open = append(open, len(out))
+		case '>': // of the last < that begins a tag; those above it never will
+			for len(open) > 0 && !begins(open[len(open)-1]) {
+				open = open[:len(open)-1]
+			}
+			if len(open) > 0 {
+				out = out[:open[len(open)-1]]
+				open = open[:len(open)-1]
+				continue
+			}
+		}
+		out = append(out, s[i])
+	}
+	for _, at := range open {
+		if begins(at) {
+			return string(out[:at])
+		}
+	}
+	return string(out)
+}
+
+func beginsTag(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/' || c == '!' || c == '?'
+}
+
+// Plain is the readable text of HTML: blocks on lines of their own, items of lists
+// behind a hyphen, no markup, entities decoded. A text without markup stays but for
+// its white space. It is idempotent.
+func Plain(markup string) string {
+	markup = strings.ReplaceAll(markup, "\x00", "")
+	for range passes {
+		if !hasMarkup(markup) {
+			return tidy(markup)
+		}
+		markup = readable(markup)
+	}
+	if hasMarkup(markup) {
+		markup = strings.NewReplacer("<", "", "&", "").Replace(markup)
+	}
+	return tidy(markup)
+}
+
+func hasMarkup(s string) bool {
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] == '<' && beginsTag(s[i+1]) {
+			return true
+		}
+	}
+	return strings.Contains(s, "&") && html.UnescapeString(s) != s
+}
+
+// blocks begin and end lines; hidden have a text that nobody reads.
+var (
+	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "footer", "form",
+		"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tr", "ul")
+	hidden = set("script", "style", "template", "noscript", "head", "iframe", "object", "svg", "math", "textarea", "select")
+)
+
+func set(names ...string) map[string]bool {
+	all := make(map[string]bool, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// readable reads markup once.
+func readable(markup string) string {
+	var b strings.Builder
+	ended := 0 // lines, at the end of b
+	end := func(lines int) {
+		for ; ended < lines; ended++ {
+			b.WriteByte('\n')
+		}
+	}
+	z := tokens.NewTokenizer(strings.NewReader(markup))
+	var skipping string // the hidden element that is open
+	for {
+		kind := z.Next()
+		if kind == tokens.ErrorToken {
+			return tidy(b.String())
+		}
+		if kind == tokens.TextToken {
+			if text := unbroken.Replace(string(z.Text())); skipping == "" {
+				if strings.TrimSpace(text) != "" {
+					ended = 0
+				}
+				b.WriteString(text)
+			}
+			continue
+		}
+		if kind != tokens.StartTagToken && kind != tokens.EndTagToken && kind != tokens.SelfClosingTagToken {
+			continue
+		}
+		tag, _ := z.TagName()
+		name := string(tag)
+		switch {
+		case skipping != "":
+			if kind == tokens.EndTagToken && name == skipping {
+				skipping = ""
+			}
+		case hidden[name]:
+			if kind == tokens.StartTagToken {
+				skipping = name
+			}
+		case name == "br":
+			b.WriteByte('\n')
+		case name == "li" && kind == tokens.StartTagToken:
+			end(1)
+			b.WriteString("- ")
+			ended = 0
+		case name == "p" || len(name) == 2 && name[0] == 'h' && blocks[name]:
+			end(2)
+		case name == "td" || name == "th":
+			b.WriteByte(' ')
+		case blocks[name]:
+			end(1)
+		}
+	}
+}
+
+// unbroken makes spaces of the ends of lines, which mean no more in HTML.
+var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
+
+// tidy leaves single spaces, lines without any around them, and one empty line
+// between others.
+func tidy(s string) string {
+	var b strings.Builder
+	empty := 0
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			empty++
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(strings.Repeat("\n", min(empty+1, 2)))
+		}
+		empty = 0
+		for i, field := range fields {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(field)
+		}
+	}
+	return b.String()
+}
