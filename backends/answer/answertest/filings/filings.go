@@ -1,0 +1,127 @@
+// Package filings makes long reports of short excerpts of real ones, for measuring how
+// well the page is found that answers a question. It is for tests alone.
+//
+// The excerpts and their questions are the development split of TAT-QA (Zhu et al., ACL
+// 2021), CC BY 4.0, with invented issuers.
+package filings
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+)
+
+//go:embed tatqa/corpus.jsonl
+var excerpts []byte
+
+//go:embed tatqa/questions.jsonl
+var questions []byte
+
+// Excerpt is a table with its paragraphs.
+type Excerpt struct {
+	Title, URL, Issuer, Fiscal, Text string
+}
+
+// Question is about an excerpt.
+type Question struct {
+	ID    string `json:"id"`
+	Query string `json:"query"`
+	Type  string `json:"type"`
+	Gold  struct {
+		Evidence []struct{ URL string } `json:"evidence"`
+	} `json:"gold"`
+	Issuer string `json:"issuer"`
+}
+
+// Held reports whether a question is held back while rules are written: half of them
+// are, all of an excerpt or none.
+func (q *Question) Held() bool {
+	h := fnv.New32a()
+	h.Write([]byte(q.Gold.Evidence[0].URL))
+	return h.Sum32()>>3&1 == 1
+}
+
+// Load reads the excerpts and the questions.
+func Load() (all []Excerpt, asked []Question, err error) {
+	if all, err = lines[Excerpt](excerpts); err == nil {
+		asked, err = lines[Question](questions)
+	}
+	return all, asked, err
+}
+
+func lines[T any](text []byte) (list []T, err error) {
+	for line := range bytes.Lines(text) {
+		var one T
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// Asked is a question about a page of a long report.
+type Asked struct {
+	Text   string
+	Issuer string
+	URL    string
+	Page   int
+	Held   bool
+	Type   string
+}
+
+// sizes are the pages of the reports.
+var sizes = []int{110, 160, 210, 270}
+
+var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
+
+// Long makes one report an issuer, of 110 to 270 pages: each page is an excerpt with the
+// report's issuer in the place of its own. An excerpt with questions is in one report,
+// among others from all of them. The seed gives the order.
+func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
+	all, questions, err := Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	order := random.Perm(len(all))
+	for i, issuer := range issuers {
+		var own, others []Excerpt
+		for at, n := range order {
+			if at%len(issuers) == i {
+				own = append(own, all[n])
+			} else {
+				others = append(others, all[n])
+			}
+		}
+		pages := append(own, others[:sizes[i]-len(own)]...)
+		random.Shuffle(len(pages), func(a, b int) { pages[a], pages[b] = pages[b], pages[a] })
+		report := corpus.Source{
+			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K", Fiscal: "FY2019",
+			Issuer: corpus.Company{Name: issuer},
+		}
+		owned := make(map[string]bool)
+		for _, e := range own {
+			owned[e.URL] = true
+		}
+		for at, e := range pages {
+			text := strings.TrimPrefix(e.Text, e.Issuer)
+			report.Pages = append(report.Pages, corpus.Page{Number: at + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
+			for _, q := range questions {
+				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
+					asked = append(asked, Asked{
+						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: at + 1, Held: q.Held(), Type: q.Type,
+					})
+				}
+			}
+		}
+		reports = append(reports, report)
+	}
+	return reports, asked, nil
+}

@@ -1,0 +1,221 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// emit takes a document of a file, or what is wrong with it. Its error ends the reading.
+type emit func(s Source, err error) error
+
+// format reads files of one kind. base is what is known of its documents already.
+type format struct {
+	most int64 // bytes of a file; 0: no bound, it is read by parts
+	read func(ctx context.Context, r io.Reader, base Source, out emit) error
+}
+
+var formats = map[string]*format{
+	".jsonl":    {0, readJSONL},
+	".ndjson":   {0, readJSONL},
+	".md":       {mostText, readMarkdown},
+	".markdown": {mostText, readMarkdown},
+}
+
+// Formats are the endings of the files that are read.
+func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
+
+func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
+
+// metaSuffix is that of a file beside another with what is known of its document: the
+// members of a line of JSONL but text and pages.
+const metaSuffix = ".meta.json"
+
+const mostMeta = 64 << 10
+
+// readFile reads a file by its kind. A document that says no URL is corpus:NAME.
+func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
+	format := formatOf(f.path)
+	if format.most > 0 && f.size > format.most {
+		return refuse("the file has more than %d MiB", format.most>>20)
+	}
+	opened, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	if base, err = meta(f.path, base); err != nil {
+		return err
+	}
+	if base.URL == "" {
+		base.URL = nameURL(name)
+	}
+	if base.Title == "" {
+		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))
+	}
+	var r io.Reader = opened
+	if format.most > 0 {
+		r = io.LimitReader(opened, format.most)
+	}
+	return format.read(ctx, r, base, out)
+}
+
+// nameURL is the URL of a document that has none: the name of its file, with - for
+// what an id does not have.
+func nameURL(name string) string {
+	id := []byte(cut(name, 200))
+	for i, c := range id {
+		if c != '.' && c != '_' && c != '~' && c != '/' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			id[i] = '-'
+		}
+	}
+	return "corpus:" + string(id)
+}
+
+// meta reads what stands beside a file of its document.
+func meta(name string, base Source) (Source, error) {
+	opened, err := os.Open(name + metaSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return base, nil
+	}
+	if err != nil {
+		return base, err
+	}
+	defer opened.Close()
+	body, err := io.ReadAll(io.LimitReader(opened, mostMeta+1))
+	if err == nil && len(body) > mostMeta {
+		err = fmt.Errorf("%s has more than %d KiB", name+metaSuffix, mostMeta>>10)
+	}
+	if err != nil {
+		return base, err
+	}
+	var r record
+	if err := json.Unmarshal(body, &r); err != nil {
+		return base, refuse("%s: %v", filepath.Base(name)+metaSuffix, err)
+	}
+	return r.source(base)
+}
+
+// record is a document as JSON says it.
+type record struct {
+	Title     string          `json:"title"`
+	URL       string          `json:"url"`
+	Kind      string          `json:"kind"`
+	Form      string          `json:"form"`
+	Issuer    json.RawMessage `json:"issuer"` // a name, or an object
+	Ticker    string          `json:"ticker"`
+	Exchange  string          `json:"exchange"`
+	CIK       json.RawMessage `json:"cik"` // a number, or text
+	Aliases   []string        `json:"aliases"`
+	Fiscal    json.RawMessage `json:"fiscal"` // text, or a year
+	PeriodEnd string          `json:"period_end"`
+	Published string          `json:"published"`
+	Lang      string          `json:"lang"`
+	Text      string          `json:"text"`
+	Pages     json.RawMessage `json:"pages"` // texts, or objects of number and text
+}
+
+// source is what the record says, over what was known.
+func (r *record) source(base Source) (Source, error) {
+	s := base
+	set := func(to *string, value string) {
+		if value != "" {
+			*to = value
+		}
+	}
+	company := struct {
+		Name     string          `json:"name"`
+		Ticker   string          `json:"ticker"`
+		Exchange string          `json:"exchange"`
+		CIK      json.RawMessage `json:"cik"`
+		Aliases  []string        `json:"aliases"`
+	}{Ticker: r.Ticker, Exchange: r.Exchange, CIK: r.CIK, Aliases: r.Aliases}
+	if len(r.Issuer) > 0 && r.Issuer[0] == '{' {
+		if err := json.Unmarshal(r.Issuer, &company); err != nil {
+			return s, refuse("issuer: %v", err)
+		}
+	} else {
+		name, err := scalar(r.Issuer)
+		if err != nil {
+			return s, refuse("issuer is neither text nor an object")
+		}
+		company.Name = name
+	}
+	cik, err := scalar(company.CIK)
+	if err != nil {
+		return s, refuse("cik is neither text nor a number")
+	}
+	fiscal, err := scalar(r.Fiscal)
+	if err != nil {
+		return s, refuse("fiscal is neither text nor a year")
+	}
+	if len(company.Aliases) > mostAliases {
+		return s, refuse("more than %d aliases", mostAliases)
+	}
+	set(&s.Title, r.Title)
+	set(&s.URL, r.URL)
+	set((*string)(&s.Kind), r.Kind)
+	set(&s.Form, r.Form)
+	set(&s.Lang, r.Lang)
+	set(&s.Fiscal, fiscal)
+	set(&s.Issuer.Name, company.Name)
+	set(&s.Issuer.Ticker, company.Ticker)
+	set(&s.Issuer.Exchange, company.Exchange)
+	set(&s.Issuer.CIK, cik)
+	if len(company.Aliases) > 0 {
+		s.Issuer.Aliases = company.Aliases
+	}
+	if r.PeriodEnd != "" {
+		day, ok := kernel.ParseDay(r.PeriodEnd)
+		if !ok {
+			return s, refuse("period_end %q is not YYYY-MM-DD", cut(r.PeriodEnd, 40))
+		}
+		s.PeriodEnd = day
+	}
+	if r.Published != "" {
+		at, err := parseTime(r.Published)
+		if err != nil {
+			return s, refuse("published %q is neither YYYY-MM-DD nor a time of RFC 3339", cut(r.Published, 40))
+		}
+		s.Published = at
+	}
+	return s, nil
+}
+
+const mostAliases = 50
+
+func parseTime(value string) (time.Time, error) {
+	if day, ok := kernel.ParseDay(value); ok {
+		return day.Time(), nil
+	}
+	return time.Parse(time.RFC3339, value)
+}
+
+// scalar is a text or a number as text; empty: null, or nothing.
+func scalar(raw json.RawMessage) (string, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	if raw[0] == '"' {
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err
+	}
+	var n json.Number
+	err := json.Unmarshal(raw, &n)
+	return n.String(), err
+}

@@ -1,0 +1,299 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// IngestOptions are how files are taken in.
+type IngestOptions struct {
+	// Workers is how many files are read and divided at a time. Default: one a CPU, at
+	// most 8. What they make is written by one.
+	Workers int
+	// Progress is called now and then, by one at a time; nil: nobody is told.
+	Progress func(p Progress)
+	// Source are what files do not say of themselves: kind, issuer, fiscal and so on.
+	Source Source
+}
+
+// Progress is how far an ingest is.
+type Progress struct {
+	Files, Read                       int   // all, and those that are read to the end
+	Bytes, Done                       int64 // of all files, and of those read
+	Added, Replaced, Skipped, Refused int
+	Chunks                            int // of what was added and replaced
+}
+
+// Documents are all that were looked at.
+func (p Progress) Documents() int { return p.Added + p.Replaced + p.Skipped + p.Refused }
+
+// Report is what an ingest has done.
+type Report struct {
+	Progress
+	// Problems are the first documents that were not taken in, and why: "file: why".
+	Problems []string
+}
+
+const (
+	mostProblems = 100
+	// A transaction takes no more than that, unless one document has more.
+	documentsAtOnce = 64
+	chunksAtOnce    = 2000
+)
+
+// found is a file to read, or a document that was read.
+type found struct {
+	name   string // of the file, for problems
+	source Source
+	err    error // what is wrong with it
+}
+
+// Ingest takes in a file, or all files of a folder and the folders below it whose kind
+// is known (see Formats). A document that is there is skipped, so an ingest that was
+// ended goes on where it was when it is begun again. What is wrong with a document is in
+// the report; the error is one that ended the ingest.
+func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Report, error) {
+	if o.Workers <= 0 {
+		o.Workers = min(runtime.GOMAXPROCS(0), 8)
+	}
+	files, bytes, err := list(path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	in := &ingest{corpus: c, options: o, report: Report{Progress: Progress{Files: len(files), Bytes: bytes}}, cancel: cancel}
+
+	names := make(chan file)
+	read := make(chan found, o.Workers)
+	ready := make(chan *prepared, documentsAtOnce)
+	var readers, dividers sync.WaitGroup
+	for range o.Workers {
+		readers.Go(func() {
+			for f := range names {
+				in.read(ctx, path, f, read)
+			}
+		})
+		dividers.Go(func() {
+			for one := range read {
+				in.divide(ctx, one, ready)
+			}
+		})
+	}
+	go func() {
+		defer close(names)
+		for _, f := range files {
+			select {
+			case names <- f:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	go func() { readers.Wait(); close(read) }()
+	go func() { dividers.Wait(); close(ready) }()
+	in.write(ctx, ready)
+	in.told(true)
+	if err := context.Cause(ctx); err != nil {
+		return &in.report, err
+	}
+	return &in.report, nil
+}
+
+// ingest is one under way.
+type ingest struct {
+	corpus  *Corpus
+	options IngestOptions
+	cancel  context.CancelCauseFunc
+	files   atomic.Int64
+	bytes   atomic.Int64
+
+	mu     sync.Mutex // of the report
+	report Report
+}
+
+type file struct {
+	path string
+	size int64
+}
+
+// mostFiles bounds the files of one ingest.
+const mostFiles = 1_000_000
+
+// list are the files below a path in their order.
+func list(path string) (files []file, bytes int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.IsDir() {
+		if formatOf(path) == nil {
+			return nil, 0, fmt.Errorf("%s: the kind of file is not one of %s", path, strings.Join(Formats(), ", "))
+		}
+		return []file{{path, info.Size()}}, info.Size(), nil
+	}
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(entry.Name(), ".") && name != path:
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case !entry.Type().IsRegular() || formatOf(name) == nil || strings.HasSuffix(name, metaSuffix):
+			return nil
+		case len(files) == mostFiles:
+			return fmt.Errorf("%s has more than %d files", path, mostFiles)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		files = append(files, file{name, info.Size()})
+		bytes += info.Size()
+		return nil
+	})
+	return files, bytes, err
+}
+
+// read sends the documents of a file.
+func (in *ingest) read(ctx context.Context, root string, f file, out chan<- found) {
+	name, err := filepath.Rel(root, f.path)
+	if err != nil || name == "." {
+		name = filepath.Base(f.path)
+	}
+	name = filepath.ToSlash(name)
+	send := func(one found) bool {
+		select {
+		case out <- one:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	err = readFile(ctx, f, name, in.options.Source, func(s Source, err error) error {
+		if !send(found{name, s, err}) {
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		send(found{name: name, err: err})
+	}
+	in.files.Add(1)
+	in.bytes.Add(f.size)
+}
+
+// divide prepares a document.
+func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
+	if ctx.Err() != nil {
+		return
+	}
+	known := false
+	p, err := (*prepared)(nil), one.err
+	if err == nil {
+		p, err = prepare(one.source, func(digest string) bool {
+			err := in.corpus.Read(ctx, func(c kernel.Conn) error {
+				return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ?", digest).Scan(&known)
+			})
+			return err == nil && known // the write finds out
+		})
+	}
+	switch {
+	case err != nil:
+		in.problem(one, err)
+	case known:
+		in.mu.Lock()
+		in.report.Skipped++
+		in.mu.Unlock()
+	default:
+		select {
+		case out <- p:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (in *ingest) problem(one found, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.report.Refused++
+	if len(in.report.Problems) < mostProblems {
+		name := one.name
+		if one.source.URL != "" {
+			name += " " + one.source.URL
+		}
+		in.report.Problems = append(in.report.Problems, name+": "+err.Error())
+	}
+}
+
+// write writes what comes, as much as there is at a time.
+func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
+	var batch []*prepared
+	chunks := 0
+	flush := func() {
+		if len(batch) == 0 || ctx.Err() != nil {
+			return
+		}
+		outcomes, err := in.corpus.putAll(ctx, batch)
+		if err != nil {
+			in.cancel(fmt.Errorf("writing documents: %w", err))
+			return
+		}
+		in.mu.Lock()
+		for i, o := range outcomes {
+			switch o {
+			case Added:
+				in.report.Added++
+			case Replaced:
+				in.report.Replaced++
+			case Skipped:
+				in.report.Skipped++
+				continue
+			}
+			in.report.Chunks += len(batch[i].chunks)
+		}
+		in.mu.Unlock()
+		batch, chunks = batch[:0], 0
+		in.told(false)
+	}
+	for p := range ready {
+		batch = append(batch, p)
+		if chunks += len(p.chunks); len(batch) == documentsAtOnce || chunks >= chunksAtOnce || len(ready) == 0 {
+			flush()
+		}
+	}
+	flush()
+}
+
+// told tells the progress.
+func (in *ingest) told(last bool) {
+	in.mu.Lock()
+	in.report.Read, in.report.Done = int(in.files.Load()), in.bytes.Load()
+	if last {
+		slices.Sort(in.report.Problems)
+	}
+	p := in.report.Progress
+	in.mu.Unlock()
+	if in.options.Progress != nil {
+		in.options.Progress(p)
+	}
+}
+
+// IsRefused reports whether an error is about a document, not about the corpus.
+func IsRefused(err error) bool {
+	_, ok := errors.AsType[*RefusedError](err)
+	return ok
+}

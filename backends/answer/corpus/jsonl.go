@@ -1,0 +1,116 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+)
+
+// mostLine bounds a line of JSONL, in bytes.
+const mostLine = 128 << 20
+
+// readJSONL reads a document from each line: {title, url, kind, issuer, fiscal, text}
+// or pages in the place of text, which are texts or {number, text}. A line that is wrong
+// is told and passed over.
+func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
+	lines := bufio.NewReaderSize(r, 1<<20)
+	n := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := readLine(lines)
+		if n++; len(bytes.TrimSpace(line)) > 0 {
+			one := base
+			one.URL += "/" + strconv.Itoa(n) // for one that has none
+			s, wrong := parseLine(line, one)
+			if wrong != nil {
+				wrong = refuse("line %d: %v", n, wrong)
+			}
+			if err := out(s, wrong); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errLong):
+			return refuse("line %d has more than %d MiB", n, mostLine>>20)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+var errLong = errors.New("a line is too long")
+
+// readLine reads a line with its end. The error of the last one is io.EOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		case len(line) > mostLine:
+			return nil, errLong
+		}
+	}
+}
+
+func parseLine(line []byte, base Source) (Source, error) {
+	var r record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return base, err
+	}
+	s, err := r.source(base)
+	if err != nil {
+		return s, err
+	}
+	s.Pages, err = r.pages()
+	return s, err
+}
+
+// pages are those of a record. A text without pages is one page without a number.
+func (r *record) pages() ([]Page, error) {
+	raw := bytes.TrimSpace(r.Pages)
+	if len(raw) == 0 || string(raw) == "null" {
+		if r.Text == "" {
+			return nil, refuse("there is neither text nor pages")
+		}
+		return []Page{{Text: r.Text}}, nil
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, refuse("pages is not an array")
+	}
+	if len(all) > mostPages {
+		return nil, refuse("more than %d pages", mostPages)
+	}
+	pages := make([]Page, 0, len(all))
+	for i, one := range all {
+		page := struct {
+			Number int    `json:"number"`
+			Page   int    `json:"page"`
+			Text   string `json:"text"`
+		}{}
+		if len(one) > 0 && one[0] == '"' {
+			if err := json.Unmarshal(one, &page.Text); err != nil {
+				return nil, refuse("page %d: %v", i+1, err)
+			}
+		} else if err := json.Unmarshal(one, &page); err != nil {
+			return nil, refuse("page %d is neither text nor an object of number and text", i+1)
+		}
+		number := max(page.Number, page.Page)
+		if number <= 0 {
+			number = i + 1
+		}
+		pages = append(pages, Page{number, page.Text})
+	}
+	return pages, nil
+}

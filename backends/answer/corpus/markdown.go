@@ -1,0 +1,118 @@
+package corpus
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+// readMarkdown reads a document of Markdown. It may begin with lines of "name: value"
+// between two lines of "---", whose names are those of JSONL; without a title the first
+// heading is it. A line that is a form feed alone, or <!-- page 12 -->, begins a page.
+func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	text := strings.ReplaceAll(string(body), "\r\n", "\n")
+	s, text, err := frontMatter(text, base)
+	if err != nil {
+		return out(s, err)
+	}
+	if s.Title == base.Title {
+		for line := range strings.SplitSeq(text, "\n") {
+			if title, ok := strings.CutPrefix(line, "# "); ok {
+				s.Title = strings.TrimSpace(title)
+				break
+			}
+		}
+	}
+	s.Pages = pagesOf(text)
+	return out(s, nil)
+}
+
+const mostFront = 100 // lines
+
+// frontMatter reads the lines in front of a text, and gives the rest.
+func frontMatter(text string, base Source) (Source, string, error) {
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return base, text, nil
+	}
+	head, rest, ok := strings.Cut(rest, "\n---\n")
+	if !ok || strings.Count(head, "\n") > mostFront {
+		return base, text, nil
+	}
+	fields := make(map[string]any)
+	for line := range strings.SplitSeq(head, "\n") {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if name = strings.TrimSpace(name); name == "aliases" {
+			list := strings.Split(strings.Trim(value, "[]"), ",")
+			for i := range list {
+				list[i] = strings.Trim(strings.TrimSpace(list[i]), `"'`)
+			}
+			fields[name] = list
+			continue
+		}
+		fields[name] = value
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return base, rest, err
+	}
+	var r record
+	if err := json.Unmarshal(body, &r); err != nil {
+		return base, rest, refuse("the lines in front: %v", err)
+	}
+	s, err := r.source(base)
+	return s, rest, err
+}
+
+// pagesOf divides a text at form feeds and marks of pages.
+func pagesOf(text string) []Page {
+	if !strings.Contains(text, "\f") && !strings.Contains(text, "<!-- page") {
+		return []Page{{Text: text}}
+	}
+	var pages []Page
+	var b strings.Builder
+	number := 1
+	flush := func() {
+		if strings.TrimSpace(b.String()) != "" {
+			pages = append(pages, Page{number, b.String()})
+		}
+		b.Reset()
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if mark, ok := strings.CutPrefix(strings.TrimSpace(line), "<!-- page "); ok {
+			flush()
+			number = max(digits(mark), 1)
+			continue
+		}
+		for {
+			before, after, ok := strings.Cut(line, "\f")
+			b.WriteString(before)
+			if !ok {
+				break
+			}
+			flush()
+			number++
+			line = after
+		}
+		b.WriteByte('\n')
+	}
+	flush()
+	return pages
+}
+
+// digits is the number that a text begins with.
+func digits(s string) (n int) {
+	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && i < 6; i++ {
+		n = 10*n + int(s[i]-'0')
+	}
+	return n
+}

@@ -1,0 +1,183 @@
+package corpus
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Bounds of a document. One beyond them is refused, not cut.
+const (
+	mostPages = 5_000
+	mostText  = 64 << 20 // bytes of all pages
+	mostTitle = 1_000    // letters; also of names and URLs
+)
+
+// Source is a document as a reader has made it of a file.
+type Source struct {
+	Kind   kernel.Kind // default: filing
+	Form   string
+	Issuer Company // zero: of none, or of many
+	// Fiscal is the period that it reports on, as "FY2019", "2019", "Q3 2019".
+	Fiscal    string
+	PeriodEnd kernel.Day
+	Published time.Time
+	Title     string
+	URL       string // http, https, or corpus:ID
+	Lang      string
+	Pages     []Page
+	Facts     []kernel.Fact // of documents that are nothing but facts; their Passage is 0
+	Prices    []Price
+}
+
+// Company is what a source says of its issuer.
+type Company struct {
+	Name, Ticker, Exchange, CIK string
+	Aliases                     []string
+}
+
+// Page is one of a document.
+type Page struct {
+	Number int    // from 1; 0: the document has no pages
+	Text   string // Markdown
+}
+
+// Price is that of a day.
+type Price struct {
+	Day                                      kernel.Day
+	Open, High, Low, Close, AdjClose, Volume float64
+}
+
+// RefusedError says why a document is not taken in.
+type RefusedError struct{ Why string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.Why }
+
+func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
+
+// check brings a source into the one form that is stored.
+func (s *Source) check() error {
+	line := func(name, value string) (string, error) {
+		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), mostTitle)
+		if !text.IsLine(value) {
+			return "", refuse("%s has control characters", name)
+		}
+		return value, nil
+	}
+	for name, field := range map[string]*string{
+		"title": &s.Title, "form": &s.Form, "lang": &s.Lang, "issuer": &s.Issuer.Name, "ticker": &s.Issuer.Ticker, "exchange": &s.Issuer.Exchange,
+	} {
+		var err error
+		if *field, err = line(name, *field); err != nil {
+			return err
+		}
+	}
+	if s.Kind == "" {
+		s.Kind = kernel.Filing
+	}
+	known := false
+	for _, k := range kernel.Kinds {
+		known = known || s.Kind == k
+	}
+	if !known {
+		return refuse("kind is %q, must be one of %v", text.Short(string(s.Kind), 40), kernel.Kinds)
+	}
+	if s.Title == "" {
+		return refuse("title is missing")
+	}
+	if err := checkURL(s.URL); err != nil {
+		return err
+	}
+	s.Issuer.CIK = strings.TrimLeft(s.Issuer.CIK, "0")
+	if _, err := strconv.ParseUint(s.Issuer.CIK, 10, 40); s.Issuer.CIK != "" && err != nil {
+		return refuse("cik is not a number")
+	}
+	if s.Issuer.Name != "" && metrics.Key(s.Issuer.Name) == "" {
+		return refuse("issuer is not a name")
+	}
+	if s.Issuer.Name == "" && (len(s.Facts) > 0 || len(s.Prices) > 0) {
+		return refuse("facts and prices need an issuer")
+	}
+	if len(s.Pages) > mostPages {
+		return refuse("more than %d pages", mostPages)
+	}
+	size := 0
+	for i, page := range s.Pages {
+		if size += len(page.Text); size > mostText {
+			return refuse("more than %d MiB of text", mostText>>20)
+		}
+		s.Pages[i].Text = text.Storable(strings.ToValidUTF8(text.Lines(page.Text), "\uFFFD"))
+	}
+	days := make(map[kernel.Day]bool, len(s.Prices))
+	for _, p := range s.Prices {
+		if p.Day.Time().IsZero() || days[p.Day] {
+			return refuse("prices have a day %q twice, or one that is none", p.Day)
+		}
+		days[p.Day] = true
+	}
+	return nil
+}
+
+func checkURL(address string) error {
+	if strings.HasPrefix(address, "corpus:") {
+		if !corpusID.MatchString(address) {
+			return refuse("url %q: an id behind corpus: has 1 to 200 letters, digits and . _ ~ / -", text.Short(address, 80))
+		}
+		return nil
+	}
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return refuse("url is missing")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*mostTitle || !text.IsLine(address):
+		return refuse("url %q is neither http(s) nor corpus:", text.Short(address, 80))
+	case u.User != nil:
+		return refuse("url has a user in it")
+	}
+	return nil
+}
+
+// digest is the SHA-256 of all that a source says but its URL: the same document under
+// another address is a duplicate.
+func (s *Source) digest() string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	one := *s
+	one.URL = ""
+	_ = e.Encode(one) // a hash takes all, and a Source has no cycles
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// period is the one that the document reports on.
+func (s *Source) period() kernel.Period {
+	p := kernel.Period{}
+	if found := metrics.Periods(s.Fiscal); len(found) > 0 {
+		p = found[0].Period
+		if p.Months == 0 && p.End == "" {
+			p.Months = 12
+		}
+	}
+	if s.PeriodEnd != "" {
+		p.End = s.PeriodEnd
+	}
+	if p.Year == 0 {
+		p.Year = p.End.Year()
+	}
+	if p.Year == 0 && !s.Published.IsZero() && s.Kind != kernel.Filing {
+		p.Year = s.Published.UTC().Year()
+	}
+	return p
+}

@@ -1,0 +1,254 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// legal are words at the end of a name that people leave out.
+var legal = set(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
+	kgaa kk bhd pty holdings holding group partners trust`)
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// Key is the name of an issuer as it is compared: words of letters and digits in lower
+// case, with one blank between. "&" is "and"; the article in front is left out.
+func Key(name string) string {
+	words := words(name)
+	if len(words) > 1 && words[0] == "the" {
+		words = words[1:]
+	}
+	return strings.Join(words, " ")
+}
+
+// words are those of a name; letters with points between are one, as in "S.p.A.".
+func words(name string) []string {
+	name = strings.NewReplacer("&", " and ", ".", "", "'", "", "’", "").Replace(text.Fold(name))
+	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+}
+
+// Short is the Key of a name without what says its legal form: "wexlermere" of
+// "Wexlermere Inc.". It is the Key where nothing else would be left.
+func Short(name string) string {
+	all := words(Key(name))
+	n := len(all)
+	for n > 1 && legal[all[n-1]] {
+		n--
+	}
+	return strings.Join(all[:n], " ")
+}
+
+// Named is an issuer with a name or a ticker of it.
+type Named struct {
+	Issuer int64
+	Name   string
+	// Ticker tells that the name is one. It is found in capitals alone, or behind "$",
+	// or in parentheses.
+	Ticker bool
+}
+
+// Directory finds issuers in a text by their names. It does not change.
+type Directory struct {
+	keys    map[string][]int64 // Key or Short of a name
+	tickers map[string][]int64
+	most    int                 // words of the longest key
+	initial map[string][]string // the first letters of a key, for those with a slip
+}
+
+// NewDirectory makes one of all names.
+func NewDirectory(names []Named) *Directory {
+	d := &Directory{keys: make(map[string][]int64), tickers: make(map[string][]int64), initial: make(map[string][]string)}
+	add := func(key string, issuer int64) {
+		if len(key) < 2 || common[key] {
+			return
+		}
+		if slices.Contains(d.keys[key], issuer) {
+			return
+		}
+		if d.keys[key] == nil && len(key) >= slipLetters {
+			head := key[:1]
+			d.initial[head] = append(d.initial[head], key)
+		}
+		d.keys[key] = append(d.keys[key], issuer)
+		d.most = max(d.most, strings.Count(key, " ")+1)
+	}
+	for _, n := range names {
+		if n.Ticker {
+			ticker := strings.ToUpper(n.Name)
+			if !slices.Contains(d.tickers[ticker], n.Issuer) {
+				d.tickers[ticker] = append(d.tickers[ticker], n.Issuer)
+			}
+			continue
+		}
+		add(Key(n.Name), n.Issuer)
+		add(Short(n.Name), n.Issuer)
+	}
+	return d
+}
+
+// common are words that a question holds for other reasons.
+var common = set(`first general national american global united international new the and target gap visa block square best`)
+
+// slipLetters is how long a name is whose slips are forgiven: one letter added, left
+// out, changed or swapped with the next.
+const slipLetters = 6
+
+// IssuerMention is an issuer, or several of one name, that a text names.
+type IssuerMention struct {
+	Issuers    []int64
+	Start, End int // of what names it, in bytes
+	// Slip tells that the name was written in another way than any that is known.
+	Slip bool
+}
+
+// mostWords bounds the words of a text that are looked at.
+const mostWords = 1000
+
+// Find finds the issuers that a text names, in its order: by names, with and without
+// their legal form, by tickers, and by names with one slip.
+func (d *Directory) Find(s string) []IssuerMention {
+	var found []IssuerMention
+	tokens := tokenize(s)
+	for i := 0; i < len(tokens); {
+		m, n := d.at(s, tokens[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		found = append(found, m)
+		i += n
+	}
+	return found
+}
+
+// token is a word of a text with its place.
+type token struct {
+	key        string
+	start, end int
+}
+
+func tokenize(s string) []token {
+	var list []token
+	start := -1
+	flush := func(end int) {
+		if start >= 0 {
+			word := strings.TrimRight(s[start:end], ".'’")
+			for _, possessive := range []string{"'s", "’s"} {
+				word = strings.TrimSuffix(word, possessive)
+			}
+			if key := strings.Join(words(word), " "); key != "" && len(list) < mostWords {
+				list = append(list, token{key, start, start + len(word)})
+			}
+		}
+		start = -1
+	}
+	for i, r := range s {
+		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || start >= 0 && (r == '.' || r == '\'' || r == '’' || r == '-')
+		if r == '&' {
+			flush(i)
+			if len(list) < mostWords {
+				list = append(list, token{"and", i, i + 1})
+			}
+			continue
+		}
+		switch {
+		case inside && start < 0:
+			start = i
+		case !inside:
+			flush(i)
+		}
+	}
+	flush(len(s))
+	return list
+}
+
+// at is the longest name that words begin with, and how many of them it has.
+func (d *Directory) at(s string, tokens []token) (IssuerMention, int) {
+	for n := min(d.most, len(tokens)); n > 0; n-- {
+		if issuers := d.keys[join(tokens[:n])]; issuers != nil {
+			end := tokens[n-1].end
+			for n < len(tokens) && legal[tokens[n].key] && capital(s[tokens[n].start:]) { // "Wexlermere Incorporated"
+				end = tokens[n].end
+				n++
+			}
+			return IssuerMention{Issuers: issuers, Start: tokens[0].start, End: end}, n
+		}
+	}
+	first := tokens[0]
+	word := s[first.start:first.end]
+	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || marked(s, first.start)) && !acronyms[word] {
+		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
+	}
+	if !capital(word) {
+		return IssuerMention{}, 0
+	}
+	for n := min(d.most, len(tokens), 4); n > 0; n-- {
+		key := join(tokens[:n])
+		if len(key) < slipLetters {
+			break
+		}
+		var issuers []int64
+		near := 0
+		for _, known := range d.initial[key[:1]] {
+			if slip(known, key) {
+				near++
+				issuers = d.keys[known]
+			}
+		}
+		if near == 1 {
+			return IssuerMention{Issuers: issuers, Start: first.start, End: tokens[n-1].end, Slip: true}, n
+		}
+	}
+	return IssuerMention{}, 0
+}
+
+// acronyms of finance are no tickers unless they are marked as one.
+var acronyms = set(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
+
+func join(tokens []token) string {
+	if len(tokens) == 1 {
+		return tokens[0].key
+	}
+	keys := make([]string, len(tokens))
+	for i, t := range tokens {
+		keys[i] = t.key
+	}
+	return strings.Join(keys, " ")
+}
+
+// marked reports whether a word stands behind "$", "(" or ":".
+func marked(s string, at int) bool { return at > 0 && strings.IndexByte("$(:", s[at-1]) >= 0 }
+
+func capital(word string) bool {
+	for _, r := range word {
+		return unicode.IsUpper(r)
+	}
+	return false
+}
+
+// slip reports whether one letter is added, left out, changed or swapped with the next.
+func slip(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	if len(a)-len(b) > 1 || a == b {
+		return false
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if len(a) > len(b) {
+		return a[i+1:] == b[i:]
+	}
+	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

@@ -1,0 +1,187 @@
+// Package metrics is the vocabulary of reports: what is measured and by which names,
+// the statements and sections that a text is of, the times it speaks of, and the
+// issuers it names. It knows no table and no database.
+package metrics
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// Mention is a period that a text names.
+type Mention struct {
+	Period     kernel.Period
+	Start, End int // of what names it, in bytes
+}
+
+// mostPeriods bounds the mentions of one text.
+const mostPeriods = 64
+
+const (
+	monthName = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?`
+	yearOf    = `((?:19|20)\d\d)`
+	length    = `(?:(?:for )?(?:the )?(fiscal |financial )?(years?|twelve months?|12 months?|nine months?|9 months?|six months?|6 months?|half[- ]year|three months?|3 months?|quarters?|5[23] weeks|(?:13|26|39) weeks)[- ](?:ended|ending|to)\s+(?:on )?)?`
+)
+
+// Each pattern says what its groups are.
+var (
+	// length (1 fiscal, 2 unit), 3 month, 4 day, 5 year
+	dated = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+` + yearOf + `\b`)
+	// length (1, 2), 3 day, 4 month, 5 year
+	datedBritish = regexp.MustCompile(`(?i)\b` + length + `(\d{1,2})(?:st|nd|rd|th)?\s+(?:of )?` + monthName + `\s*,?\s+` + yearOf + `\b`)
+	// length (1, 2), 3 month, 4 year
+	monthly = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*,?\s+(?:of )?` + yearOf + `\b`)
+	iso     = regexp.MustCompile(`\b` + yearOf + `-(\d\d)-(\d\d)\b`)
+	slashed = regexp.MustCompile(`\b(\d{1,2})/(\d{1,2})/((?:19|20)?\d\d)\b`)
+	// 1 quarter, 2 year; or 3 quarter, 4 year
+	quarterly = regexp.MustCompile(`(?i)\b(?:q([1-4])|([1-4])q|(first|second|third|fourth)[- ]quarter)\s*(?:ended |of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
+	halved    = regexp.MustCompile(`(?i)\b(?:h([12])|([12])h|(first|second)[- ]half)\s*(?:of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
+	// a year that two calendar years make: 2017/2018, 2017/18
+	double = regexp.MustCompile(`\b((?:19|20)\d\d)\s?/\s?((?:19|20)?\d\d)\b`)
+	fiscal = regexp.MustCompile(`(?i)\b(?:(?:fiscal|financial)(?:\s+years?)?|fy|f|ye)\s?['’]?((?:19|20)\d\d|\d\d)\b`)
+	plain  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
+)
+
+// Periods finds the periods that a text names, in its order: "fiscal 2019", "FY19",
+// "year ended September 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". What
+// is not said of one is zero: a year alone has no Months, and a date no Year.
+func Periods(text string) []Mention {
+	if !strings.ContainsAny(text, "0123456789") {
+		return nil
+	}
+	var found []Mention
+	add := func(at []int, p kernel.Period) {
+		if !p.Known() || len(found) >= mostPeriods {
+			return
+		}
+		for _, other := range found {
+			if at[0] < other.End && other.Start < at[1] {
+				return // a longer way to say it was found before
+			}
+		}
+		found = append(found, Mention{p, at[0], at[1]})
+	}
+	each := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
+		for _, at := range re.FindAllStringSubmatchIndex(text, mostPeriods) {
+			add(at, period(func(i int) string {
+				if at[2*i] < 0 {
+					return ""
+				}
+				return text[at[2*i]:at[2*i+1]]
+			}))
+		}
+	}
+	spelled := strings.ToLower(text)
+	if strings.ContainsAny(spelled, "jfmasond") {
+		each(dated, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(3), g(4)) })
+		each(datedBritish, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(4), g(3)) })
+		each(monthly, func(g func(int) string) kernel.Period { return ended(g(2), g(4), g(3), "") })
+	}
+	each(iso, func(g func(int) string) kernel.Period {
+		day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
+		return kernel.Period{End: day}
+	})
+	each(slashed, func(g func(int) string) kernel.Period { return ended("", long(g(3)), g(1), g(2)) })
+	each(quarterly, func(g func(int) string) kernel.Period {
+		quarter := g(1) + g(2) + ordinal(g(3))
+		n, _ := strconv.Atoi(quarter)
+		return kernel.Period{Year: number(long(g(4))), Quarter: n, Months: 3}
+	})
+	each(halved, func(g func(int) string) kernel.Period {
+		return kernel.Period{Year: number(long(g(4))), Months: 6}
+	})
+	each(double, func(g func(int) string) kernel.Period {
+		first, second := number(g(1)), number(long(g(2)))
+		if second != first+1 {
+			return kernel.Period{}
+		}
+		return kernel.FiscalYear(second)
+	})
+	each(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(long(g(1)))) })
+	each(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
+	slices.SortFunc(found, func(a, b Mention) int { return a.Start - b.Start })
+	return found
+}
+
+// Years are the years of the periods that a text names, each once, the latest first.
+func Years(text string) []int {
+	var years []int
+	for _, m := range Periods(text) {
+		if y := m.Period.AnyYear(); y != 0 && !slices.Contains(years, y) {
+			years = append(years, y)
+		}
+	}
+	slices.SortFunc(years, func(a, b int) int { return b - a })
+	return years
+}
+
+// ended is a time that ends with a date. Without a day it ends with the month.
+func ended(unit, year, month, day string) kernel.Period {
+	m := monthOf(month)
+	if m == 0 {
+		m = time.Month(number(month))
+	}
+	if m < time.January || m > time.December {
+		return kernel.Period{}
+	}
+	y := number(year)
+	last := time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	d := last
+	if day != "" {
+		if d = number(day); d < 1 || d > last {
+			return kernel.Period{}
+		}
+	}
+	p := kernel.Period{End: kernel.DayOf(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))}
+	switch unit = strings.ToLower(unit); {
+	case unit == "":
+	case strings.HasPrefix(unit, "year"), strings.HasPrefix(unit, "twelve"), strings.HasPrefix(unit, "12"), strings.HasPrefix(unit, "5"):
+		p.Months = 12
+	case strings.HasPrefix(unit, "nine"), strings.HasPrefix(unit, "9"), strings.HasPrefix(unit, "39"):
+		p.Months = 9
+	case strings.HasPrefix(unit, "six"), strings.HasPrefix(unit, "6"), strings.HasPrefix(unit, "half"), strings.HasPrefix(unit, "26"):
+		p.Months = 6
+	default:
+		p.Months = 3
+	}
+	return p
+}
+
+func monthOf(name string) time.Month {
+	if len(name) < 3 {
+		return 0
+	}
+	at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name[:3]))
+	if at < 0 || at%3 != 0 {
+		return 0
+	}
+	return time.Month(at/3 + 1)
+}
+
+func ordinal(word string) string {
+	return map[string]string{"first": "1", "second": "2", "third": "3", "fourth": "4"}[strings.ToLower(word)]
+}
+
+// long is a year of four digits: 19 is 2019, 98 is 1998.
+func long(year string) string {
+	switch {
+	case len(year) != 2:
+		return year
+	case year >= "70":
+		return "19" + year
+	}
+	return "20" + year
+}
+
+func number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}

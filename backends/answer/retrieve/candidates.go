@@ -1,0 +1,176 @@
+package retrieve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// candidate is a passage that may be found.
+type candidate struct {
+	kernel.Passage
+	vector terms.Vector
+	counts []terms.Counts // of each term that is sought
+	merged bool
+	// headers are the names of its tables, columns and rows, one a line.
+	headers string
+	lexical float64
+}
+
+// mostScored is how many passages are scored, the latest of the issuer.
+const mostScored = 20_000
+
+// candidates are the passages that filters leave and that have a term that is sought.
+func candidates(c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
+	query := strings.Builder{}
+	args := make([]any, 0, 8)
+	query.WriteString("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE ")
+	in := func(column string, n int) {
+		query.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")")
+	}
+	if len(f.Issuers) > 0 {
+		in("issuer_id", len(f.Issuers))
+		for _, id := range f.Issuers {
+			args = append(args, id)
+		}
+	} else {
+		query.WriteString("1 = 1")
+	}
+	if years := near1(f.Periods); len(years) > 0 {
+		query.WriteString(" AND ")
+		in("fiscal", len(years))
+		for _, y := range years {
+			args = append(args, y)
+		}
+	}
+	if len(f.Kinds) > 0 {
+		query.WriteString(" AND ")
+		in("kind", len(f.Kinds))
+		for _, k := range f.Kinds {
+			args = append(args, string(k))
+		}
+	}
+	query.WriteString(" LIMIT ?")
+	args = append(args, mostScored)
+	var all []*candidate
+	for i := range w.terms {
+		w.terms[i].found = 0 // there may have been narrower filters before
+	}
+	err := c.All(query.String(), args, func(r store.Row) error {
+		one := new(candidate)
+		if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
+			return err
+		}
+		if !one.vector.Good() {
+			return nil
+		}
+		counts := make([]terms.Counts, len(w.terms))
+		some := false
+		for i := range w.terms {
+			if counts[i] = one.vector.Find(w.terms[i].hash); counts[i] != 0 {
+				w.terms[i].found++
+				some = some || !w.terms[i].year && w.terms[i].weight == 1
+			}
+		}
+		if one.counts = counts; some {
+			all = append(all, one)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// near1 are the years of periods and those beside them, and 0, which is unknown.
+func near1(periods []kernel.Period) []int {
+	var years []int
+	for _, p := range periods {
+		if y := p.AnyYear(); y != 0 {
+			years = append(years, y-1, y, y+1)
+		}
+	}
+	if len(years) == 0 {
+		return nil
+	}
+	years = append(years, 0)
+	slices.Sort(years)
+	return slices.Compact(years)
+}
+
+// The parameters of BM25, and the weights of the parts of a passage.
+const (
+	saturation    = 1.2
+	lengthShare   = 0.6
+	titleWeight   = 4
+	sectionWeight = 2
+	labelWeight   = 1
+)
+
+// score ranks passages by their words.
+func score(w *wanted, all []*candidate) []*candidate {
+	if len(all) == 0 {
+		return nil
+	}
+	total := 0
+	for _, one := range all {
+		total += one.vector.Words()
+	}
+	mean := max(float64(total)/float64(len(all)), 1)
+	w.weigh(len(all))
+	for _, one := range all {
+		norm := saturation * (1 - lengthShare + lengthShare*float64(one.vector.Words())/mean)
+		for i, c := range one.counts {
+			if c == 0 {
+				continue
+			}
+			often := float64(c.Text() + labelWeight*c.Label())
+			if c.Section() {
+				often += sectionWeight
+			}
+			if c.Title() {
+				often += titleWeight
+			}
+			one.lexical += w.terms[i].idf * often * (saturation + 1) / (often + norm)
+		}
+	}
+	slices.SortFunc(all, func(a, b *candidate) int {
+		switch {
+		case a.lexical > b.lexical:
+			return -1
+		case a.lexical < b.lexical:
+			return 1
+		}
+		return int(a.ID - b.ID)
+	})
+	return all
+}
+
+// load reads the passages themselves.
+func load(c kernel.Conn, all []*candidate) error {
+	if len(all) == 0 {
+		return nil
+	}
+	byID := make(map[int64]*candidate, len(all))
+	args := make([]any, 0, len(all))
+	for _, one := range all {
+		byID[one.ID] = one
+		args = append(args, one.ID)
+	}
+	return c.All("SELECT c.id, c.seq, c.section, c.page, c.text, c.tokens, c.is_table, c.headers, d.title, d.url, d.fiscal, d.quarter, d.period_end, d.published_at "+
+		"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE c.id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")+")",
+		args, func(r store.Row) error {
+			var id, published int64
+			var p candidate
+			var table int
+			err := r.Scan(&id, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &table, &p.headers, &p.Title, &p.URL, &p.Period.Year, &p.Period.Quarter, &p.Period.End, &published)
+			if err != nil {
+				return err
+			}
+			one := byID[id]
+			one.Seq, one.Section, one.Page, one.Text, one.Tokens, one.Table, one.headers = p.Seq, p.Section, p.Page, p.Text, p.Tokens, table != 0, p.headers
+			one.Title, one.URL, one.Period, one.Published = p.Title, p.URL, p.Period, unix(published)
+			return nil
+		})
+}

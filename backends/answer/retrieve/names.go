@@ -1,0 +1,125 @@
+package retrieve
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+// byNames ranks passages by how well the name of a table, a row or a column is what is
+// sought, by terms that follow each other as they do in the question, and by the years
+// above the columns.
+func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
+	type ranked struct {
+		one   *candidate
+		score float64
+	}
+	weights := make(map[terms.Term]float64, len(w.terms))
+	sum := 0.0
+	for _, s := range w.terms {
+		if !s.year {
+			weights[s.term] = s.idf
+			sum += s.idf
+		}
+	}
+	if sum == 0 {
+		return nil
+	}
+	list := make([]ranked, 0, len(all))
+	for _, one := range all {
+		list = append(list, ranked{one, closeness(w, one, weights, sum)})
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	out := make([]*candidate, 0, len(list))
+	for _, l := range list {
+		if l.score > 0 {
+			out = append(out, l.one)
+		}
+	}
+	return out
+}
+
+// closeness is how well a passage's names are what is sought.
+func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum float64) float64 {
+	// The share of what is sought that is in the passage at all.
+	covered := 0.0
+	for i, s := range w.terms {
+		if !s.year && one.counts[i] != 0 {
+			covered += s.idf
+		}
+	}
+	covered /= sum
+	best := 0.0
+	for line := range strings.SplitSeq(one.headers, "\n") {
+		best = max(best, match(line, weights, sum))
+	}
+	best = max(best, 0.8*match(one.Section, weights, sum))
+	years := 0.0
+	if len(w.years) > 0 {
+		for _, y := range w.years {
+			if strings.Contains(one.Text, strconv.Itoa(y)) {
+				years++
+			}
+		}
+		years /= float64(len(w.years))
+	}
+	pairs := pairShare(w, one.Text)
+	return covered + best + 0.5*pairs + 0.5*years
+}
+
+// match is how much of what is sought is in a name, and how much of the name it is.
+func match(line string, weights map[terms.Term]float64, sum float64) float64 {
+	hit, words, n := 0.0, 0.0, 0
+	for _, t := range terms.Of(line) {
+		n++
+		if weight, ok := weights[t]; ok {
+			hit += weight
+			words++
+		}
+	}
+	if n == 0 || hit == 0 {
+		return 0
+	}
+	return min(hit/sum, 1) * math.Sqrt(words/float64(n))
+}
+
+// pairShare is the share of terms that follow each other as they do in the question.
+func pairShare(w *wanted, text string) float64 {
+	if len(w.pairs) == 0 {
+		return 0
+	}
+	found := make(map[[2]terms.Term]bool, len(w.pairs))
+	var last terms.Term
+	for _, t := range terms.Of(text) {
+		pair := [2]terms.Term{last, t}
+		if slices.Contains(w.pairs, pair) {
+			found[pair] = true
+		}
+		last = t
+	}
+	return float64(len(found)) / float64(len(w.pairs))
+}
+
+func unix(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// near reports whether two passages say the same: most of their terms are equal.
+func near(a, b terms.Vector) bool {
+	return len(a) == len(b) && string(a) == string(b)
+}

@@ -1,0 +1,179 @@
+// Package retrieve finds the passages that a question is answered from.
+//
+// Filters come first: near-identical reports of other issuers and years are what
+// misleads most. Among what is left, lists that rank by different signs are merged by
+// reciprocal rank: the words of passages (BM25 over their parts), and the names of
+// tables, rows and columns together with the facts in them. Pages of the web and dense
+// vectors are further lists, where they are wired.
+//
+// All passages that the filters leave of an issuer are scored, by their vectors, with
+// the weights that words have among them. The full-text index proposes passages where no
+// issuer is named, or where there are too many of them to score all.
+package retrieve
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// Options are how a Retriever works. The zero Options are good.
+type Options struct {
+	// Most is how many passages an answer has. Default: 12.
+	Most int
+	// MostTokens is how many tokens they have together. Default: 8,000.
+	MostTokens int
+}
+
+// Retriever finds passages of a corpus.
+type Retriever struct {
+	corpus  *corpus.Corpus
+	options Options
+}
+
+// New makes a retriever.
+func New(c *corpus.Corpus, o Options) *Retriever {
+	o.Most = cmp.Or(o.Most, 12)
+	o.MostTokens = cmp.Or(o.MostTokens, 8_000)
+	return &Retriever{c, o}
+}
+
+// Query is what is looked for.
+type Query struct {
+	// Text is the question, or a part of it that stands alone.
+	Text    string
+	Filters kernel.Filters
+	// Most and MostTokens are in the place of those of the Options; 0: they are not.
+	Most, MostTokens int
+	// Wide looks beyond the period and the kind from the beginning.
+	Wide bool
+}
+
+// Result is what was found, the best first.
+type Result struct {
+	Passages []kernel.Passage
+	// Dropped are the filters that were given up, "period" and "kind", in this order:
+	// fewer than three passages were found with them.
+	Dropped []string
+}
+
+// fewest is how many passages a filter has to leave.
+const fewest = 3
+
+// Search finds passages. None is no error.
+func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
+	q.Most = cmp.Or(q.Most, r.options.Most)
+	q.MostTokens = cmp.Or(q.MostTokens, r.options.MostTokens)
+	var result Result
+	w := parse(q.Text)
+	if len(w.terms) == 0 {
+		return result, nil
+	}
+	f := q.Filters
+	if q.Wide {
+		f.Periods, f.Kinds = nil, nil
+	}
+	var ranked []*candidate
+	err := r.corpus.Read(ctx, func(c kernel.Conn) error {
+		for {
+			all, err := candidates(c, w, f)
+			if err != nil {
+				return err
+			}
+			if len(all) >= fewest || len(f.Periods) == 0 && len(f.Kinds) == 0 {
+				ranked = score(w, all)
+				break
+			}
+			if len(f.Periods) > 0 {
+				f.Periods = nil
+				result.Dropped = append(result.Dropped, "period")
+			} else {
+				f.Kinds = nil
+				result.Dropped = append(result.Dropped, "kind")
+			}
+		}
+		ranked = ranked[:min(deep, len(ranked))]
+		return load(c, ranked)
+	})
+	if err != nil {
+		return result, err
+	}
+	named := r.byNames(w, ranked)
+	merged := merge(ranked, named)
+	if len(q.Filters.Periods) == 0 {
+		r.recent(merged)
+	}
+	result.Passages = choose(merged, q.Most, q.MostTokens)
+	return result, nil
+}
+
+// deep is how many passages are looked at closely.
+const deep = 80
+
+// reciprocal is the k of reciprocal rank fusion.
+const reciprocal = 60
+
+// merge gives each passage the sum of its reciprocal ranks in all lists, and sorts.
+func merge(lists ...[]*candidate) []*candidate {
+	var all []*candidate
+	for _, list := range lists {
+		for rank, one := range list {
+			if !one.merged {
+				one.merged = true
+				all = append(all, one)
+			}
+			one.Score += 1 / float64(reciprocal+rank+1)
+		}
+	}
+	slices.SortStableFunc(all, better)
+	return all
+}
+
+// better orders by score, and equal ones by their number, so that it is one order.
+func better(a, b *candidate) int {
+	if c := cmp.Compare(b.Score, a.Score); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
+}
+
+// halfLife is how old news is when it counts half.
+const halfLife = 90 * 24 * time.Hour
+
+// recent makes old news count less, where no period is asked for.
+func (r *Retriever) recent(all []*candidate) {
+	now, some := r.corpus.Now(), false
+	for _, one := range all {
+		if one.Kind == kernel.News && !one.Published.IsZero() {
+			age := max(now.Sub(one.Published), 0)
+			one.Score *= exp2(-float64(age) / float64(halfLife))
+			some = true
+		}
+	}
+	if some {
+		slices.SortStableFunc(all, better)
+	}
+}
+
+// choose takes the best that are no near duplicates of better ones.
+func choose(all []*candidate, most, mostTokens int) []kernel.Passage {
+	var chosen []kernel.Passage
+	var vectors []*candidate
+	tokens := 0
+	for _, one := range all {
+		if len(chosen) == most {
+			break
+		}
+		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, func(other *candidate) bool { return near(one.vector, other.vector) }) {
+			continue
+		}
+		tokens += one.Tokens
+		chosen = append(chosen, one.Passage)
+		vectors = append(vectors, one)
+	}
+	return chosen
+}

@@ -1,0 +1,87 @@
+package retrieve
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+// mostTerms bounds the terms of a question that are looked for.
+const mostTerms = 32
+
+// wanted is a question as it is looked for.
+type wanted struct {
+	terms []sought
+	years []int
+	// pairs are the hashes of terms that follow each other.
+	pairs [][2]terms.Term
+}
+
+// sought is a term with what it weighs.
+type sought struct {
+	term   terms.Term
+	hash   uint32
+	word   string
+	weight float64 // before its rarity
+	year   bool
+	found  int // passages that have it
+	idf    float64
+}
+
+// asking are words that say what is to be done with what is looked for, and seldom
+// stand beside it.
+var asking = func() map[terms.Term]bool {
+	set := make(map[terms.Term]bool)
+	for w := range strings.FieldsSeq(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
+		amount value year years respective nominal number sum calculate computed higher lower highest lowest larger greater more less than exceed
+		reason due because why explain describe information table provide show following include included based
+		across each every several overall period periods end ended ending fiscal financial month months quarter date out list name`) {
+		if t := terms.Stem(w); t != "" {
+			set[t] = true
+		}
+	}
+	return set
+}()
+
+// askingWeight is what such a word weighs.
+const askingWeight = 0.25
+
+// parse takes the terms of a question.
+func parse(text string) *wanted {
+	w := &wanted{years: metrics.Years(text)}
+	var last terms.Term
+	terms.Each(text, func(word string) {
+		t := terms.Stem(word)
+		if t == "" || len(w.terms) == mostTerms {
+			last = ""
+			return
+		}
+		if last != "" {
+			w.pairs = append(w.pairs, [2]terms.Term{last, t})
+		}
+		last = t
+		if slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
+			return
+		}
+		s := sought{term: t, hash: t.Hash(), word: word, weight: 1}
+		s.year = len(t) == 4 && (strings.HasPrefix(string(t), "19") || strings.HasPrefix(string(t), "20")) && strings.Trim(string(t), "0123456789") == ""
+		if asking[t] {
+			s.weight = askingWeight
+		}
+		w.terms = append(w.terms, s)
+	})
+	return w
+}
+
+// weigh gives the terms their rarity among n passages.
+func (w *wanted) weigh(n int) {
+	for i := range w.terms {
+		s := &w.terms[i]
+		s.idf = s.weight * math.Log(1+(float64(n-s.found)+0.5)/(float64(s.found)+0.5))
+	}
+}
+
+func exp2(x float64) float64 { return math.Exp2(x) }

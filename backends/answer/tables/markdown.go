@@ -1,0 +1,89 @@
+// Package tables reads the tables of reports: what their rows and columns are named,
+// which period a column is of, in what unit and scale its numbers are, and the facts
+// in them.
+package tables
+
+import (
+	"strings"
+)
+
+// Bounds of a table. What lies beyond is not read.
+const (
+	mostRows    = 2000
+	mostColumns = 60
+)
+
+// IsRow reports whether a line of Markdown is a row of a table.
+func IsRow(line string) bool {
+	line = strings.TrimSpace(line)
+	return len(line) > 1 && line[0] == '|' && line[len(line)-1] == '|'
+}
+
+// isRule reports whether a row is the line under a header.
+func isRule(line string) bool {
+	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
+}
+
+// Split takes the cells of a row.
+func Split(line string) []string {
+	line = strings.TrimSpace(line)
+	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
+	var cells []string
+	start := 0
+	for i := 0; i <= len(line); i++ {
+		if i < len(line) && (line[i] != '|' || i > 0 && line[i-1] == '\\') {
+			continue
+		}
+		cell := strings.Join(strings.Fields(strings.ReplaceAll(line[start:i], `\|`, "|")), " ")
+		if cells = append(cells, cell); len(cells) == mostColumns {
+			break
+		}
+		start = i + 1
+	}
+	return cells
+}
+
+// Join is a row of Markdown.
+func Join(cells []string) string {
+	var b strings.Builder
+	b.WriteByte('|')
+	for _, cell := range cells {
+		b.WriteByte(' ')
+		b.WriteString(strings.ReplaceAll(strings.Join(strings.Fields(cell), " "), "|", `\|`))
+		b.WriteString(" |")
+	}
+	return b.String()
+}
+
+// Markdown is a table of rows of cells, the first of them its header.
+func Markdown(rows [][]string) string {
+	width := 0
+	for _, row := range rows {
+		width = max(width, len(row))
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		padded := make([]string, width)
+		copy(padded, row)
+		b.WriteString(Join(padded))
+		b.WriteByte('\n')
+		if i == 0 {
+			b.WriteString("|" + strings.Repeat("---|", width) + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// rowsOf are the cells of the rows of lines, without the rule.
+func rowsOf(lines []string) [][]string {
+	rows := make([][]string, 0, len(lines))
+	for _, line := range lines {
+		if isRule(line) {
+			continue
+		}
+		if rows = append(rows, Split(line)); len(rows) == mostRows {
+			break
+		}
+	}
+	return rows
+}

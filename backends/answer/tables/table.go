@@ -1,0 +1,293 @@
+package tables
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// Table is a table as it is looked things up in.
+type Table struct {
+	// Caption is the text right before it, and a heading in its first row.
+	Caption string
+	// Corner is what stands above the names of rows: often a unit, or "As of December 31,".
+	Corner  string
+	Columns []Column // without the one that names rows
+	Rows    []Row
+	// Before is how many of its rows are headers.
+	Before int
+}
+
+// Column is one of a table.
+type Column struct {
+	Header string // all above it, joined with blanks
+	// Period is the one that its figures are of; zero: none is named.
+	Period kernel.Period
+	// Change tells that it compares other columns: a difference, or a share.
+	Change bool
+}
+
+// Row is one of a table.
+type Row struct {
+	Label string
+	// Group is the row without figures that it stands under; empty: none.
+	Group string
+	// Period is one that its label or its group names; zero: none.
+	Period kernel.Period
+	Cells  []string // one a column
+}
+
+// Parse takes the first table of a Markdown text; nil: there is none.
+func Parse(text string) *Table {
+	all := ParseAll(text, 1)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
+}
+
+// ParseAll takes at most most tables of a Markdown text.
+func ParseAll(text string, most int) []*Table {
+	var found []*Table
+	lines := strings.Split(text, "\n")
+	caption := ""
+	for i := 0; i < len(lines) && len(found) < most; i++ {
+		if !IsRow(lines[i]) {
+			if line := strings.TrimSpace(lines[i]); line != "" {
+				caption = line
+			}
+			continue
+		}
+		begin := i
+		for i < len(lines) && IsRow(lines[i]) {
+			i++
+		}
+		found = append(found, New(rowsOf(lines[begin:i]), caption))
+		caption = ""
+	}
+	return found
+}
+
+// New makes a table of rows of cells. caption is what stands before it.
+func New(rows [][]string, caption string) *Table {
+	t := &Table{Caption: strings.Trim(caption, "#* ")}
+	width := 0
+	for _, row := range rows {
+		width = max(width, len(row))
+	}
+	if width == 0 {
+		return t
+	}
+	for i, row := range rows {
+		if len(row) < width {
+			rows[i] = append(row[:len(row):len(row)], make([]string, width-len(row))...)
+		}
+	}
+	t.Before = headers(rows)
+	t.columns(rows[:t.Before], width)
+	group := ""
+	var groupPeriod kernel.Period
+	for _, row := range rows[t.Before:] {
+		label := row[0]
+		if blank(row[1:]) {
+			if label != "" {
+				group = strings.TrimSuffix(label, ":")
+				groupPeriod = period(label)
+			}
+			continue
+		}
+		r := Row{Label: label, Group: group, Period: period(label), Cells: row[1:]}
+		if !r.Period.Known() {
+			r.Period = merge(label, groupPeriod)
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+// headers is how many of the first rows name columns.
+func headers(rows [][]string) int {
+	n := 0
+	for i, row := range rows {
+		if i == 7 || !header(row, i) {
+			break
+		}
+		n = i + 1
+	}
+	return min(n, len(rows)-1) // a table is more than its header
+}
+
+// header reports whether a row names columns.
+func header(row []string, i int) bool {
+	if i == 0 {
+		for _, cell := range row[1:] {
+			if IsValue(cell) {
+				return false
+			}
+		}
+		return true
+	}
+	label, cells := row[0], row[1:]
+	if blank(cells) {
+		return label == "" || unitOnly(label)
+	}
+	for _, cell := range cells {
+		switch {
+		case cell == "", headerCell(cell):
+		case label == "" && !IsValue(cell):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	// figure is a cell that is a number as reports print it.
+	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
+	unitCell = regexp.MustCompile(`(?i)^[^\w%$€£¥]*(?:(?:u\.?s\.?d?|us|nt|s|a|c|hk|rmb|usd|eur|gbp|chf|cad|aud|in|of|the|as|are|amounts?|dollars?|canadian|nt dollars|except|and|per|share|shares?|data|percentages?|number|no|note|notes|million|millions|thousands?|billions?|m|mn|bn|k|000|euros?|units?|restated\d?|see|unaudited|[$€£¥%’',./()-])[^\w%$€£¥]*)+$`)
+)
+
+// IsValue reports whether a cell is a figure, and not a year.
+func IsValue(cell string) bool {
+	cell = strings.TrimSpace(cell)
+	switch cell {
+	case "-", "—", "–", "$—", "$-", "$ —", "- -":
+		return true
+	}
+	return figure.MatchString(cell) && !yearCell.MatchString(cell)
+}
+
+var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
+
+// headerCell reports whether a cell can only name a column: a year, a date, a unit.
+func headerCell(cell string) bool {
+	return yearCell.MatchString(cell) || unitOnly(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
+}
+
+// unitOnly reports whether a text is a unit and nothing else.
+func unitOnly(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
+
+func blank(cells []string) bool {
+	for _, cell := range cells {
+		if cell != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// columns names the columns by the rows above them.
+func (t *Table) columns(rows [][]string, width int) {
+	names := make([][]string, width)
+	for i, row := range rows {
+		if blank(row[1:]) {
+			switch {
+			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 && !ending(row[0]):
+				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
+			case row[0] != "":
+				t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
+			}
+			continue
+		}
+		if row[0] != "" {
+			t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
+		}
+		for at, cell := range spread(row, i == len(rows)-1) {
+			if cell != "" && at > 0 && (len(names[at]) == 0 || names[at][len(names[at])-1] != cell) {
+				names[at] = append(names[at], cell)
+			}
+		}
+	}
+	t.Columns = make([]Column, width-1)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		c.Header = strings.Join(names[i+1], " ")
+		c.Change = change.MatchString(c.Header)
+		if c.Change {
+			continue
+		}
+		c.Period = period(c.Header)
+		if t.Corner != "" && c.Period.Known() {
+			c.Period = complete(t.Corner, c.Period)
+		}
+	}
+}
+
+// ending reports whether a text leads to a year: "Years ended December 31,".
+func ending(text string) bool { return leading.MatchString(text) }
+
+var (
+	leading = regexp.MustCompile(`(?i)(?:\bended|\bending|\bas (?:of|at)|\bfiscal(?: years?)?|(?:january|february|march|april|may|june|july|august|september|october|november|december)\s*\d{0,2})[\s,:]*$`)
+	change  = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
+)
+
+// spread gives the columns that a header is above their share of it: such a cell
+// stands in the first of them, or in their middle.
+func spread(row []string, last bool) []string {
+	var at []int
+	for i := 1; i < len(row); i++ {
+		if row[i] != "" {
+			at = append(at, i)
+		}
+	}
+	if len(at) == len(row)-1 || last && len(at) > 1 {
+		return row
+	}
+	out := make([]string, len(row))
+	for k, from := range at {
+		begin, end := from, len(row)
+		if k == 0 {
+			begin = 1
+		}
+		if k+1 < len(at) {
+			end = at[k+1]
+		}
+		for i := begin; i < end; i++ {
+			out[i] = row[from]
+		}
+	}
+	return out
+}
+
+// period is the one that a header names. Of two, such as "2019 2018", it is none.
+func period(text string) kernel.Period {
+	found := metrics.Periods(text)
+	switch {
+	case len(found) == 1:
+		return complete(text[:found[0].Start], found[0].Period)
+	case len(found) == 2 && found[0].Period.Same(found[1].Period): // "Fiscal 2019 June 1, 2019"
+		p := found[0].Period
+		if p.End == "" {
+			p.End = found[1].Period.End
+		}
+		return p
+	}
+	return kernel.Period{}
+}
+
+// complete makes of "Years ended December 31," and 2019 the year with its last day.
+func complete(before string, p kernel.Period) kernel.Period {
+	if p.End != "" || p.Year == 0 || p.Quarter != 0 {
+		return p
+	}
+	full := metrics.Periods(strings.TrimRight(before, " ,:") + ", " + strconv.Itoa(p.Year))
+	if len(full) == 1 && full[0].Period.End != "" {
+		return full[0].Period
+	}
+	if lower := strings.ToLower(before); p.Months == 0 && (strings.Contains(lower, "year") || strings.Contains(lower, "fiscal")) {
+		p.Months = 12
+	}
+	return p
+}
+
+// merge is the period of a row such as "Fourth Quarter" under "2019".
+func merge(label string, group kernel.Period) kernel.Period {
+	if year := group.AnyYear(); year != 0 && strings.Contains(strings.ToLower(label), "quarter") {
+		return period(label + " " + strconv.Itoa(year))
+	}
+	return group
+}

@@ -1,0 +1,165 @@
+package terms
+
+import "strings"
+
+// porter is the stem of an English word in lower case by M. F. Porter, "An algorithm
+// for suffix stripping" (1980). Words with other letters than a to z are left.
+func porter(word string) string {
+	if len(word) < 3 {
+		return word
+	}
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return word
+		}
+	}
+	w := stemmer(word)
+	w = w.plural().past()
+	if w.ends("y") && w.hasVowel(len(w)-1) {
+		w = w[:len(w)-1] + "i"
+	}
+	w = w.replace(0, second)
+	w = w.replace(0, third)
+	w = w.strip()
+	if w.ends("e") {
+		if m := w.measure(len(w) - 1); m > 1 || m == 1 && !w.closed(len(w)-1) {
+			w = w[:len(w)-1]
+		}
+	}
+	if w.ends("ll") && w.measure(len(w)) > 1 {
+		w = w[:len(w)-1]
+	}
+	return string(w)
+}
+
+type stemmer string
+
+func (w stemmer) ends(s string) bool { return strings.HasSuffix(string(w), s) }
+
+// consonant reports whether letter i is one.
+func (w stemmer) consonant(i int) bool {
+	switch w[i] {
+	case 'a', 'e', 'i', 'o', 'u':
+		return false
+	case 'y':
+		return i == 0 || !w.consonant(i-1)
+	}
+	return true
+}
+
+// measure counts vowels followed by consonants in the first n letters.
+func (w stemmer) measure(n int) (m int) {
+	vowel := false
+	for i := range n {
+		if !w.consonant(i) {
+			vowel = true
+		} else if vowel {
+			m++
+			vowel = false
+		}
+	}
+	return m
+}
+
+func (w stemmer) hasVowel(n int) bool {
+	for i := range n {
+		if !w.consonant(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// double reports whether it ends with two equal consonants.
+func (w stemmer) double() bool {
+	n := len(w)
+	return n > 1 && w[n-1] == w[n-2] && w.consonant(n-1)
+}
+
+// closed reports whether the first n letters end with consonant, vowel, consonant, the
+// last of them not w, x or y.
+func (w stemmer) closed(n int) bool {
+	return n > 2 && w.consonant(n-3) && !w.consonant(n-2) && w.consonant(n-1) && w[n-1] != 'w' && w[n-1] != 'x' && w[n-1] != 'y'
+}
+
+func (w stemmer) plural() stemmer {
+	switch {
+	case w.ends("sses"), w.ends("ies"):
+		return w[:len(w)-2]
+	case w.ends("ss"):
+		return w
+	case w.ends("s"):
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+func (w stemmer) past() stemmer {
+	n := len(w)
+	switch {
+	case w.ends("eed"):
+		if w.measure(n-3) > 0 {
+			return w[:n-1]
+		}
+		return w
+	case w.ends("ed") && w.hasVowel(n-2):
+		w = w[:n-2]
+	case w.ends("ing") && w.hasVowel(n-3):
+		w = w[:n-3]
+	default:
+		return w
+	}
+	switch {
+	case w.ends("at"), w.ends("bl"), w.ends("iz"):
+		return w + "e"
+	case w.double() && !w.ends("l") && !w.ends("s") && !w.ends("z"):
+		return w[:len(w)-1]
+	case w.measure(len(w)) == 1 && w.closed(len(w)):
+		return w + "e"
+	}
+	return w
+}
+
+// ending is a suffix and what takes its place.
+type ending struct{ from, to string }
+
+var second = []ending{
+	{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
+	{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"},
+	{"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"},
+}
+
+var third = []ending{
+	{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
+}
+
+// replace changes the first of the endings that it has, behind a measure over least.
+func (w stemmer) replace(least int, endings []ending) stemmer {
+	for _, e := range endings {
+		if w.ends(e.from) {
+			if head := len(w) - len(e.from); w.measure(head) > least {
+				return w[:head] + stemmer(e.to)
+			}
+			return w
+		}
+	}
+	return w
+}
+
+var fourth = []string{
+	"ement", "ment", "ent", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
+}
+
+func (w stemmer) strip() stemmer {
+	for _, s := range fourth {
+		if !w.ends(s) {
+			continue
+		}
+		head := len(w) - len(s)
+		if w.measure(head) > 1 && (s != "ion" || head > 0 && (w[head-1] == 's' || w[head-1] == 't')) {
+			return w[:head]
+		}
+		return w
+	}
+	return w
+}

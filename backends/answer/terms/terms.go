@@ -1,0 +1,152 @@
+// Package terms is the words of passages and of questions as they are compared, and
+// the vector of a passage: which terms are in which of its parts, and how often.
+//
+// A vector is a few hundred bytes that a search reads instead of the text. An issuer's
+// passages are some thousands, so that all of them are scored, with the weights of
+// their own words among them, alike on both engines. The full-text index is for
+// questions about no issuer, and for issuers with more passages than that.
+package terms
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Term is a stem of a word, or a number.
+type Term string
+
+// mostLetters bounds a term; longer runs are no words.
+const mostLetters = 40
+
+// Of are the terms of a text in their order, those that say nothing left out.
+func Of(text string) []Term {
+	list := make([]Term, 0, len(text)/6)
+	Each(text, func(word string) {
+		if t := Stem(word); t != "" {
+			list = append(list, t)
+		}
+	})
+	return list
+}
+
+// Each calls fn for each word of a text, in lower case. Digits with "." or "," between
+// them are one word without the commas; "&" within a word belongs to it ("r&d"), and an
+// apostrophe with what follows it is left out ("company's").
+func Each(text string, fn func(word string)) {
+	var buffer [mostLetters * utf8.UTFMax]byte
+	word := buffer[:0]
+	letters := 0
+	skip := false // what follows an apostrophe
+	var last rune
+	flush := func() {
+		if letters > 0 && letters <= mostLetters {
+			fn(string(word))
+		}
+		word, letters, skip = buffer[:0], 0, false
+	}
+	for i, r := range text {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+			if skip {
+				break
+			}
+			if letters++; letters <= mostLetters {
+				word = utf8.AppendRune(word, unicode.ToLower(r))
+			}
+		case letters == 0:
+		case (r == '\'' || r == '’') && unicode.IsLetter(last):
+			skip = true
+		case (r == '.' || r == ',') && isDigit(last) && isDigit(next(text, i, r)):
+			if r == '.' && letters < mostLetters {
+				letters++
+				word = append(word, '.')
+			}
+		case r == '&' && unicode.IsLetter(last) && unicode.IsLetter(next(text, i, r)) && letters < mostLetters:
+			letters++
+			word = append(word, '&')
+		default:
+			flush()
+		}
+		last = r
+	}
+	flush()
+}
+
+func next(text string, i int, r rune) rune {
+	following, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(max(r, 0)):])
+	return following
+}
+
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }
+
+// Stem is the term of a word in lower case; empty: it says nothing.
+func Stem(word string) Term {
+	if silent[word] {
+		return ""
+	}
+	if c := word[0]; isDigit(rune(c)) {
+		return Term(number(word))
+	}
+	return Term(porter(word))
+}
+
+// number leaves cents out where there are none.
+func number(word string) string {
+	if head, cents, ok := strings.Cut(word, "."); ok && strings.Trim(cents, "0") == "" {
+		return head
+	}
+	return word
+}
+
+// silent are words that are in every text.
+var silent = func() map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range strings.Fields(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
+		its me my of on or our she so than that the their them then there these they this those to us was we were what when where
+		which who whom whose why will with would you your s t also any both can could each may might must shall should such
+		about between during through over under per versus vs company companies corporation inc ltd group much many respectively
+		please tell give regarding`) {
+		set[w] = true
+	}
+	return set
+}()
+
+// Tokens estimates how many tokens of a language model a text has.
+func Tokens(text string) (n int) {
+	run, digits := 0, false
+	flush := func() {
+		switch {
+		case run == 0:
+		case digits:
+			n += (run + 2) / 3
+		default:
+			n += (run + 6) / 7
+		}
+		run = 0
+	}
+	for _, r := range text {
+		switch {
+		case isDigit(r):
+			if !digits {
+				flush()
+			}
+			digits = true
+			run++
+		case unicode.IsLetter(r):
+			if digits {
+				flush()
+			}
+			digits = false
+			if run++; r > 0x2e80 { // ideographs are a token each
+				run += 6
+			}
+		default:
+			if flush(); r != ' ' {
+				n++
+			}
+		}
+	}
+	flush()
+	return n
+}
