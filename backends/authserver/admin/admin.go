@@ -38,7 +38,7 @@ type Options struct {
 	Tokens   *tokens.Tokens
 	Feed     *audit.Feed
 
-	// APIKey is admin.api_key; empty: everybody is let in.
+	// APIKey is admin.api_key; empty: everybody on this machine is let in.
 	APIKey string
 	// Limiter bounds how much an address may send; nil: nothing does.
 	Limiter *protocol.Limiter
@@ -142,7 +142,10 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 		return protocol.SlowDown()
 	}
 	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
-		if a.origin.Check(r) != nil || !local(r.Host) {
+		switch {
+		case !near(r.RemoteAddr) || !near(a.Address(r)): // the connection, and whom a proxy there speaks for
+			return apierror.New(http.StatusForbidden, "forbidden", "without admin.api_key the administration is for this machine alone")
+		case a.origin.Check(r) != nil || !local(r.Host):
 			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
 		}
 		return nil
@@ -154,6 +157,15 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	a.Audit(r.Context(), kernel.Event{Action: "admin.auth_failed", Address: a.Address(r), Detail: []string{"path", r.Pattern}})
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
+}
+
+// near reports whether an address is this machine's; a Unix socket has none.
+func near(address string) bool {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	ip := net.ParseIP(address)
+	return ip != nil && ip.IsLoopback() || address == "" || address == "@" || strings.HasPrefix(address, "/")
 }
 
 // local reports whether a host is an address, or a name that no other site can have lead

@@ -114,7 +114,7 @@ func TestClients(t *testing.T) {
 		a := newAPI(t, k, "", nil)
 		made := a.do("POST", "/clients", `{"client_name":"M","grant_types":["client_credentials"],"scope":"read write"}`, 201)
 		id, secret := made["client_id"].(string), made["client_secret"].(string)
-		if made["id"] != id || made["status"] != "active" || made["registration_source"] != "admin" || made["issued_at"] == "" {
+		if id == "" || made["id"] != nil || made["client_name"] != "M" || made["scope"] != "read write" || made["status"] != "active" || made["registration_source"] != "admin" || made["issued_at"] == "" {
 			t.Errorf("%v", made)
 		}
 		a.do("POST", "/clients", `{"client_name":"x","grant_types":["password"]}`, 400)
@@ -192,7 +192,7 @@ func TestClients(t *testing.T) {
 		if public["client_secret"] != nil {
 			t.Errorf("%v", public)
 		}
-		a.do("POST", "/clients/"+public["id"].(string)+"/rotate-secret", "", 409)
+		a.do("POST", "/clients/"+public["client_id"].(string)+"/rotate-secret", "", 409)
 	})
 }
 
@@ -388,7 +388,9 @@ func TestAdminLimit(t *testing.T) {
 	t.Cleanup(s.Close)
 	for i, want := range []int{200, 200, 429} { // nobody needs a key here
 		w := httptest.NewRecorder()
-		if s.Admin().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:9001/admin/stats", nil)); w.Code != want || want == 429 && w.Header().Get("Retry-After") != "1" {
+		r := httptest.NewRequest("GET", "http://localhost:9001/admin/stats", nil)
+		r.RemoteAddr = "127.0.0.1:1234"
+		if s.Admin().ServeHTTP(w, r); w.Code != want || want == 429 && w.Header().Get("Retry-After") != "1" {
 			t.Errorf("request %d: %d %s", i, w.Code, w.Body)
 		}
 	}
@@ -414,10 +416,13 @@ func TestOpen(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	a := &api{s, t, k.Clock}
-	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden} {
+	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden, "elsewhere": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost:9001/admin/keys/rotate", nil)
+		r.RemoteAddr = "[::1]:1234"
 		switch name {
 		case "":
+		case "elsewhere":
+			r.RemoteAddr = "192.0.2.1:1234"
 		case "Host":
 			r.Host = "evil.example:9001" // whose name leads here
 		default:

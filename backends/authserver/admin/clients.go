@@ -26,10 +26,23 @@ type client struct {
 	URL        string   `json:"cimd_url,omitempty"`
 	IssuedAt   string   `json:"issued_at"`
 	UpdatedAt  string   `json:"updated_at"`
+}
 
-	// When it is made.
-	ClientID string `json:"client_id,omitempty"`
-	Secret   string `json:"client_secret,omitempty"`
+// made is a client that was just made: what was sent, as it is, and what was added.
+type made struct {
+	Name       string   `json:"client_name"`
+	Redirects  []string `json:"redirect_uris"`
+	Grants     []string `json:"grant_types"`
+	Responses  []string `json:"response_types"`
+	AuthMethod string   `json:"token_endpoint_auth_method"`
+	Scope      string   `json:"scope"`
+	Agent      bool     `json:"agent"`
+	AgentText  string   `json:"agent_description"`
+	ID         string   `json:"client_id"`
+	Secret     string   `json:"client_secret,omitempty"` // shown this once
+	Status     string   `json:"status"`
+	Source     string   `json:"registration_source"`
+	IssuedAt   string   `json:"issued_at"`
 }
 
 func tellClient(c *clients.Client) client {
@@ -92,26 +105,27 @@ func (a *API) createClient(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	made, err := a.Clients.Client(&clients.Registration{
+	one, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
 		Metadata: clients.Metadata{JWKS: body.JWKS, Logout: body.Logout},
 	}, clients.Admin)
 	if err == nil {
-		made.Scope, err = resources.ParseScope(body.Scope)
+		one.Scope, err = resources.ParseScope(body.Scope)
 	}
 	if err != nil {
 		return nil, err
 	}
-	secret, err := a.Clients.Create(c.R.Context(), made)
+	secret, err := a.Clients.Create(c.R.Context(), one)
 	if err != nil {
 		return nil, err
 	}
 	a.Count("clients_registered_total", clients.Admin)
-	c.note("client.created_admin", made.ID, "name", made.Name)
+	c.note("client.created_admin", one.ID, "name", one.Name)
 	c.Status = http.StatusCreated
-	told := tellClient(made)
-	told.ClientID, told.Secret = made.ID, secret
-	return told, nil
+	told := tellClient(one)
+	return made{
+		told.Name, told.Redirects, told.Grants, told.Responses, told.AuthMethod, told.Scope, told.Agent, told.AgentText, told.ID, secret, told.Status, told.Source, told.IssuedAt,
+	}, nil
 }
 
 func (a *API) patchClient(c *call) (any, error) {

@@ -54,7 +54,8 @@ func (s *Authorize) Seal(r *Request, visit string) string {
 }
 
 // Open is the request of a transaction. Who has redirected the browser may have changed
-// since, so the client is looked at again.
+// since, so the client is looked at again. The error is a *RefusalError where the client is to be
+// told.
 func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Request, *clients.Client, error) {
 	raw, ok := s.Signer("authorize").Open(transaction, visit)
 	r := new(Request)
@@ -76,7 +77,15 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	if r.Redirect != was {
 		return nil, nil, page("the application has changed since this sign-in was begun; go back to it and begin there")
 	}
+	if err := s.Within(r, client); err != nil {
+		return nil, nil, s.refusal(r, err)
+	}
 	return r, client, nil
+}
+
+// Within refuses a request for more than the client may ask for by now.
+func (s *Authorize) Within(r *Request, client *clients.Client) error {
+	return resources.Within(r.Scope, s.Clients.Ceiling(client))
 }
 
 // Step is what is next for a request.
@@ -214,7 +223,7 @@ func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []strin
 	return tokens.Grant{
 		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
 		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce,
-		AuthTime: by.AuthTime, JKT: r.JKT, Session: by.ID,
+		AuthTime: by.AuthTime, Session: by.ID,
 	}
 }
 

@@ -41,7 +41,6 @@ type Request struct {
 	Resources     []string `json:"resources,omitempty"` // ids
 	Challenge     string   `json:"challenge"`
 	Nonce         string   `json:"nonce,omitempty"`
-	JKT           string   `json:"jkt,omitempty"`
 	Hint          string   `json:"hint,omitempty"` // login_hint
 	// Silent: nothing may be asked (prompt=none).
 	Silent bool `json:"silent,omitempty"`
@@ -161,7 +160,10 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	if mode := a.one("response_mode"); mode != "" && mode != "query" {
 		return kernel.Refuse(kernel.InvalidRequest, "response_mode must be query")
 	}
-	r.Challenge, r.Nonce, r.JKT, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("dpop_jkt"), a.one("login_hint")
+	r.Challenge, r.Nonce, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("login_hint")
+	// Proofs are not read yet, so a code that is bound to a key could not be redeemed: as
+	// where DPoP is switched off, the parameter does nothing (RFC 9449 section 10).
+	jkt := a.one("dpop_jkt")
 	switch {
 	case r.Challenge == "":
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge is missing: PKCE is required")
@@ -169,7 +171,7 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge_method must be S256")
 	case !digest(r.Challenge):
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge must be 43 characters of base64url")
-	case r.JKT != "" && !digest(r.JKT):
+	case jkt != "" && !digest(jkt):
 		return kernel.Refuse(kernel.InvalidRequest, "dpop_jkt must be 43 characters of base64url")
 	case len(r.Nonce) > maxNonce:
 		return kernel.Refuse(kernel.InvalidRequest, "nonce is longer than %d bytes", maxNonce)

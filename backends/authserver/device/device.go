@@ -188,6 +188,9 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil && !w.Client.Active() {
 		return nil, errCode()
 	}
+	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {
+		err = errCode() // it may not ask for that any more
+	}
 	return w, err
 }
 
@@ -229,19 +232,20 @@ func EndUser(c store.Conn, user string) error {
 }
 
 // Poll is what a device has been granted; until then the error says why it has not been.
-// It is given once.
-func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, err error) {
+// It is given once: spend takes it, in the transaction that stores what is issued for it.
+func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, spend func(c store.Conn) error, err error) {
 	var refusal error
+	digest := secret.Hash(deviceCode)
 	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		refusal = nil
 		var of, status, user, granted string
 		var polled, wait, expires int64
-		now, digest := s.Micros(), secret.Hash(deviceCode)
+		now := s.Micros()
 		err := c.Row("SELECT client_id, status, user_id, granted, polled_at, pause, expires_at FROM authserver_devices WHERE digest = ?"+c.Lock(), digest).
 			Scan(&of, &status, &user, &granted, &polled, &wait, &expires)
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && of != client.ID:
-			refusal = kernel.Refuse(kernel.InvalidGrant, "the device code is unknown")
+			refusal = errDevice()
 			return nil
 		case err != nil:
 			return err
@@ -256,6 +260,7 @@ func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode s
 				return err
 			}
 			g.Client, g.User = client.ID, user
+			return nil
 		case now-polled < wait:
 			refusal = kernel.Refuse(SlowDown, "wait five seconds more between two requests")
 			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ?, pause = ? WHERE digest = ?", now, wait+pause.Microseconds(), digest)
@@ -271,8 +276,16 @@ func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode s
 	if err == nil {
 		err = refusal
 	}
-	return g, err
+	return g, func(c store.Conn) error {
+		n, err := c.Exec("DELETE FROM authserver_devices WHERE digest = ? AND status = 'allowed'", digest)
+		if err == nil && n == 0 {
+			err = errDevice() // fetched meanwhile, or taken back
+		}
+		return err
+	}, err
 }
+
+func errDevice() error { return kernel.Refuse(kernel.InvalidGrant, "the device code is unknown") }
 
 // Jobs are the work in the background.
 func (s *Devices) Jobs() []jobs.Job {

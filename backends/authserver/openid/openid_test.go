@@ -190,6 +190,9 @@ func TestUserInfo(t *testing.T) {
 		}
 	}
 	refused("no token", request(http.MethodGet, ""), http.StatusUnauthorized, "")
+	if w := request(http.MethodGet, ""); w.Body.Len() != 0 {
+		t.Errorf("no token: %s", w.Body)
+	}
 	refused("another scheme", request(http.MethodGet, "", "Basic "+full.AccessToken), http.StatusUnauthorized, "")
 	refused("in the address", l.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, openid.UserInfoPath+"?"+form, nil)), http.StatusUnauthorized, "")
 	refused("a form by GET", request(http.MethodGet, form), http.StatusUnauthorized, "")

@@ -23,24 +23,25 @@ func (s *OpenID) Routes() []kernel.Route {
 	}
 }
 
+// bare is the challenge where no token came.
+const bare = `Bearer realm="authserver"`
+
 // userInfo tells what the access token of a request may know (OpenID Connect Core 5.3).
 func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	challenge := func(status int, code, description, more string) error {
-		value := `Bearer realm="authserver"`
-		if code != "" {
-			value += `, error="` + code + `", error_description="` + description + `"` + more
-		}
-		h.Set("WWW-Authenticate", value)
+		h.Set("WWW-Authenticate", bare+`, error="`+code+`", error_description="`+description+`"`+more)
 		return apierror.New(status, code, "%s", description)
 	}
 	token, err := bearer(w, r)
 	if err != nil {
 		return challenge(http.StatusBadRequest, kernel.InvalidRequest, err.Error(), "")
 	}
-	if token == "" {
-		return challenge(http.StatusUnauthorized, "", "this needs an access token", "")
+	if token == "" { // no error code, not in the body either (RFC 6750 section 3.1)
+		h.Set("WWW-Authenticate", bare)
+		w.WriteHeader(http.StatusUnauthorized)
+		return nil
 	}
 	claims, _, ok, err := s.Tokens.Live(r.Context(), token)
 	if err != nil {

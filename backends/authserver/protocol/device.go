@@ -7,7 +7,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // DevicePath is the device authorization endpoint.
@@ -49,9 +48,9 @@ func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form) 
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "device_code is required")
 	}
-	g, err := p.Devices.Poll(r.Context(), c, code)
+	g, spend, err := p.Devices.Poll(r.Context(), c, code)
 	if err != nil {
 		return answer, err
 	}
-	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, "", p.Address(r), func(store.Conn) error { return nil })
+	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, "", p.Address(r), spend)
 }

@@ -29,14 +29,19 @@ func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 const invalidProof = "invalid_dpop_proof"
 
 // tokenError has the status that refusals have at this endpoint: 400 unless another one
-// is said of their code.
+// is said of their code (RFC 6749 section 5.2).
 func tokenError(err error) error {
-	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
-		e = new(*e)
-		e.Status = http.StatusBadRequest
-		return e
+	e, ok := apierror.From(err)
+	if !ok {
+		return err
 	}
-	return err
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError:
+		return err
+	}
+	e = new(*e)
+	e.Status = http.StatusBadRequest
+	return e
 }
 
 func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.Answer, err error) {

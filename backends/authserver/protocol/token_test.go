@@ -148,7 +148,7 @@ func TestTokenRefuses(t *testing.T) {
 	// The query does not count, nor does another type of body; a large one is too large.
 	s.do(t, http.MethodPost, "/oauth/token?grant_type=client_credentials", formType, "", s.auth()...).is(t, "query", 400, "invalid_request")
 	s.do(t, http.MethodPost, "/oauth/token", "application/json", `{"grant_type":"client_credentials"}`, s.auth()...).is(t, "json", 400, "invalid_request")
-	s.do(t, http.MethodPost, "/oauth/token", formType, strings.Repeat("x", 65<<10), s.auth()...).is(t, "large", 413, "invalid_request")
+	s.do(t, http.MethodPost, "/oauth/token", formType, strings.Repeat("x", 65<<10), s.auth()...).is(t, "large", 400, "invalid_request")
 }
 
 // TestGolden is a refusal, byte by byte.

@@ -238,10 +238,12 @@ func (t *Tokens) activeUser(ctx context.Context, id string) error {
 		return err
 	}
 	if !u.Active {
-		return refuseCode("the user is not active")
+		return refuseInactive()
 	}
 	return nil
 }
+
+func refuseInactive() error { return refuseCode("the user is not active") }
 
 var (
 	errSpent     = errors.New("the code is spent")
@@ -293,8 +295,10 @@ func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, j
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := t.activeUser(ctx, g.User); err != nil {
+	if u, err := t.options.User(ctx, g.User); err != nil { // as the user is now: nothing before has looked
 		return Answer{}, err
+	} else if !u.Active {
+		return Answer{}, refuseInactive()
 	}
 	g.Client = c.ID
 	answer, f, issued, err := t.begin(ctx, c, kernel.NewID(), g, of, jkt)

@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -567,6 +569,35 @@ func FuzzTokens(f *testing.F) {
 		got, err := s.Introspect(t.Context(), s.client, text)
 		if err != nil || (got != nil) != (text == answer.AccessToken || text == answer.Refresh) {
 			t.Fatalf("%q: %s, error %v", text, got, err)
+		}
+	})
+}
+
+// TestStart begins a family without a code: for a user who is active now, and not where
+// what it is for is gone.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		g, gone := s.grant(s.client), errors.New("it is gone")
+		start := func(spend error) (tokens.Answer, error) {
+			return s.Start(t.Context(), s.client, g, "device", "", "192.0.2.1", func(store.Conn) error { return spend })
+		}
+		answer, err := start(nil)
+		if err != nil || !s.live(t, answer.AccessToken) {
+			t.Fatalf("%+v, error %v", answer, err)
+		}
+		if _, err := start(gone); !errors.Is(err, gone) {
+			t.Errorf("error %v", err)
+		}
+		s.mu.Lock()
+		s.inactive = true // on another node: this one remembers the user as active
+		s.mu.Unlock()
+		_, err = start(nil)
+		refused(t, err, kernel.InvalidGrant)
+		var n int
+		if err := k.Read(t.Context(), func(c store.Conn) error { return c.Row("SELECT count(*) FROM authserver_families").Scan(&n) }); err != nil || n != 1 {
+			t.Errorf("%d families, error %v", n, err)
 		}
 	})
 }

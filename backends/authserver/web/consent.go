@@ -64,7 +64,7 @@ func (c *call) refuse(err error) error {
 func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
 	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Visit(false))
 	if err != nil {
-		return nil, nil, true, err
+		return nil, nil, true, c.refuse(err)
 	}
 	if c.session == nil || c.session.AuthTime.UnixMicro() < r.SignedInSince {
 		return nil, nil, true, c.toLogin(transaction)

@@ -28,8 +28,20 @@ func (s *site) begun() device.Authorization {
 // polls checks what a device is told; empty: it has its grant.
 func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	s.t.Helper()
-	g, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
+	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 	code := ""
+	if err == nil { // until it is stored what was issued for it, it is still there
+		again, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
+		if err != nil || again.User != g.User {
+			s.t.Errorf("before it is spent, it is %+v: %v", again, err)
+		}
+		if err := s.Write(s.t.Context(), spend); err != nil {
+			s.t.Error(err)
+		}
+		if err := s.Write(s.t.Context(), spend); err == nil {
+			s.t.Error("it is spent twice")
+		}
+	}
 	if err != nil {
 		e, ok := apierror.From(err)
 		if !ok {
@@ -91,7 +103,7 @@ func TestDevice(t *testing.T) {
 		late := s.begun()
 		other := *s.app
 		other.ID = "other"
-		if _, err := s.devices.Poll(t.Context(), &other, late.DeviceCode); err == nil {
+		if _, _, err := s.devices.Poll(t.Context(), &other, late.DeviceCode); err == nil {
 			t.Error("another client has the code")
 		}
 		s.Clock.Pass(10 * time.Minute)
@@ -150,7 +162,13 @@ func TestEndSession(t *testing.T) {
 	}
 	path := func(pairs ...string) string { return "/oauth/logout?" + with(url.Values{}, pairs...).Encode() }
 
-	// Without a hint the person is asked.
+	// Without a hint the person is asked, also who is not signed in: clients say themselves
+	// where it leads.
+	guest := s.browser()
+	leave := guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye)).is(t, http.StatusOK, "The App", "<strong>app.example</strong>", "Stay here")
+	guest.post("/logout", leave.fields()).leads(t, bye)
+	guest.get(path("client_id", s.app.ID)).is(t, http.StatusOK, "You are signed out")
+	guest.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye)
 	ask := b.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye, "state", "x")).is(t, http.StatusOK, "Sign out?", "The App")
 	if !b.in() {
 		t.Error("a link has signed out")

@@ -74,7 +74,7 @@ func TestFlow(t *testing.T) {
 			t.Fatalf("granted %+v: %v", all, err)
 		}
 		if g.Client != s.app.ID || g.User != s.ann.ID || !slices.Equal(g.Scope, []string{"read", "openid"}) || len(g.Resources) != 1 || g.RedirectURI != callback || !g.RedirectGiven ||
-			g.Challenge != challenge() || g.Nonce != "n0" || g.JKT != challenge() || !g.AuthTime.Equal(start.Add(time.Second)) || g.Session == 0 || !contains(g.Consents, all[0].ID, all[1].ID) {
+			g.Challenge != challenge() || g.Nonce != "n0" || g.JKT != "" || !g.AuthTime.Equal(start.Add(time.Second)) || g.Session == 0 || !contains(g.Consents, all[0].ID, all[1].ID) {
 			t.Errorf("the code stands for %+v", g)
 		}
 
@@ -98,6 +98,23 @@ func TestFlow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a client may not ask for any more, it does not get by a page that is open yet.
+func TestCeilingLowered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	to := b.get("/oauth/authorize?"+s.request("scope", "read write").Encode()).leads(t, "/consent?")
+	ask := b.get(to).is(t, http.StatusOK)
+	if _, err := s.clients.Edit(t.Context(), s.app.ID, func(c *clients.Client) error { c.Scope = []string{"read"}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b.get(to).refused(t, "invalid_scope")
+	b.post("/consent", with(ask.fields(), "action", "allow")).refused(t, "invalid_scope")
+	if len(s.granted()) != 0 {
+		t.Error("there is a code")
+	}
 }
 
 func TestDeny(t *testing.T) {

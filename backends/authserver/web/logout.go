@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 )
 
@@ -10,6 +11,7 @@ import (
 type logoutForm struct {
 	Application string
 	Then        string // where that leads, signed; empty: to the login
+	Host        string // of that place; empty: it has none
 }
 
 func (c *call) endSession() error { return c.ending(c.R.URL.Query()) }
@@ -22,16 +24,17 @@ func (c *call) endSessionForm() error {
 }
 
 // ending is the request of a client that somebody be signed out. Whom the client has
-// shown to know is not asked.
+// shown to know is not asked. Nobody else is led away without having been asked: clients
+// say themselves where to.
 func (c *call) ending(values url.Values) error {
 	l, err := c.OpenID.ParseLogout(c.Context(), values)
 	if err != nil {
 		return err
 	}
-	if c.session == nil {
+	if c.session == nil && (l.To == "" || l.Subject != "") {
 		return c.ended(l)
 	}
-	if l.Subject == c.session.User.ID {
+	if c.session != nil && l.Subject == c.session.User.ID {
 		if err := c.end(); err != nil {
 			return err
 		}
@@ -39,7 +42,7 @@ func (c *call) ending(values url.Values) error {
 	}
 	form := &logoutForm{Application: l.Client}
 	if l.To != "" {
-		form.Then = c.thenSigner().Sign([]byte(l.To), c.Browser())
+		form.Then, form.Host = c.thenSigner().Sign([]byte(l.To), c.Browser()), authorize.TargetOf(l.To).Host
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
