@@ -123,6 +123,21 @@ func TestNew(t *testing.T) {
 			t.Errorf("%+v makes a server", o)
 		}
 	}
+	for entry, want := range map[string]string{
+		"clients: [{client_id: bad}]":                                                         "redirect_uris is required",
+		"clients: [{client_id: bad, redirect_uris: ['http://app.example/cb']}]":               "must be https",
+		"clients: [{client_id: bad, grant_types: [client_credentials]}]":                      "token_endpoint_auth_method must not be none",
+		"clients: [{client_id: bad, redirect_uris: ['https://a.example'], jwks: {keys: []}}]": "jwks must be",
+		"resources: [{slug: UPPER, uri: 'https://a.example'}]":                                "slug must be",
+	} {
+		cfg, err := config.Parse([]byte(entry), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), `[0]`) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
 }
 
 // TestEndpoints: what the rooms serve is there, as it was configured.

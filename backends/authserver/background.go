@@ -3,10 +3,12 @@ package authserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 )
@@ -27,26 +29,48 @@ func (s *Server) ownJobs() []jobs.Job {
 	}
 }
 
-// seed stores the resources of the configuration, once.
+// seed stores the clients and the resources of the configuration, once.
 func (s *Server) seed() func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		if !s.seeding.Load() {
 			return 0, nil
 		}
-		list, err := s.seeds()
+		known, err := s.seedClients()
+		if err != nil {
+			return 0, err
+		}
+		list, err := s.seedResources()
 		if err == nil {
 			err = s.kernel.DB.WaitReady(ctx)
 		}
 		if err == nil {
-			err = s.rooms.catalog.Seed(ctx, list)
+			err = errors.Join(s.rooms.clients.Seed(ctx, known), s.rooms.catalog.Seed(ctx, list))
 		}
 		s.seeding.Store(err != nil)
 		return 0, err
 	}
 }
 
-// seeds are the resources of the configuration as rows.
-func (s *Server) seeds() ([]resources.Resource, error) {
+// seedClients are the clients of the configuration as rows.
+func (s *Server) seedClients() ([]*clients.Client, error) {
+	list := make([]*clients.Client, len(s.config.Clients))
+	for i, c := range s.config.Clients {
+		made, err := s.rooms.clients.Client(&clients.Registration{
+			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod, Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout},
+		}, clients.Admin)
+		if err == nil {
+			made.Scope, err = resources.ParseScope(c.Scope)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("clients[%d] %q: %w", i, c.ID, err)
+		}
+		made.ID, list[i] = c.ID, made
+	}
+	return list, nil
+}
+
+// seedResources are the resources of the configuration as rows.
+func (s *Server) seedResources() ([]resources.Resource, error) {
 	var list []resources.Resource
 	text, err := json.Marshal(s.config.Resources)
 	if err == nil {

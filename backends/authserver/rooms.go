@@ -2,6 +2,7 @@ package authserver
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -64,7 +65,9 @@ func (s *Server) wire() error {
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
-	if _, err := s.seeds(); err != nil {
+	_, err := s.seedClients()
+	_, err2 := s.seedResources()
+	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
 	held, err := s.keyStore()

@@ -27,6 +27,7 @@ var optionNames = []string{"console", "request_log"}
 //		console off | {
 //			oidc <issuer> <client_id>
 //			scopes <scope>...        # default: openid profile email
+//			resource <uri>
 //			token access|id          # default: access
 //			origins <origin>...
 //		}
@@ -107,6 +108,10 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 			if provider.Scopes = d.RemainingArgs(); len(provider.Scopes) == 0 {
 				return d.ArgErr()
 			}
+		case "resource":
+			if !d.AllArgs(&provider.Resource) || provider.Resource == "" {
+				return d.ArgErr()
+			}
 		case "token":
 			if !d.AllArgs(&provider.Token) {
 				return d.ArgErr()
@@ -116,11 +121,11 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		default:
-			return d.Errf("unknown option %q; there are: oidc, scopes, token, origins", option)
+			return d.Errf("unknown option %q; there are: oidc, scopes, resource, token, origins", option)
 		}
 	}
-	if c.OIDC == nil && (seen["scopes"] || seen["token"] || seen["origins"]) {
-		return d.Err("scopes, token and origins need a line oidc <issuer> <client_id>")
+	if c.OIDC == nil && (seen["scopes"] || seen["resource"] || seen["token"] || seen["origins"]) {
+		return d.Err("scopes, resource, token and origins need a line oidc <issuer> <client_id>")
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func (c *Console) make() (*management.Console, error) {
 		provider := *o.OIDC
 		resolve(&provider.Issuer)
 		resolve(&provider.ClientID)
+		resolve(&provider.Resource)
 		o.OIDC = &provider
 	}
 	o.Origins = slices.Clone(o.Origins)

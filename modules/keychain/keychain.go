@@ -36,7 +36,7 @@ func init() {
 //	GET /docs, /redoc  pages that show it
 //	GET /console/      pages in which users do by hand what this API does
 //
-// Those under /users and /keychain-keys need `api_auth user_jwt` before it: the
+// Those under /users and /keychain-keys need `api_auth user_jwt` or `api_auth oauth` before it: the
 // user of the token looks after keys, models and preferences, and sees health
 // and usage. The document lists them all. Every other path goes to the next
 // handler.

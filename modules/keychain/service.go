@@ -21,13 +21,14 @@ var form string
 //	tollgate [<matcher>] gateway {
 //		max_body <size>           # default and most: 32MB
 //		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
+//		oauth { … }               # or those of api_auth oauth
 //		cascade { … }             # the options of cascade
 //	}
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
 		Schemas: []store.Schema{keychain.Schema()}, Handlers: []string{"keychain", "cascade"},
-		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "cascade"}},
+		Options: []tollgate.Option{{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Instead: "user_jwt"}, {Name: "cascade"}},
 	})
 }
 

@@ -62,6 +62,8 @@ type Option struct {
 	// Read checks the words behind the name and returns those that count. Default: the
 	// option is taken as it was written, with its block.
 	Read func(d *caddyfile.Dispenser) ([]caddyfile.Token, error)
+	// Instead is another option, which this one excludes. Default: none.
+	Instead string
 }
 
 // Cost is what a request takes from a budget.
@@ -225,6 +227,11 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 				value[i] = w.add(token)
 			}
 			values[name] = value
+		}
+	}
+	for _, o := range s.Options {
+		if values[o.Name] != nil && values[o.Instead] != nil {
+			return nil, d.Errf("%s stands instead of %s: give one of them", o.Name, o.Instead)
 		}
 	}
 	if block != nil {

@@ -75,6 +75,39 @@ func TestRows(t *testing.T) {
 	})
 }
 
+// TestSeed: clients are made where there are none with their id, once, and what is there
+// stays as it is.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		ctx := t.Context()
+		cs := clients.New(k.Server, clients.Options{Hasher: quick})
+		seeds := []*clients.Client{
+			{ID: "console", Name: "Console", AuthMethod: clients.MethodNone, Source: clients.Admin},
+			{ID: "reader", Name: "Reader", AuthMethod: clients.MethodNone, Source: clients.Admin},
+		}
+		if _, err := cs.Find(ctx, "console"); !errors.Is(err, clients.ErrUnknown) { // which is remembered
+			t.Fatal(err)
+		}
+		if err := cs.Seed(ctx, seeds[:1]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cs.SetStatus(ctx, "console", clients.Suspended); err != nil {
+			t.Fatal(err)
+		}
+		seeds[0].Name = "Another"
+		if err := cs.Seed(ctx, seeds); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := cs.Find(ctx, "console"); err != nil || c.Name != "Console" || c.Active() {
+			t.Errorf("%+v, error %v", c, err)
+		}
+		if c, err := cs.Find(ctx, "reader"); err != nil || c.Name != "Reader" || !c.Active() || !c.Public() {
+			t.Errorf("%+v, error %v", c, err)
+		}
+	})
+}
+
 // TestOtherNode has one node suspend a client, and another see it.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()

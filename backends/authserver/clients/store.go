@@ -89,6 +89,23 @@ func insert(conn store.Conn, c *Client) error {
 	return err
 }
 
+// Seed stores the clients whose id is not there yet.
+func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
+	for _, c := range list {
+		_, err := cs.Find(ctx, c.ID)
+		if errors.Is(err, ErrUnknown) {
+			one := *c
+			if _, err = cs.Create(ctx, &one); store.IsUniqueViolation(err) {
+				err = nil // another node was faster
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("client %q: %w", c.ID, err)
+		}
+	}
+	return nil
+}
+
 // Edit changes a client in one transaction: edit gets it as it is stored, and may
 // refuse. What it must not change are the id, the source and when it was made.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {

@@ -6,6 +6,7 @@ package config
 import (
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -36,8 +37,9 @@ type Config struct {
 	// a slow password hash.
 	ClientSecretPepper string
 
-	// Resources and BrokerProviders are made in the database where their slug is not
-	// there yet.
+	// Clients, Resources and BrokerProviders are made in the database where their id or
+	// slug is not there yet.
+	Clients         []Client
 	Resources       []Resource
 	BrokerProviders []BrokerProvider
 
@@ -300,7 +302,7 @@ type Ref struct {
 	Secret string
 }
 
-// Localhost reports whether the host of the issuer is localhost or a loopback address:
+// Localhost reports whether the host of the issuer is localhost, a name below it or a loopback address:
 // a try on one's own machine.
 func (c *Config) Localhost() bool { return c.issuer != nil && localhost(c.issuer.Hostname()) }
 
@@ -337,9 +339,10 @@ func (c *Config) Warnings() []string {
 	return w
 }
 
-// localhost reports whether a host is this machine by name or address.
+// localhost reports whether a host is this machine by name or address. The names below
+// localhost are (RFC 6761 section 6.3).
 func localhost(host string) bool {
-	if host == "localhost" {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)

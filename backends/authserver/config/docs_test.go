@@ -39,6 +39,8 @@ key and its variable. ` + "`tollgate authserver check --config <file>`" + ` tell
 
 A key whose name ends in ` + "`_env` or `_ref`" + ` has the name of a variable, which is read once at start; that variable must be set. Aliases and tags of YAML are not read.
 
+In a value of the file ` + "`{$NAME}`" + ` is a variable, and ` + "`{$NAME:default}`" + ` one that may not be set, as in a Caddyfile; a value that begins with one is quoted.
+
 `)
 	section := ""
 	for i := range keys {
@@ -61,6 +63,20 @@ A key whose name ends in ` + "`_env` or `_ref`" + ` has the name of a variable, 
 		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", k.Name, k.Type(), code(k.Default), code(k.Variable()), k.Rule)
 	}
 	w.WriteString(`
+## ` + "`clients`" + `
+
+A list of clients to make where the database has none with their id, for those that others know beforehand, such as a [console](../how-to/own-sign-in.md). A later change
+of the file does not change what is there. They have no secret: clients that have one are made by the [administration](authserver-endpoints.md#for-administrators), which shows it.
+
+| Member | |
+|---|---|
+| ` + "`client_id`" + ` | unique: letters, digits, points, hyphens, underscores |
+| ` + "`client_name`" + ` | what people read |
+| ` + "`redirect_uris`, `post_logout_redirect_uris`" + ` | where browsers may be sent |
+| ` + "`grant_types`, `response_types`" + ` | default: ` + "`authorization_code`, `code`" + ` |
+| ` + "`token_endpoint_auth_method`" + ` | ` + "`none`" + ` (default) or ` + "`private_key_jwt`, with `jwks`" + ` |
+| ` + "`scope`" + ` | what it may ask for at most; default: what the resources declare |
+
 ## ` + "`resources`" + `
 
 A list of resources to make where the database has none with their slug. A later change of the file does not change what is there.

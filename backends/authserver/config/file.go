@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -138,7 +139,7 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 	case null(n):
 		return
 	case n.Kind == yaml.ScalarNode:
-		read.text = n.Value
+		read.text, err = l.expand(n.Value)
 	case n.Kind == yaml.SequenceNode:
 		read.list = make([]string, 0, len(n.Content))
 		for _, item := range n.Content {
@@ -148,8 +149,12 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 			if err != nil {
 				break
 			}
-			if item.Value != "" {
-				read.list = append(read.list, item.Value)
+			var word string
+			if word, err = l.expand(item.Value); err != nil {
+				break
+			}
+			if word != "" {
+				read.list = append(read.list, word)
 			}
 		}
 	default:
@@ -161,3 +166,31 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 	}
 	l.leaves[k.Name] = read
 }
+
+// expand puts variables in their places in a value: {$NAME}, or {$NAME:default} for one
+// that may not be set, as in a Caddyfile. What a variable holds is not looked at again.
+func (l *loader) expand(text string) (string, error) {
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "{$")
+		out.WriteString(before)
+		if !ok {
+			return out.String(), nil
+		}
+		word, after, closed := strings.Cut(rest, "}")
+		name, value, optional := strings.Cut(word, ":")
+		if !closed || !variable.MatchString(name) {
+			return "", errors.New("{$ must begin a variable, such as {$NAME} or {$NAME:default}")
+		}
+		if set := l.env(name); set != "" {
+			value = set
+		} else if !optional {
+			return "", fmt.Errorf("has the variable %s, which is not set", name)
+		}
+		out.WriteString(value)
+		text = after
+	}
+}
+
+// variable is the name of an environment variable.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)

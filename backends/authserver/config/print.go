@@ -85,6 +85,7 @@ func (c *Config) Digest() [sha256.Size]byte {
 			_ = text.Encode(ref.Secret)
 		}
 	}
+	_ = text.Encode(c.Clients)
 	_ = text.Encode(c.Resources)
 	_ = text.Encode(c.BrokerProviders)
 	return [sha256.Size]byte(h.Sum(nil))

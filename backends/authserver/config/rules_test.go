@@ -26,6 +26,7 @@ func TestRules(t *testing.T) {
 		"localhost by address":       {"server: {issuer: 'http://127.9.9.9:9000'}", nil, nil},
 		"localhost by IPv6 address":  {"server: {issuer: 'http://[::1]:9000'}", nil, nil},
 		"a name like localhost":      {"server: {issuer: 'https://localhost.example'}\nadmin: {enabled: false}", nil, []string{"session.secret"}},
+		"localhost by a name below":  {"server: {issuer: 'https://auth.localhost'}", nil, nil},
 		"issuer with a slash":        {"server: {issuer: 'http://localhost:9000/'}", nil, []string{"server.issuer (AUTHSERVER_SERVER_ISSUER): \"http://localhost:9000/\" is not an http or https URL without"}},
 		"issuer with a query":        {"server: {issuer: 'http://localhost:9000?a=b'}", nil, []string{"server.issuer"}},
 		"issuer of another scheme":   {"server: {issuer: 'ftp://localhost'}", nil, []string{"server.issuer"}},
@@ -111,6 +112,12 @@ func TestRules(t *testing.T) {
 		"brackets of a resource":       {"resources: [{slug: " + strings.Repeat("[", 50) + strings.Repeat("]", 50) + "}]", nil, []string{"resources[0]: is nested too deeply"}},
 		"all at once":                  {"xaa: {what: 1}\ndcr: {mode: closed}", vars{"AUTHSERVER_SERVER_READ_TIMEOUT": "30"}, []string{"dcr.mode", "server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): \"30\" is not a duration with a unit", "xaa.what"}},
 		"resources":                    {resources, nil, nil},
+		"clients":                      {clients, nil, nil},
+		"a client with a secret":       {"clients: [{client_id: a, token_endpoint_auth_method: client_secret_basic}]", nil, []string{"clients[0]: token_endpoint_auth_method: \"client_secret_basic\" is none of: none, private_key_jwt"}},
+		"clients that are no clients":  {"clients: [{client_id: a}, {client_id: a}, {client_id: 'a b'}, {client_name: A}, {client_id: b, scope: '\"'}, {client_id: c, secret: s}]", nil, []string{"clients[1]: the client_id \"a\" is given twice", "clients[2]: client_id", "clients[3]: client_id", "clients[4]: scope", "clients[5]: unknown field \"secret\""}},
+		"variables":                    {"server: {issuer: 'https://{$SUB:auth}.{$DOMAIN}', allowed_origins: ['https://{$DOMAIN}']}", vars{"DOMAIN": "localhost:8443"}, nil},
+		"a variable that is not set":   {"server: {issuer: 'https://{$DOMAIN}', allowed_origins: ['{$DOMAIN}']}\nclients: [{client_id: '{$DOMAIN}'}]", vars{"DOMAIN": ""}, []string{"clients[0]: has the variable DOMAIN, which is not set (line 2)", "server.allowed_origins (AUTHSERVER_SERVER_ALLOWED_ORIGINS): has the variable DOMAIN, which is not set (line 1)", "server.issuer (AUTHSERVER_SERVER_ISSUER): has the variable DOMAIN, which is not set (line 1)"}},
+		"what is no variable":          {"session: {secret: '{$a b}', cookie_name: 'a{$'}\nserver: {issuer: 'https://{$}'}", nil, []string{"server.issuer (AUTHSERVER_SERVER_ISSUER): {$ must begin a variable", "session.cookie_name (AUTHSERVER_SESSION_COOKIE_NAME): {$ must", "session.secret (AUTHSERVER_SESSION_SECRET): {$ must begin"}},
 		"a resource with more":         {"resources: [{slug: a, uri: 'https://a', colour: red}]", nil, []string{"resources[0]: unknown field \"colour\" (line 1)"}},
 		"a resource without a uri":     {"resources: [{slug: a}]", nil, []string{"resources[0]: uri: required when backend_kind is mint"}},
 		"a resource with a fragment":   {"resources: [{slug: a, uri: 'https://a#'}]", nil, []string{"resources[0]: uri: "}},
@@ -163,6 +170,42 @@ resources:
   - {slug: "2024", uri: "urn:example:numbers"}
 `
 
+const clients = `
+clients:
+  - client_id: console
+    client_name: Console
+    grant_types: [authorization_code, refresh_token]
+    redirect_uris: ["https://{$DOMAIN:localhost}/console/callback"]
+  - {client_id: reader, token_endpoint_auth_method: private_key_jwt, scope: "a b", jwks: {keys: []}}
+`
+
+// TestSeeds: what entries hold, with what variables hold in them.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	for domain, want := range map[string]string{"": "localhost", "a.example": "a.example", "{$HOME}": "{$HOME}"} {
+		c, err := Parse([]byte(clients+"server: {issuer: 'http://localhost', allowed_origins: ['https://{$DOMAIN:localhost}', '{$NONE:}']}\npages: {folder: 'a{$DOMAIN:}b{$DOMAIN:x:y}'}"), environment(map[string]string{"DOMAIN": domain}))
+		if err != nil && domain != "{$HOME}" { // which is no origin, nor looked at again
+			t.Fatal(err)
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+			continue
+		}
+		if console := c.Clients[0]; console.AuthMethod != "none" || console.Name != "Console" || console.Redirects[0] != "https://"+want+"/console/callback" || len(console.Grants) != 2 {
+			t.Errorf("%+v", console)
+		}
+		if reader := c.Clients[1]; string(reader.JWKS) != `{"keys":[]}` || reader.Scope != "a b" || reader.AuthMethod != "private_key_jwt" {
+			t.Errorf("%+v", reader)
+		}
+		folder := map[string]string{"": "abx:y", "a.example": "aa.exampleba.example"}[domain]
+		if !slices.Equal(c.Server.AllowedOrigins, []string{"https://" + want}) || c.Pages.Folder != folder {
+			t.Errorf("%q, %q", c.Server.AllowedOrigins, c.Pages.Folder)
+		}
+	}
+}
+
 // The shape of an entry, as the administration API has it.
 func TestResources(t *testing.T) {
 	t.Parallel()
@@ -196,6 +239,7 @@ func TestNormalize(t *testing.T) {
 // each fault is said once.
 func FuzzParse(f *testing.F) {
 	f.Add(resources, "30s")
+	f.Add(clients, "{$")
 	f.Add("server: {issuer: http://localhost}\ndcr: {mode: open}\n", "")
 	f.Add("broker_providers: [{slug: a, protocol: oauth, config_data: {a: [1, 2.5, null, true, 2001-01-01]}}]", "x")
 	f.Add("a: &a [*a]", "-1")

@@ -12,6 +12,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// Client is an entry of clients: the body of POST /admin/clients with the client_id, which
+// others know beforehand. It has no secret: one is shown once, by the administration.
+type Client struct {
+	ID         string          `json:"client_id"`
+	Name       string          `json:"client_name,omitempty"`
+	Redirects  []string        `json:"redirect_uris,omitempty"`
+	Grants     []string        `json:"grant_types,omitempty"`
+	Responses  []string        `json:"response_types,omitempty"`
+	AuthMethod string          `json:"token_endpoint_auth_method,omitempty"` // none or private_key_jwt; default: none
+	Scope      string          `json:"scope,omitempty"`
+	JWKS       json.RawMessage `json:"jwks,omitempty"`
+	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
+}
+
 // Resource is an entry of resources: the body of POST /admin/resources.
 type Resource struct {
 	Slug        string  `json:"slug"`
@@ -74,11 +88,13 @@ const (
 )
 
 // seedNodes are the lists of the file as they were written.
-type seedNodes struct{ resources, providers *yaml.Node }
+type seedNodes struct{ clients, resources, providers *yaml.Node }
 
 // of is the place of a list; nil: name is none.
 func (s *seedNodes) of(name string) **yaml.Node {
 	switch name {
+	case "clients":
+		return &s.clients
 	case "resources":
 		return &s.resources
 	case "broker_providers":
@@ -96,6 +112,14 @@ func (l *loader) seeds() {
 		}
 		providers[p.Slug] = true
 		return p.check()
+	})
+	ids := make(map[string]bool)
+	l.Clients = entries(l, "clients", l.lists.clients, func(c *Client) error {
+		if ids[c.ID] {
+			return fmt.Errorf("the client_id %q is given twice", c.ID)
+		}
+		ids[c.ID] = true
+		return c.check()
 	})
 	slugs, uris := make(map[string]bool), make(map[string]bool)
 	l.Resources = entries(l, "resources", l.lists.resources, func(r *Resource) error {
@@ -125,7 +149,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 	list := make([]T, 0, len(n.Content))
 	for i, item := range n.Content {
 		var entry T
-		err := decode(item, &entry)
+		err := l.decode(item, &entry)
 		if err == nil {
 			err = check(&entry)
 		}
@@ -139,8 +163,8 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 }
 
 // decode reads a node as the JSON that it stands for.
-func decode(n *yaml.Node, into any) error {
-	value, err := plainValue(n, maxSeedDepth)
+func (l *loader) decode(n *yaml.Node, into any) error {
+	value, err := l.plainValue(n, maxSeedDepth)
 	if err != nil {
 		return err
 	}
@@ -168,7 +192,7 @@ func decode(n *yaml.Node, into any) error {
 }
 
 // plainValue is a node as encoding/json has values.
-func plainValue(n *yaml.Node, depth int) (any, error) {
+func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	if err := plain(n); err != nil {
 		return nil, err
 	}
@@ -186,7 +210,7 @@ func plainValue(n *yaml.Node, depth int) (any, error) {
 			if _, ok := object[word.Value]; ok {
 				return nil, fmt.Errorf("%q is given twice", word.Value)
 			}
-			value, err := plainValue(n.Content[i+1], depth-1)
+			value, err := l.plainValue(n.Content[i+1], depth-1)
 			if err != nil {
 				return nil, err
 			}
@@ -196,7 +220,7 @@ func plainValue(n *yaml.Node, depth int) (any, error) {
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			value, err := plainValue(item, depth-1)
+			value, err := l.plainValue(item, depth-1)
 			if err != nil {
 				return nil, err
 			}
@@ -210,13 +234,30 @@ func plainValue(n *yaml.Node, depth int) (any, error) {
 			err := n.Decode(&value)
 			return value, err
 		}
-		return n.Value, nil
+		return l.expand(n.Value)
 	}
 	return nil, errors.New("is nothing that can be read")
 }
 
 // slug is a name that stands in a path and in a parameter.
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// check refuses what no client can be; the rest is told where the server is made.
+func (c *Client) check() error {
+	if c.AuthMethod == "" {
+		c.AuthMethod = "none"
+	}
+	switch {
+	case !slug.MatchString(c.ID):
+		return fmt.Errorf("client_id: %q is not 1 to 100 letters, digits, points, hyphens and underscores", c.ID)
+	case c.AuthMethod != "none" && c.AuthMethod != "private_key_jwt":
+		return fmt.Errorf("token_endpoint_auth_method: %q is none of: none, private_key_jwt", c.AuthMethod)
+	}
+	if fault := scopeWords(nil, &c.Scope); fault != "" {
+		return errors.New("scope: " + fault)
+	}
+	return nil
+}
 
 func (r *Resource) check() error {
 	if r.BackendKind == "" {

@@ -34,6 +34,9 @@ type OIDC struct {
 	ClientID string `json:"client_id"`
 	// Scopes to ask for. Default: openid, profile, email.
 	Scopes []string `json:"scopes,omitempty"`
+	// Resource is what access tokens are for (RFC 8707), which some providers want to be
+	// told. Default: not told.
+	Resource string `json:"resource,omitempty"`
 	// Token is the one that the API gets: "access" or "id". Default: access.
 	Token string `json:"token,omitempty"`
 }
@@ -88,6 +91,9 @@ func (o *OIDC) complete() (origin string, err error) {
 	}
 	if !slices.Contains(o.Scopes, "openid") {
 		return "", errors.New("scopes: openid must be one of them")
+	}
+	if u, err := url.Parse(o.Resource); o.Resource != "" && (err != nil || !u.IsAbs() || u.Fragment != "") {
+		return "", fmt.Errorf("resource: %q is not an absolute URI without a fragment", o.Resource)
 	}
 	switch o.Token {
 	case "":

@@ -58,7 +58,7 @@ function signIn(text) {
       if (!value) throw mistake('token', 'Paste a token first.');
       if (value.startsWith('ak-')) throw mistake('token', 'This is a gateway key, for requests to models. Here a user token is needed.');
       if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('token', 'A token has no spaces or special characters: copy it whole, and nothing else.');
-      keep({ token: value, refresh: null, expires: 0 });
+      keep({ token: value, refresh: null, expires: 0, name: null });
       await enter();
     });
     fields[0].querySelector('.hint').append(h('code.line', null, 'tollgate keychain token local'));
@@ -90,7 +90,7 @@ async function enter() {
 
 function frame() {
   const who = claims(session.token);
-  const name = who?.name || who?.email || session.user;
+  const name = who?.name || who?.email || session.name || session.user;
   const nav = h('nav', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
     title && h('h2', null, title),
     h('ul', null, Object.entries(list).map(([path, page]) => h('li', null, h('a', { href: `#/${path}`, 'data-path': path }, page.title)))),
@@ -156,9 +156,11 @@ async function start() {
     return;
   }
   oidc.configure(settings.oidc);
+  let known = null;
   try {
     if (oidc.returned()) await oidc.finish();
     if (!session.token) return signIn();
+    known = session.user;
     await enter();
   } catch (error) {
     if (session.token && (error.network || error.status === 429 || error.status >= 500)) { // the token may be good
@@ -166,7 +168,7 @@ async function start() {
       return;
     }
     forget();
-    signIn(error.message);
+    signIn(known && error.status === 401 ? `You are signed out: ${error.message}` : error.message);
   }
 }
 

@@ -13,6 +13,9 @@ export function configure(settings) {
   provider = settings;
 }
 
+// target names what the token is for (RFC 8707).
+const target = () => (provider.resource ? { resource: provider.resource } : {});
+
 const callback = () => new URL('callback', import.meta.url).href;
 
 async function discover() {
@@ -51,7 +54,7 @@ export async function begin() {
   const url = new URL(found.authorization_endpoint);
   for (const [name, value] of Object.entries({
     response_type: 'code', client_id: provider.client_id, redirect_uri: callback(), scope: provider.scopes.join(' '),
-    state: flow.state, nonce: flow.nonce, code_challenge: base64url(new Uint8Array(digest)), code_challenge_method: 'S256',
+    state: flow.state, nonce: flow.nonce, code_challenge: base64url(new Uint8Array(digest)), code_challenge_method: 'S256', ...target(),
   })) url.searchParams.set(name, value);
   location.assign(url);
 }
@@ -83,7 +86,7 @@ async function exchange(found, parameters, nonce) {
   let response;
   try {
     response = await fetch(found.token_endpoint, {
-      method: 'POST', credentials: 'omit', signal: AbortSignal.timeout(15000), body: new URLSearchParams({ client_id: provider.client_id, ...parameters }),
+      method: 'POST', credentials: 'omit', signal: AbortSignal.timeout(15000), body: new URLSearchParams({ client_id: provider.client_id, ...target(), ...parameters }),
     });
   } catch {
     throw Object.assign(new Error('The sign-in service cannot be reached.'), { network: true });
@@ -101,7 +104,7 @@ async function exchange(found, parameters, nonce) {
   if (!token) throw new Error(`The sign-in service sent no ${provider.token} token.`);
   const seconds = Number(got.expires_in) || 0;
   const expires = provider.token === 'id' && id?.exp ? id.exp * 1000 : seconds ? Date.now() + seconds * 1000 : 0;
-  keep({ token, refresh: got.refresh_token ?? session.refresh, expires });
+  keep({ token, refresh: got.refresh_token ?? session.refresh, expires, name: id?.name || id?.email || session.name });
 }
 
 let renewing = null;

@@ -3,7 +3,7 @@
 
 const storageKey = 'tollgate.session';
 
-export const session = Object.assign({ token: null, refresh: null, expires: 0, user: null }, restored());
+export const session = Object.assign({ token: null, refresh: null, expires: 0, user: null, name: null }, restored());
 
 // A gateway key the user has just made or typed in; in memory only.
 export const clipboard = { gatewayKey: '' };
@@ -26,7 +26,7 @@ export function keep(change) {
 }
 
 export function forget() {
-  Object.assign(session, { token: null, refresh: null, expires: 0, user: null });
+  Object.assign(session, { token: null, refresh: null, expires: 0, user: null, name: null });
   clipboard.gatewayKey = '';
   try {
     sessionStorage.removeItem(storageKey);

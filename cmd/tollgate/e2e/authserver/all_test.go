@@ -1,0 +1,46 @@
+package authserver
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// shipped is a node with an example that has keys beside it, on a port of its own.
+func shipped(t *testing.T, name, port, admin string, replace ...string) *e2e.Node {
+	t.Helper()
+	keys, err := os.ReadFile(e2e.Repo("caddyfiles", name, "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := e2e.Shipped(t, name, append([]string{"skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":" + admin}, replace...)...)
+	n := e2e.NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
+	writeKeys(n, string(keys))
+	return n
+}
+
+// TestAll: the console of the gateway needs the authorization server beside it, and
+// nothing else. The cases of testdata/npm/all.mjs run in a headless Chromium.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
+	port, admin := e2e.FreePort(t), e2e.FreePort(t)
+	n := shipped(t, "all", port, admin).Start()
+	gateway := "https://localhost:" + port
+	client := n.Trusting()
+	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	user := strings.TrimSpace(n.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--generate", "--json"))
+	refused := e2e.Get(t, client, gateway+"/users/ann/keychain-keys", "")
+	if want := `Bearer scope="gateway", resource_metadata="` + gateway + `/.well-known/oauth-protected-resource"`; refused.Status != http.StatusUnauthorized || refused.Header.Get("WWW-Authenticate") != want {
+		t.Errorf("without a token: %d %v", refused.Status, refused.Header)
+	}
+	if a := e2e.Get(t, client, gateway+"/.well-known/oauth-protected-resource", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, `"authorization_servers":["https://auth.localhost:`+port+`"]`) {
+		t.Errorf("the metadata: %d %s", a.Status, a.Body)
+	}
+	e2e.RunNode(t, program, "all.mjs", "CHROMIUM="+browser, "TOLLGATE_URL="+gateway, "AUTHSERVER_URL=https://auth.localhost:"+port,
+		"AUTHSERVER_ADMIN=http://localhost:"+admin, "AUTHSERVER_USER="+user, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	n.Stop()
+}
