@@ -1,4 +1,4 @@
-package kernel
+package instant
 
 import (
 	"math/rand/v2"

@@ -1,0 +1,52 @@
+// Package instant is the one form in which services store times: microseconds since 1970.
+package instant
+
+import "time"
+
+// Moment is an instant in microseconds since 1970, as it is stored; 0: never. In JSON
+// it is as clients see it.
+type Moment int64
+
+// Of is a time as it is stored.
+func Of(t time.Time) Moment { return Moment(t.UnixMicro()) }
+
+// Time is the moment for what reckons with days and zones.
+func (m Moment) Time() time.Time { return time.UnixMicro(int64(m)) }
+
+// Add is the moment so much later.
+func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Microseconds()) }
+
+// Sub is how much later it is than another one, up to 292 years.
+func (m Moment) Sub(before Moment) time.Duration { return time.Duration(m-before) * time.Microsecond }
+
+// String is RFC 3339 in UTC, with milliseconds.
+func (m Moment) String() string { return string(m.append(nil)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (m Moment) MarshalText() ([]byte, error) { return m.append(nil), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (m *Moment) UnmarshalText(text []byte) error {
+	t, err := time.Parse(time.RFC3339, string(text))
+	*m = Of(t)
+	return err
+}
+
+func (m Moment) append(to []byte) []byte {
+	t := m.Time().UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(to, "2006-01-02T15:04:05.000Z")
+	}
+	hour, minute, second := t.Clock()
+	// By hand: a list has two of them in each row, and a layout is read each time.
+	start := len(to)
+	to = append(to, "0000-00-00T00:00:00.000Z"...)
+	text := to[start:]
+	for _, part := range [...]struct{ end, n int }{{4, year}, {7, int(month)}, {10, day}, {13, hour}, {16, minute}, {19, second}, {23, t.Nanosecond() / 1e6}} {
+		for i, n := part.end-1, part.n; n > 0; i, n = i-1, n/10 {
+			text[i] += byte(n % 10)
+		}
+	}
+	return to
+}
