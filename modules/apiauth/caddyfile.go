@@ -6,19 +6,15 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 const providers = "http.authentication.providers."
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("api_auth", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		handler := new(Handler)
-		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
-	})
+	directive.Register[Handler]("api_auth")
 }
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -164,14 +165,13 @@ func (o *OAuth) resolve() error {
 	if i := o.Introspection; i != nil {
 		texts["introspection url"], texts["client_id"], texts["client_secret"] = &i.URL, &i.ClientID, &i.ClientSecret
 	}
-	repl := caddy.NewReplacer()
 	var errs []error
 	for name, text := range texts {
 		if *text == "" {
 			continue
 		}
 		var err error
-		if *text, err = repl.ReplaceOrErr(*text, true, true); err != nil {
+		if *text, err = placeholder.Resolve(*text); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}

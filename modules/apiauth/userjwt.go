@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -189,12 +190,11 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 
 // resolve replaces {env.*} and {file.*} in the settings.
 func (u *UserJWT) resolve() error {
-	repl := caddy.NewReplacer()
 	one := func(name string, text *string) (err error) {
 		if *text == "" {
 			return nil
 		}
-		if *text, err = repl.ReplaceOrErr(*text, true, true); err != nil {
+		if *text, err = placeholder.Resolve(*text); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil

@@ -4,10 +4,12 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("api_errors", parseCaddyfile)
+	directive.RegisterFunc("api_errors", parseCaddyfile)
 }
 
 func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {

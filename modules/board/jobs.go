@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -98,10 +99,12 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
 	}
 	if h.Mail != nil && h.Mail.URL != "" {
-		replacer := caddy.NewReplacer()
-		c.mail = mail.SMTPOptions{
-			URL: replacer.ReplaceKnown(h.Mail.URL, ""), From: replacer.ReplaceKnown(h.Mail.From, ""),
-			User: replacer.ReplaceKnown(h.Mail.User, ""), Password: replacer.ReplaceKnown(h.Mail.Password, ""),
+		c.mail = mail.SMTPOptions{URL: h.Mail.URL, From: h.Mail.From, User: h.Mail.User, Password: h.Mail.Password}
+		for option, text := range map[string]*string{"mail": &c.mail.URL, "from": &c.mail.From, "user": &c.mail.User, "password": &c.mail.Password} {
+			var err error
+			if *text, err = placeholder.Resolve(*text); err != nil {
+				return fmt.Errorf("mail: %s: %w", option, err)
+			}
 		}
 		smtp, err := mail.NewSMTP(c.mail)
 		if err != nil {

@@ -5,17 +5,12 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("budget", parseCaddyfile)
-}
-
-func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-	h := new(Handler)
-	return h, h.UnmarshalCaddyfile(helper.Dispenser)
+	directive.Register[Handler]("budget")
 }
 
 // UnmarshalCaddyfile reads the directive. Syntax:

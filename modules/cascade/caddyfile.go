@@ -2,17 +2,13 @@ package cascade
 
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("cascade", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		handler := new(Handler)
-		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
-	})
+	directive.Register[Handler]("cascade")
 }
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:

@@ -76,6 +76,9 @@ func adopt(root *cobra.Command) {
 			theirs := cmd.RunE
 			cmd.RunE = func(cmd *cobra.Command, args []string) error { return validate(cmd, args, theirs) }
 		}
+		if slices.Contains([]string{"run", "reload", "validate", "adapt"}, cmd.Name()) {
+			cmd.RunE = explained(cmd.RunE)
+		}
 	}
 }
 

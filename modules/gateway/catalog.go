@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -62,15 +63,24 @@ func (c *Catalog) Provision(ctx caddy.Context) (err error) {
 	return err
 }
 
-// leaveUnset takes keys away that the environment of a command lacks: only a server sends
-// them.
+// leaveUnset puts something harmless in the place of what the environment of a command
+// lacks: only a server sends anything to providers.
 func (c *Catalog) leaveUnset(logger *zap.Logger) {
-	repl := caddy.NewReplacer()
 	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[code]
-		if _, err := repl.ReplaceOrErr(p.APIKey, p.APIKey != "", true); err != nil {
-			logger.Warn("the key of a provider is not set here; the server needs it", zap.String("provider", code), zap.Error(err))
-			p.APIKey = ""
+		leave := func(option string, value *string, harmless string) {
+			if _, err := placeholder.Resolve(*value); err != nil {
+				logger.Warn("an option of a provider is not set here; the server needs it",
+					zap.String("provider", code), zap.String("option", option), zap.Error(err))
+				*value = harmless
+			}
+		}
+		leave("api_key", &p.APIKey, "")
+		leave("base_url", &p.BaseURL, "http://unset.invalid")
+		for _, name := range slices.Sorted(maps.Keys(p.Params)) {
+			value := p.Params[name]
+			leave("param "+name, &value, "unset")
+			p.Params[name] = value
 		}
 	}
 }
@@ -110,8 +120,7 @@ type Provider struct {
 }
 
 func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
-	repl := caddy.NewReplacer()
-	file, err := repl.ReplaceOrErr(c.File, c.File != "", true)
+	file, err := placeholder.Resolve(c.File)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
@@ -125,7 +134,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	}
 	options := catalog.Options{Environment: environment, Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
 	for code, p := range c.Providers {
-		override, err := p.override(repl)
+		override, err := p.override()
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", code, err)
 		}
@@ -134,13 +143,13 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	return catalog.NewSource(file, options, logger)
 }
 
-func (p *Provider) override(repl *caddy.Replacer) (catalog.Override, error) {
+func (p *Provider) override() (catalog.Override, error) {
 	o := catalog.Override{Params: make(map[string]string), Headers: make(map[string]string)}
 	var err error
-	if o.BaseURL, err = repl.ReplaceOrErr(p.BaseURL, p.BaseURL != "", true); err != nil {
+	if o.BaseURL, err = placeholder.Resolve(p.BaseURL); err != nil {
 		return o, fmt.Errorf("base_url: %w", err)
 	}
-	if o.APIKey, err = repl.ReplaceOrErr(p.APIKey, p.APIKey != "", true); err != nil {
+	if o.APIKey, err = placeholder.Resolve(p.APIKey); err != nil {
 		return o, fmt.Errorf("api_key: %w", err)
 	}
 	o.APIKey = strings.TrimSpace(o.APIKey) // files end in a line break
@@ -148,12 +157,12 @@ func (p *Provider) override(repl *caddy.Replacer) (catalog.Override, error) {
 		return o, errors.New("api_key: there is nothing but spaces")
 	}
 	for name, value := range p.Params {
-		if o.Params[name], err = repl.ReplaceOrErr(value, true, true); err != nil {
+		if o.Params[name], err = placeholder.Resolve(value); err != nil {
 			return o, fmt.Errorf("param %s: %w", name, err)
 		}
 	}
 	for name, value := range p.Headers {
-		if o.Headers[name], err = repl.ReplaceOrErr(value, false, true); err != nil {
+		if o.Headers[name], err = caddy.NewReplacer().ReplaceOrErr(value, false, true); err != nil {
 			return o, fmt.Errorf("header %s: %w", name, err)
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
 	caddy.RegisterModule(Handler{})
-	httpcaddyfile.RegisterHandlerDirective("health", parse)
+	directive.RegisterFunc("health", parse)
 }
 
 // The paths that a Handler serves.

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 // Console has the options of the pages at /console/.
@@ -27,11 +26,10 @@ func (c *Console) make() (*management.Console, error) {
 		return nil, nil
 	}
 	o := c.ConsoleOptions
-	repl := caddy.NewReplacer()
 	var err error
 	resolve := func(text *string) {
 		if err == nil {
-			*text, err = repl.ReplaceOrErr(*text, true, true)
+			*text, err = placeholder.Resolve(*text)
 		}
 	}
 	if o.OIDC != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 func init() {
@@ -158,6 +159,7 @@ func (s *Service) expand(values map[string]any) (string, error) {
 //		<option of the line, or of the service's own directive>
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	done := directive.Expand(h)
 	h.Next() // tollgate
 	matcher, err := h.ExtractMatcherSet()
 	if err != nil {
@@ -185,7 +187,8 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, err
 	}
 	// A block around the text makes it a segment that Caddy can parse.
-	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+name)
+	file := "tollgate " + name
+	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), file)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +196,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
+	done(file)
 	route := handler.(*caddyhttp.Subroute).Routes[0]
 	if matcher != nil {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matcher}

@@ -2,17 +2,13 @@ package translate
 
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("translate", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		handler := new(Handler)
-		return handler, handler.UnmarshalCaddyfile(h.Dispenser)
-	})
+	directive.Register[Handler]("translate")
 }
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:

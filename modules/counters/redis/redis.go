@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 func init() {
@@ -70,7 +71,7 @@ func (r *Redis) Provision(caddy.Context) error {
 	if r.Prefix == "" {
 		r.Prefix = counters.DefaultRedisPrefix
 	}
-	url, err := caddy.NewReplacer().ReplaceOrErr(r.URL, true, true)
+	url, err := placeholder.Resolve(r.URL)
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
 	}

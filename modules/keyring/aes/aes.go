@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 func init() {
@@ -53,9 +54,8 @@ func (AES) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the placeholders and checks the keys.
 func (a *AES) Provision(caddy.Context) error {
-	repl := caddy.NewReplacer()
 	for i, text := range a.Keys {
-		resolved, err := repl.ReplaceOrErr(text, true, true)
+		resolved, err := placeholder.Resolve(text)
 		if err != nil {
 			return fmt.Errorf("keys[%d]: %w", i, err)
 		}
@@ -66,7 +66,7 @@ func (a *AES) Provision(caddy.Context) error {
 		a.keys = append(a.keys, key)
 	}
 	var err error
-	if a.file, err = repl.ReplaceOrErr(a.File, true, true); err != nil && a.File != "" {
+	if a.file, err = placeholder.Resolve(a.File); err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
 	return nil

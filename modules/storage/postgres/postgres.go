@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 func init() {
@@ -49,7 +50,7 @@ func (p *Postgres) Provision(caddy.Context) error {
 		return errors.New("dsn is required")
 	}
 	var err error
-	if p.dsn, err = caddy.NewReplacer().ReplaceOrErr(p.DSN, true, true); err != nil {
+	if p.dsn, err = placeholder.Resolve(p.DSN); err != nil {
 		return fmt.Errorf("dsn: %w", err)
 	}
 	return nil

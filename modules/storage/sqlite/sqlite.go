@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
 func init() {
@@ -59,7 +60,7 @@ func (s *SQLite) Provision(caddy.Context) error {
 	if s.Path == "" {
 		return errors.New("path is required")
 	}
-	path, err := caddy.NewReplacer().ReplaceOrErr(s.Path, true, true)
+	path, err := placeholder.Resolve(s.Path)
 	if err != nil {
 		return fmt.Errorf("path: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,5 +112,27 @@ https://localhost:`+e2e.FreePort(t)+` {
 	left, err := os.ReadDir(temporary)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left are %v, error %v", left, err)
+	}
+}
+
+// TestErrorsTellTheLine: whoever loads a Caddyfile whose modules refuse it is told the line,
+// also by a server that runs.
+func TestErrorsTellTheLine(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t))).Start()
+	wrong := second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)) + "http://localhost:" + e2e.FreePort(t) + " {\n\tcascade\n}\n"
+	if err := os.WriteFile(filepath.Join(n.Dir, "Wrong.Caddyfile"), []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := "\nError: Wrong.Caddyfile:" + strconv.Itoa(strings.Count(wrong, "\n")-1) + ": nobody checks a key before cascade"
+	for _, command := range [][]string{{"validate"}, {"reload"}, {"adapt", "--validate"}} {
+		if said := refused(n, append(command, "--config", "Wrong.Caddyfile")...); !strings.Contains("\n"+said, want) {
+			t.Errorf("%v: %s", command, said)
+		}
+	}
+	n.Tool("stop")
+	n.AwaitExit()
+	if said := refused(n, "run", "--config", "Wrong.Caddyfile"); !strings.Contains(said, want) {
+		t.Errorf("run: %s", said)
 	}
 }

@@ -1,0 +1,89 @@
+package directive
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// line finds the first word of the line that an error is about: the one whose words,
+// with those of the blocks that it is in, it has most of, by their length. The first line
+// is that of whatever is not found.
+func (p place) line(message string) caddyfile.Token {
+	best, most := p.tokens[0], 0
+	if p.short != nil {
+		best = p.short[0]
+	}
+	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
+		if found, score := match(tokens, message); score > most && (p.short == nil || found.File != p.long) {
+			best, most = found, score
+		}
+	}
+	if dir, err := os.Getwd(); err == nil {
+		if relative, err := filepath.Rel(dir, best.File); err == nil && filepath.IsLocal(relative) {
+			best.File = relative // of an import
+		}
+	}
+	return best
+}
+
+// match scores the lines behind the first one.
+func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, most int) {
+	var blocks []int // the scores of those that are open
+	for i := 0; i < len(tokens); {
+		first := tokens[i]
+		own, known := 0, false
+		opened, closed := 0, 0
+		for ; i < len(tokens) && tokens[i].Line == first.Line && tokens[i].File == first.File; i++ {
+			switch text := tokens[i].Text; {
+			case text == "{":
+				opened++
+			case text == "}":
+				closed++
+			case has(message, text):
+				own += len(text)
+				known = known || text == first.Text || len(text) >= 4
+			}
+		}
+		outer := 0
+		if len(blocks) > 0 {
+			outer = blocks[len(blocks)-1]
+		}
+		score := 0
+		if known && len(blocks) > 0 {
+			score = outer + own
+		}
+		if score > most {
+			best, most = first, score
+		}
+		for range opened {
+			blocks = append(blocks, score)
+		}
+		blocks = blocks[:max(len(blocks)-closed, 0)]
+	}
+	return best, most
+}
+
+// has reports whether a message has a word, or its plural, with nothing of a word
+// around it.
+func has(message, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(message[from:], word)
+		if i < 0 || word == "" {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(message[:from+i])
+		rest := message[from+i+len(word):]
+		after, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
+		if !ofWord(before) && !ofWord(after) {
+			return true
+		}
+		from += i + len(word)
+	}
+}
+
+func ofWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

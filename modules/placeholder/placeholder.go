@@ -1,0 +1,44 @@
+// Package placeholder resolves {env.*} and {file.*} in configured values.
+package placeholder
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Resolve puts the values of placeholders in their places. One that stands for nothing is
+// an error which tells what is not there.
+func Resolve(text string) (string, error) {
+	resolved, err := caddy.NewReplacer().ReplaceOrErr(text, true, true)
+	if err == nil {
+		return resolved, nil
+	}
+	for _, found := range known.FindAllStringSubmatch(text, -1) {
+		if missing := missing(found[1], found[2]); missing != nil {
+			return "", missing
+		}
+	}
+	return "", err
+}
+
+var known = regexp.MustCompile(`\{(env|file)\.([^{}]+)\}`)
+
+func missing(kind, name string) error {
+	if kind == "env" {
+		switch value, ok := os.LookupEnv(name); {
+		case !ok:
+			return fmt.Errorf("the environment variable %s is not set", name)
+		case value == "":
+			return fmt.Errorf("the environment variable %s is empty", name)
+		}
+		return nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.Size() == 0 {
+		return fmt.Errorf("the file %s is empty", name)
+	}
+	return err
+}
