@@ -1,4 +1,4 @@
-package kernel
+package cache
 
 import (
 	"context"
@@ -13,7 +13,7 @@ func TestCache(t *testing.T) {
 	reads, value := 0, "old"
 	var c *Cache[string]
 	during := func() {}
-	c = NewCache(10, func() time.Time { return now }, func(context.Context, string) (string, error) {
+	c = New(10, func() time.Time { return now }, func(context.Context, string) (string, error) {
 		reads++
 		read := value
 		during()
@@ -28,7 +28,7 @@ func TestCache(t *testing.T) {
 	want("old", 1)
 	value = "new"
 	want("old", 1)
-	now = now.Add(CacheAge)
+	now = now.Add(Age)
 	want("new", 2)
 	value = "newer"
 	c.Drop("k")

@@ -1,0 +1,537 @@
+// Package accounts holds the users of a site, their roles and what the roles permit.
+//
+// Two roles and one user are always there: guest, who is everybody, and superuser.
+// Names of users are those of the sanitizer username, in lower case; they sign in by
+// name. Rows are remembered for a few seconds, so that a call needs no database to
+// know who it is of; what one node changes the others hear of.
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/cache"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The states of a user.
+const (
+	StatusActive   = "active"
+	StatusDisabled = "disabled" // does not sign in, and nothing signed in counts
+)
+
+// NameMost is how many characters the name of a user or a role has at most.
+const NameMost = 128
+
+// passwords is what a new one must be. Longer ones cost nothing to hash, and no person
+// types them.
+var passwords = password.Rules{Least: 10, Most: 256}
+
+// topic is what nodes tell each other of users under.
+const topic = "cms_users"
+
+// Accounts are the users and roles of a site. It is safe for concurrent use.
+type Accounts struct {
+	*kernel.Server
+	users *cache.Cache[*signedIn]
+	stop  func()
+}
+
+// signedIn is a user as one who acts.
+type signedIn struct {
+	kernel.User
+	active bool
+	epoch  int64
+}
+
+// New makes the accounts of a site. It touches nothing yet; end it with Close.
+func New(s *kernel.Server) *Accounts {
+	a := &Accounts{Server: s}
+	a.users = cache.New(10_000, s.Now, a.load)
+	a.stop = s.DB.Listen(topic, a.users.Drop)
+	return a
+}
+
+// Close ends what New began.
+func (a *Accounts) Close() { a.stop() }
+
+// Account is a user as administrators see one.
+type Account struct {
+	ID       int64         `json:"id"`
+	Name     string        `json:"name"`
+	Email    string        `json:"email"` // empty: none
+	Status   string        `json:"status"`
+	Roles    []string      `json:"roles"` // names, sorted, guest not among them
+	Created  kernel.Moment `json:"created"`
+	Modified kernel.Moment `json:"modified"`
+	// Epoch grows when the password changes or the user is disabled: sessions and tokens
+	// that were made under another one are good no more.
+	Epoch int64 `json:"-"`
+}
+
+// Change is what is to be set; nil: it stays.
+type Change struct {
+	Email    *string
+	Password *string
+	Status   *string
+	Roles    *[]string // names; guest may be among them, which all are
+}
+
+// Guest is who acts where nobody has signed in.
+func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
+	u, err := a.users.Get(ctx, kernel.RoleGuest)
+	if err != nil {
+		return nil, err
+	}
+	return &u.User, nil
+}
+
+// User is a user as one who acts, as it was a few seconds ago at most, and the epoch of
+// what is good for it. A user that is disabled or gone is not found, nor is the guest.
+func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, error) {
+	u, err := a.users.Get(ctx, strconv.FormatInt(id, 10))
+	if err != nil {
+		return nil, 0, err
+	}
+	if !u.active || u.Guest() {
+		return nil, 0, kernel.NotFound("user")
+	}
+	return &u.User, u.epoch, nil
+}
+
+// Named is the account of a name, whatever its case.
+func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
+	return a.one(ctx, "name = ?", fold(name))
+}
+
+// Account is that of an id.
+func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
+	return a.one(ctx, "id = ?", id)
+}
+
+// List is the accounts behind an id, in the order of their ids, the guest among them;
+// limit is 1 to 500.
+func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
+		return err
+	})
+	return list, err
+}
+
+// Search is the accounts whose names begin with a text, in their order; limit is 1 to
+// 500.
+func (a *Accounts) Search(ctx context.Context, prefix string, limit int) (list []*Account, err error) {
+	prefix = fold(prefix)
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = accounts(c, "name >= ? AND name < ? ORDER BY name LIMIT ?", prefix, prefix+"\U0010ffff", min(max(limit, 1), 500))
+		return err
+	})
+	return list, err
+}
+
+// Create makes a user. by needs the permission users, and is a superuser who makes one;
+// nil: the site itself. The refusals are of the fields name, email, password and roles.
+func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, change Change) (account *Account, err error) {
+	name = strings.TrimSpace(name)
+	if !GoodName(name) {
+		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+	}
+	set, err := a.settle(ctx, name, change)
+	if err != nil {
+		return nil, err
+	}
+	now := a.Moment()
+	err = a.change(ctx, "", func(c kernel.Conn) error {
+		if err := may(c, by, 0, set.roles); err != nil {
+			return err
+		}
+		var id int64
+		err := c.Row("INSERT INTO cms_users (name, created, modified) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id", name, now, now).Scan(&id)
+		if err = kernel.OrNotFound(err, "user"); kernel.IsNotFound(err) {
+			return kernel.Invalid("name", "taken", "there is a user of this name")
+		}
+		if err == nil {
+			err = set.write(c, id, now)
+		}
+		if err == nil {
+			account, err = first(accounts(c, "id = ?", id))
+		}
+		return err
+	})
+	return account, err
+}
+
+// Update changes a user; see Create. The guest takes none of it, and the last active
+// superuser stays one. Whoever has no permission may change their own email and password.
+func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change Change) (account *Account, err error) {
+	old, err := a.Account(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if old.Name == kernel.RoleGuest {
+		return nil, kernel.Conflict("the guest cannot be changed")
+	}
+	set, err := a.settle(ctx, old.Name, change)
+	if err != nil {
+		return nil, err
+	}
+	own := by != nil && by.ID == id && change.Roles == nil && change.Status == nil
+	now := a.Moment()
+	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
+		if !own {
+			if err := may(c, by, id, set.roles); err != nil {
+				return err
+			}
+		}
+		err := set.write(c, id, now)
+		if err == nil && (change.Roles != nil || change.Status != nil) {
+			err = keepSuperuser(c)
+		}
+		if err == nil {
+			account, err = first(accounts(c, "id = ?", id))
+		}
+		return err
+	})
+	return account, err
+}
+
+// Delete removes a user; pages keep the id of who made them. See Update.
+func (a *Accounts) Delete(ctx context.Context, by *kernel.User, id int64) error {
+	return a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
+		old, err := first(accounts(c, "id = ?", id))
+		switch {
+		case err != nil:
+			return err
+		case old.Name == kernel.RoleGuest:
+			return kernel.Conflict("the guest cannot be deleted")
+		}
+		if err := may(c, by, id, nil); err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM cms_users WHERE id = ?", id); err != nil {
+			return err
+		}
+		return keepSuperuser(c)
+	})
+}
+
+// ErrLogin refuses a name and password, whichever of them is wrong.
+var ErrLogin = apierror.New(http.StatusUnauthorized, "login_failed", "Login not successful")
+
+// Login checks a name and password with the same work whether there is such a user, an
+// active one, or not: the error is ErrLogin. A password that was hashed by rules of
+// before is hashed anew.
+func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User, int64, error) {
+	var id, epoch int64
+	var stored, status string
+	err := a.Read(ctx, func(c kernel.Conn) error {
+		id, epoch, stored, status = 0, 0, "", ""
+		return kernel.OrNotFound(c.Row("SELECT id, epoch, password_hash, status FROM cms_users WHERE name = ?", fold(name)).Scan(&id, &epoch, &stored, &status), "user")
+	})
+	if err != nil && !kernel.IsNotFound(err) {
+		return nil, 0, err
+	}
+	good, err := a.Passwords.Verify(ctx, stored, typed)
+	if err != nil {
+		return nil, 0, apierror.Unavailable("the check of passwords", err)
+	}
+	if !good || status != StatusActive {
+		return nil, 0, ErrLogin
+	}
+	if a.Passwords.Stale(stored) {
+		if err := a.rehash(ctx, id, stored, typed); err != nil {
+			return nil, 0, err
+		}
+	}
+	a.users.Drop(strconv.FormatInt(id, 10)) // one who was made on another node a moment ago
+	u, now, err := a.User(ctx, id)
+	if kernel.IsNotFound(err) || err == nil && now != epoch {
+		return nil, 0, ErrLogin // changed meanwhile
+	}
+	return u, epoch, err
+}
+
+func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) error {
+	fresh, err := a.Passwords.Hash(ctx, typed)
+	if err != nil {
+		return err
+	}
+	return a.Write(ctx, func(c kernel.Conn) error {
+		_, err := c.Exec("UPDATE cms_users SET password_hash = ? WHERE id = ? AND password_hash = ?", fresh, id, stored)
+		return err
+	})
+}
+
+// Install makes a first superuser of a name, where there is no superuser yet; its
+// password is shown this once. Empty: there is one, and nothing was made.
+func (a *Accounts) Install(ctx context.Context, name string) (made string, err error) {
+	var n int64
+	err = a.Read(ctx, func(c kernel.Conn) error { return c.Row(superusers).Scan(&n) })
+	if err != nil || n > 0 {
+		return "", err
+	}
+	made = password.Generate()
+	_, err = a.Create(ctx, nil, name, Change{Password: &made, Roles: &[]string{kernel.RoleSuperuser}})
+	return made, err
+}
+
+// ResetPassword gives a user a new password, which is shown this once, on behalf of the
+// site itself. What was signed in is good no more, and a disabled user is active again.
+func (a *Accounts) ResetPassword(ctx context.Context, name string) (made string, err error) {
+	account, err := a.Named(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	made, active := password.Generate(), StatusActive
+	_, err = a.Update(ctx, nil, account.ID, Change{Password: &made, Status: &active})
+	return made, err
+}
+
+// GoodName reports whether a user can have a name.
+func GoodName(name string) bool {
+	if name == "" || len(name) > NameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
+		return false
+	}
+	for _, r := range []byte(name) {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// set is a change that was checked.
+type set struct {
+	Change
+	key, hash string
+	roles     []string
+}
+
+// settle checks a change, and does the slow part of it.
+func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set, error) {
+	s := &set{Change: change}
+	var faults []error
+	if change.Email != nil && *change.Email != "" {
+		address, err := mailaddress.Parse(*change.Email)
+		if err != nil || utf8.RuneCountInString(address) > 255 {
+			faults = append(faults, kernel.Invalid("email", "form", "this is no mail address"))
+		}
+		s.Email, s.key = &address, mailaddress.Key(address)
+	}
+	if change.Status != nil && *change.Status != StatusActive && *change.Status != StatusDisabled {
+		faults = append(faults, kernel.Invalid("status", "unknown", "a user is active or disabled"))
+	}
+	if change.Password != nil {
+		switch err := passwords.Check(*change.Password, name, s.key); err {
+		case nil:
+		case password.ErrShort:
+			faults = append(faults, kernel.Invalid("password", "length", "a password has at least 10 characters"))
+		case password.ErrLong:
+			faults = append(faults, kernel.Invalid("password", "length", "a password has at most 256 characters"))
+		default:
+			faults = append(faults, kernel.Invalid("password", "guessable", err.Error()))
+		}
+	}
+	if change.Roles != nil {
+		s.roles = slices.DeleteFunc(slices.Clone(*change.Roles), func(role string) bool { return role == kernel.RoleGuest })
+		slices.Sort(s.roles)
+		s.roles = slices.Compact(s.roles)
+	}
+	if err := apierror.Join(faults...); err != nil {
+		return nil, err
+	}
+	if change.Password != nil {
+		var err error
+		if s.hash, err = a.Passwords.Hash(ctx, *change.Password); err != nil {
+			return nil, apierror.Unavailable("the hashing of passwords", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
+	if s.Email != nil {
+		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, '') WHERE id = ?", *s.Email, s.key, id)
+		if store.IsUniqueViolation(err) {
+			return kernel.Invalid("email", "taken", "another user has this address")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.Password != nil {
+		if _, err := c.Exec("UPDATE cms_users SET password_hash = ?, epoch = epoch + 1 WHERE id = ?", s.hash, id); err != nil {
+			return err
+		}
+	}
+	if s.Status != nil {
+		if _, err := c.Exec("UPDATE cms_users SET status = ?, epoch = epoch + 1 WHERE id = ? AND status <> ?", *s.Status, id, *s.Status); err != nil {
+			return err
+		}
+	}
+	if s.Change.Roles != nil {
+		if _, err := c.Exec("DELETE FROM cms_user_roles WHERE user_id = ?", id); err != nil {
+			return err
+		}
+		for _, role := range s.roles {
+			n, err := c.Exec("INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?", id, role)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return kernel.Invalid("roles", "unknown", "there is no role "+strconv.Quote(role))
+			}
+		}
+	}
+	_, err := c.Exec("UPDATE cms_users SET modified = ? WHERE id = ?", now, id)
+	return err
+}
+
+// may tells whether one may change a user, also into one of roles: only superusers touch
+// superusers, and nobody gives what they do not have.
+func may(c kernel.Conn, by *kernel.User, id int64, roles []string) error {
+	if by == nil || by.Superuser() {
+		return nil
+	}
+	if !by.May(kernel.PermissionUsers) {
+		return kernel.Forbidden("you may not change users")
+	}
+	account, err := first(accounts(c, "id = ?", id))
+	if err == nil {
+		roles = slices.Concat(roles, account.Roles)
+	} else if !kernel.IsNotFound(err) {
+		return err
+	}
+	if slices.Contains(roles, kernel.RoleSuperuser) {
+		return kernel.Forbidden("only a superuser changes a superuser")
+	}
+	for _, role := range roles {
+		granted, err := permissions(c, role)
+		if err != nil {
+			return err
+		}
+		for _, permission := range granted {
+			if !by.May(permission) {
+				return kernel.Forbidden("the role %s permits %s, which you do not have", role, permission)
+			}
+		}
+	}
+	return nil
+}
+
+// superusers counts those who can sign in.
+const superusers = `SELECT COUNT(*) FROM cms_users u JOIN cms_user_roles ur ON ur.user_id = u.id JOIN cms_roles r ON r.id = ur.role_id
+	WHERE r.name = 'superuser' AND u.status = 'active' AND u.password_hash <> ''`
+
+// gateSuperuser has changes of users wait for each other on PostgreSQL, where two that each
+// leave the other one a superuser would leave none.
+const gateSuperuser = 0x636d7375
+
+func keepSuperuser(c kernel.Conn) error {
+	var n int64
+	if err := c.Row(superusers).Scan(&n); err != nil {
+		return err
+	}
+	if n == 0 {
+		return kernel.Conflict("this is the last active superuser")
+	}
+	return nil
+}
+
+// change is a Write of what is remembered of users; key is the id, empty: of many.
+func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn) error) error {
+	err := a.Write(ctx, func(c kernel.Conn) error {
+		if err := c.Enter(gateSuperuser); err != nil {
+			return err
+		}
+		if err := fn(c); err != nil {
+			return err
+		}
+		return c.Notify(topic, key)
+	})
+	a.users.Drop(key) // also after an error: the outcome of a commit may be unknown
+	return err
+}
+
+// load reads a user as one who acts: the guest, or the one of an id.
+func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error) {
+	where, arg := "name = ?", any(key)
+	if key != kernel.RoleGuest {
+		id, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			return nil, kernel.NotFound("user")
+		}
+		where, arg = "id = ?", id
+	}
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		account, err := first(accounts(c, where, arg))
+		if err != nil {
+			return err
+		}
+		u = &signedIn{User: kernel.User{ID: account.ID, Name: account.Name}, active: account.Status == StatusActive, epoch: account.Epoch}
+		u.Roles = append(account.Roles, kernel.RoleGuest)
+		slices.Sort(u.Roles)
+		u.Permissions, err = store.List(c, text, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id
+			WHERE r.name = 'guest' OR r.id IN (SELECT role_id FROM cms_user_roles WHERE user_id = ?) ORDER BY 1`, account.ID)
+		return err
+	})
+	return u, err
+}
+
+func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Account, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		account, err = first(accounts(c, where, arg))
+		return err
+	})
+	return account, err
+}
+
+// accounts reads those of a condition, with their roles.
+func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
+	list, err := store.List(c, func(r store.Row) (*Account, error) {
+		u := &Account{Roles: []string{}}
+		return u, r.Scan(&u.ID, &u.Name, &u.Email, &u.Status, &u.Created, &u.Modified, &u.Epoch)
+	}, "SELECT id, name, email, status, created, modified, epoch FROM cms_users WHERE "+where, args...)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	by, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
+	for i, u := range list {
+		by[u.ID], ids[i] = u, u.ID
+	}
+	err = c.All(`SELECT ur.user_id, r.name FROM cms_user_roles ur JOIN cms_roles r ON r.id = ur.role_id
+		WHERE ur.user_id IN (?`+strings.Repeat(", ?", len(ids)-1)+") ORDER BY r.name", ids, func(r store.Row) error {
+		var id int64
+		var role string
+		err := r.Scan(&id, &role)
+		by[id].Roles = append(by[id].Roles, role)
+		return err
+	})
+	return list, err
+}
+
+func first(list []*Account, err error) (*Account, error) {
+	if err == nil && len(list) == 0 {
+		return nil, kernel.NotFound("user")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+func text(r store.Row) (word string, err error) {
+	err = r.Scan(&word)
+	return word, err
+}

@@ -1,0 +1,150 @@
+package accounts
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Role is a set of users, and what they may do beside what templates say.
+type Role struct {
+	ID          int64    `json:"id"`
+	Name        string   `json:"name"`
+	Label       string   `json:"label"`
+	Permissions []string `json:"permissions"` // sorted; of superuser: all
+	System      bool     `json:"system"`      // guest or superuser
+}
+
+// Roles are all of them, in the order of their ids.
+func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = store.List(c, func(r store.Row) (*Role, error) {
+			role := &Role{Permissions: []string{}}
+			err := r.Scan(&role.ID, &role.Name, &role.Label)
+			role.System = role.Name == kernel.RoleGuest || role.Name == kernel.RoleSuperuser
+			return role, err
+		}, "SELECT id, name, label FROM cms_roles ORDER BY id LIMIT 1000")
+		if err != nil {
+			return err
+		}
+		by := make(map[int64]*Role, len(list))
+		for _, role := range list {
+			by[role.ID] = role
+			if role.Name == kernel.RoleSuperuser {
+				role.Permissions = slices.Sorted(slices.Values(kernel.Permissions))
+			}
+		}
+		return c.All("SELECT role_id, permission FROM cms_permissions ORDER BY permission", nil, func(r store.Row) error {
+			var id int64
+			var permission string
+			err := r.Scan(&id, &permission)
+			if role := by[id]; role != nil {
+				role.Permissions = append(role.Permissions, permission)
+			}
+			return err
+		})
+	})
+	return list, err
+}
+
+// rolesMost bounds the roles, which are read whole.
+const rolesMost = 200
+
+// SaveRole makes a role, where ID is 0, or changes one. Only a superuser does, as a role
+// is all that divides one user from another. The system's keep their names, superuser
+// needs no permission, and the guest has none: who is not signed in sees no
+// administration.
+func (a *Accounts) SaveRole(ctx context.Context, by *kernel.User, role Role) (*Role, error) {
+	if err := rolesBy(by); err != nil {
+		return nil, err
+	}
+	if !GoodName(role.Name) {
+		return nil, kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+	}
+	if len(role.Label) > 255 {
+		return nil, kernel.Invalid("label", "length", "a label has at most 255 bytes")
+	}
+	for _, permission := range role.Permissions {
+		if !slices.Contains(kernel.Permissions, permission) {
+			return nil, kernel.Invalid("permissions", "unknown", "there is no permission "+strconv.Quote(permission))
+		}
+	}
+	role.Permissions = slices.Compact(slices.Sorted(slices.Values(role.Permissions)))
+	err := a.change(ctx, "", func(c kernel.Conn) error {
+		if err := role.row(c); err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM cms_permissions WHERE role_id = ?", role.ID); err != nil {
+			return err
+		}
+		for _, permission := range role.Permissions {
+			if _, err := c.Exec("INSERT INTO cms_permissions (role_id, permission) VALUES (?, ?)", role.ID, permission); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &role, nil
+}
+
+// row writes a role without its permissions.
+func (r *Role) row(c kernel.Conn) error {
+	var other, n int64
+	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles", r.Name).Scan(&other, &n)
+	switch {
+	case err != nil:
+		return err
+	case other != 0 && other != r.ID:
+		return kernel.Invalid("name", "taken", "there is a role of this name")
+	case r.ID == 0 && n >= rolesMost:
+		return kernel.Conflict("there are %d roles, which is the most", n)
+	case r.ID == 0:
+		return c.Row("INSERT INTO cms_roles (name, label) VALUES (?, ?) RETURNING id", r.Name, r.Label).Scan(&r.ID)
+	}
+	var old string
+	if err := c.Row("SELECT name FROM cms_roles WHERE id = ?", r.ID).Scan(&old); err != nil {
+		return kernel.OrNotFound(err, "role")
+	}
+	r.System = old == kernel.RoleGuest || old == kernel.RoleSuperuser
+	if r.System && (r.Name != old || len(r.Permissions) > 0) {
+		return kernel.Conflict("the role %s keeps its name and takes no permissions", old)
+	}
+	_, err = c.Exec("UPDATE cms_roles SET name = ?, label = ? WHERE id = ?", r.Name, r.Label, r.ID)
+	return err
+}
+
+// DeleteRole takes a role from all who have it, and from templates that name it.
+func (a *Accounts) DeleteRole(ctx context.Context, by *kernel.User, id int64) error {
+	if err := rolesBy(by); err != nil {
+		return err
+	}
+	return a.change(ctx, "", func(c kernel.Conn) error {
+		var name string
+		if err := c.Row("SELECT name FROM cms_roles WHERE id = ?", id).Scan(&name); err != nil {
+			return kernel.OrNotFound(err, "role")
+		}
+		if name == kernel.RoleGuest || name == kernel.RoleSuperuser {
+			return kernel.Conflict("the role %s is the system's", name)
+		}
+		_, err := c.Exec("DELETE FROM cms_roles WHERE id = ?", id)
+		return err
+	})
+}
+
+// rolesBy tells whether one may change roles; nil is the site itself.
+func rolesBy(by *kernel.User) error {
+	if by != nil && !by.Superuser() {
+		return kernel.Forbidden("only a superuser changes roles")
+	}
+	return nil
+}
+
+func permissions(c kernel.Conn, role string) ([]string, error) {
+	return store.List(c, text, "SELECT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id WHERE r.name = ?", role)
+}
