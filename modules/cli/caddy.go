@@ -73,8 +73,7 @@ func adopt(root *cobra.Command) {
 		case slices.Contains([]string{"stop", "reload", "trust", "untrust"}, name):
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return theirCaddyfile(cmd) }
 		case name == "validate":
-			theirs := cmd.RunE
-			cmd.RunE = func(cmd *cobra.Command, args []string) error { return validate(cmd, args, theirs) }
+			cmd.RunE = validate
 		}
 		if slices.Contains([]string{"run", "reload", "validate", "adapt"}, cmd.Name()) {
 			cmd.RunE = explained(cmd.RunE)

@@ -29,8 +29,8 @@ const dialLimit = time.Second
 // lookAhead refuses to start where another process serves already, or what is needed
 // cannot be had.
 func lookAhead(cmd *cobra.Command) error {
-	if files, _ := cmd.Flags().GetStringSlice("envfile"); len(files) > 0 {
-		return nil // the environment is not there yet, and Start looks once more
+	if err := loadEnvironment(cmd); err != nil {
+		return err
 	}
 	if resume, _ := cmd.Flags().GetBool("resume"); resume {
 		return nil

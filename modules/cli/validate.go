@@ -15,11 +15,9 @@ import (
 
 // validate is Caddy's command, but that it leaves nothing behind: certificates, keys
 // and logs that loading a configuration makes are made elsewhere.
-//
-// With --envfile it is Caddy's as it was: nobody else can load those.
-func validate(cmd *cobra.Command, args []string, theirs func(*cobra.Command, []string) error) error {
-	if files, _ := cmd.Flags().GetStringSlice("envfile"); len(files) > 0 {
-		return theirs(cmd, args)
+func validate(cmd *cobra.Command, args []string) error {
+	if err := loadEnvironment(cmd); err != nil {
+		return err
 	}
 	return caddycmd.WrapCommandFuncForCobra(func(flags caddycmd.Flags) (int, error) {
 		file := flags.String("config")

@@ -128,3 +128,36 @@ func TestForeignPort(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 }
+
+// TestEnvironmentFile: what a file of --envfile sets is there when the start looks ahead, and
+// when a configuration is validated.
+func TestEnvironmentFile(t *testing.T) {
+	t.Parallel()
+	port := e2e.FreePort(t)
+	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", port)).Start()
+	for name, text := range map[string]string{
+		"env":      "# where it listens\nexport TEST_PORT=" + port + "\nTEST_DATABASE=\"data/other.db\"\n",
+		"other":    second("data/other.sock", "sqlite {env.TEST_DATABASE}", "{$TEST_PORT}"),
+		"wrong":    second("data/other.sock", "sqlite {env.TEST_DATABASE}", "{$TEST_PORT}") + "http://127.0.0.1:1 {\n\tcascade\n}\n",
+		"nonsense": "no variable\n",
+	} {
+		if err := os.WriteFile(n.Path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, args := range map[string][]string{
+		":" + port + " is in use by another process": {"run", "--envfile", "env", "--config", "other", "--adapter", "caddyfile"},
+		"nobody checks a key before cascade":         {"validate", "--envfile", "env", "--config", "wrong", "--adapter", "caddyfile"},
+		"can't parse line 1":                         {"run", "--envfile", "nonsense"},
+		"open nowhere":                               {"validate", "--envfile", "nowhere"},
+	} {
+		if said := refused(n, args...); !strings.Contains(said, want) || strings.Contains(said, "os.Getwd") {
+			t.Errorf("%v: it says %q, want %q", args, said, want)
+		}
+	}
+	n.Tool("validate", "--envfile", "env", "--config", "other", "--adapter", "caddyfile")
+	if _, err := os.Stat(n.Path("data", "other.db")); err == nil {
+		t.Error("a database was made")
+	}
+	n.Stop()
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"os"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+// loadEnvironment loads the files of --envfile before the command itself does, which finds
+// each variable set then. Caddy reads them for its commands alone: the one that shows the
+// environment is had read them, and nobody sees what it shows.
+func loadEnvironment(cmd *cobra.Command) error {
+	flag := cmd.Flags().Lookup("envfile")
+	if flag == nil || !flag.Changed {
+		return nil
+	}
+	files, err := cmd.Flags().GetStringSlice("envfile")
+	if err != nil {
+		return err
+	}
+	environ := new(cobra.Command)
+	caddycmd.Commands()["environ"].CobraFunc(environ)
+	for _, file := range files {
+		if err := environ.Flags().Set("envfile", file); err != nil {
+			return err
+		}
+	}
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	shown := os.Stdout
+	os.Stdout = nowhere
+	defer func() {
+		os.Stdout = shown
+		_ = nowhere.Close()
+	}()
+	return environ.RunE(environ, nil)
+}
