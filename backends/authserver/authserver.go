@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -47,6 +48,9 @@ type Options struct {
 	Meter kernel.Meter
 	// Observe is told how each run of a job ended and how much it did. Default: nobody is.
 	Observe func(job, outcome string, done int)
+	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
+	// server.
+	Lockout *lockout.Lockout
 	// Version is what the administration API tells.
 	Version string
 }
@@ -60,6 +64,7 @@ type Server struct {
 
 	stopping func(ctx context.Context) bool
 	observe  func(job, outcome string, done int)
+	lockout  *lockout.Lockout
 
 	rooms         rooms
 	public, admin *site
@@ -95,12 +100,21 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter,
 	}
 	return s, s.wire()
 }
+
+// NewLockout is a lockout that may outlive a server, whose configuration it is of.
+func NewLockout(c *config.Config, now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
+	return loginRules(c).NewLockout(now, logger)
+}
+
+// LockoutRules are what of a configuration a lockout depends on: two that are equal may
+// have the same. It is comparable.
+func LockoutRules(c *config.Config) any { return loginRules(c) }
 
 // Offline is what the rooms stand on in a process that serves nobody, such as a command.
 // What happens there is not written down by it.

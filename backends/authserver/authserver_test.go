@@ -108,6 +108,35 @@ func TestSite(t *testing.T) {
 	}
 }
 
+// TestMounted: an issuer with a path is served with it, and behind a proxy that takes it
+// away.
+func TestMounted(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000/auth'}")
+	for path, status := range map[string]int{
+		"/auth/livez": http.StatusOK, "/livez": http.StatusOK, "/auth": http.StatusOK, "/auth/": http.StatusOK, "/auth/login": http.StatusOK, "/auth/oauth/userinfo": http.StatusUnauthorized,
+		"/auth/.well-known/openid-configuration": http.StatusOK, "/.well-known/oauth-authorization-server/auth": http.StatusOK,
+		"/authlivez": http.StatusNotFound, "/auth/auth/livez": http.StatusNotFound, "/other/livez": http.StatusNotFound, "/auth//livez": http.StatusNotFound,
+		"/auth/.well-known/oauth-protected-resource/a%2Fb": http.StatusNotFound,
+	} {
+		w, body := get(s.Public(), http.MethodGet, path)
+		owns := s.Owns(false, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != status || owns != (status != http.StatusNotFound || strings.Contains(path, "resource")) {
+			t.Errorf("%s: %d %s, owned: %t", path, w.Code, w.Body, owns)
+		}
+		if body["issuer"] != nil && body["token_endpoint"] != "http://localhost:9000/auth/oauth/token" {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/auth/livez", nil)
+	if s.Public().ServeHTTP(httptest.NewRecorder(), r); r.Pattern != "/livez" || r.URL.Path != "/auth/livez" {
+		t.Errorf("afterwards it is a request for %s, by %q", r.URL, r.Pattern)
+	}
+	if w, _ := get(s.Public(), http.MethodGet, "/auth/login"); !strings.Contains(w.Body.String(), `action="/auth/login"`) {
+		t.Errorf("the form leads elsewhere: %s", w.Body)
+	}
+}
+
 // TestNew: what a server cannot be without.
 func TestNew(t *testing.T) {
 	t.Parallel()

@@ -87,10 +87,9 @@ func (s *Server) wire() error {
 	r.openid.Tokens = r.tokens
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser}
 
-	r.login = login.New(k, r.users, login.Options{
-		MaxAge: c.Session.MaxAge, FailClosed: c.Session.FailClosed,
-		Failures: c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
-	})
+	rules := loginRules(c)
+	rules.MaxAge, rules.FailClosed, rules.Lockout = c.Session.MaxAge, c.Session.FailClosed, s.lockout
+	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
 	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes}
 	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
@@ -109,12 +108,20 @@ func (s *Server) wire() error {
 	})
 	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.openid.Routes())
+	s.public.mount = path
 	if c.RateLimit.Enabled {
 		s.public.limiter = protocol.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
 	}
 	s.admin = newSite(k, s.administration().Routes())
 	s.admin.refuse = admin.WriteError
 	return nil
+}
+
+// loginRules are those of the lockout.
+func loginRules(c *config.Config) login.Options {
+	return login.Options{
+		Failures: c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
+	}
 }
 
 // sameSites are the values of session.same_site.

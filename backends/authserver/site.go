@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 type site struct {
 	kernel *kernel.Server
 	paths  rest.Paths[*place]
+	// mount is the path of the issuer, which may be before those of the routes; a proxy
+	// may have taken it away. Empty: there is none.
+	mount string
 	// limiter bounds how much an address may send; nil: nothing does.
 	limiter *protocol.Limiter
 	// refuse writes an error.
@@ -64,13 +68,28 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 
 // owns reports whether a path is one of the site's, whatever the method.
 func (s *site) owns(r *http.Request) bool {
-	_, ok := s.paths.Find(r)
+	_, ok := s.paths.Find(s.below(r))
 	return ok
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// below is a request without the path of the issuer.
+func (s *site) below(r *http.Request) *http.Request {
+	path, ok := strings.CutPrefix(r.URL.Path, s.mount)
+	if s.mount == "" || !ok || path != "" && path[0] != '/' {
+		return r
+	}
+	below, at := *r, *r.URL
+	at.Path = cmp.Or(path, "/")
+	at.RawPath = strings.TrimPrefix(at.RawPath, s.mount)
+	below.URL = &at
+	return &below
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	rest.NoSniff(w.Header())
-	if err := s.serve(w, r); err != nil {
+	r := s.below(whole)
+	err := s.serve(w, r)
+	if whole.Pattern = r.Pattern; err != nil {
 		e, ok := apierror.From(err)
 		if !ok || e.Status >= http.StatusInternalServerError {
 			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.Error(err))

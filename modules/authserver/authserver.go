@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -97,6 +98,22 @@ type nodeKey struct {
 	keys [32]byte
 }
 
+// locked is who failed to sign in, which outlives a changed key that is none of its rules.
+type locked struct {
+	*lockout.Lockout
+	logger atomic.Pointer[zap.Logger] // of the newest configuration
+}
+
+func (*locked) close() error { return nil }
+
+// lockouts are those of the servers, by their databases and rules.
+var lockouts = caddy.NewUsagePool()
+
+type lockoutKey struct {
+	db    *store.DB
+	rules any
+}
+
 // spare stands in for session.secret where there is none, as long as the process runs.
 var spare = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
@@ -131,12 +148,22 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := ownStorage(h.app, keys); err != nil {
 		return err
 	}
+	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*locked, error) {
+		l := new(locked)
+		l.logger.Store(ctx.Logger())
+		l.Lockout = authserver.NewLockout(keys, time.Now, l.logger.Load)
+		return l, nil
+	}, (*locked).close)
+	if err != nil {
+		return err
+	}
+	locks.logger.Store(ctx.Logger())
 	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest()}, func() (*node, error) {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		version, _ := caddy.Version()
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Observe: jobMetrics.Observe, Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Version: version,
 		})
 		return n, err
 	}, (*node).close)

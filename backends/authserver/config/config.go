@@ -32,6 +32,7 @@ type Config struct {
 	Connect           Connect
 	XAA               XAA
 	Pages             Pages
+	Counters          Counters
 
 	// ClientSecretPepper is what client secrets are hashed with (HMAC-SHA256); empty:
 	// a slow password hash.
@@ -293,6 +294,11 @@ type XAA struct {
 type Pages struct {
 	// Folder has templates that stand in for the built-in ones; empty: none.
 	Folder string
+}
+
+// Counters is what nodes count together, such as assertions that are good once.
+type Counters struct {
+	Redis Ref // without it each process counts for itself
 }
 
 // Ref is a key whose value is the name of an environment variable. The secret in it is

@@ -552,4 +552,9 @@ var keys = []Key{
 		Name: "pages.folder", Own: true, at: func(c *Config) any { return &c.Pages.Folder },
 		Rule: "folder with templates and styles that stand in for the built-in pages",
 	},
+
+	{
+		Name: "counters.redis_env", Own: true, at: func(c *Config) any { return &c.Counters.Redis },
+		Rule: "name of the env var holding the URL of the Redis or Valkey in which nodes count together what is good once; read by the adapter alone, and without it each process counts for itself",
+	},
 }

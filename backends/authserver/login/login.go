@@ -28,8 +28,10 @@ type Options struct {
 	// FailClosed has sessions count for nothing while the database does not answer. Else
 	// they are good then for whom they were made.
 	FailClosed bool
-	// The lockout: rate_limit.auth_fail_max, auth_fail_window, auth_lockout and
-	// max_tracked_identities.
+	// Lockout counts who fails. Default: one by the rules below.
+	Lockout *lockout.Lockout
+	// The rules of the lockout: rate_limit.auth_fail_max, auth_fail_window, auth_lockout
+	// and max_tracked_identities.
 	Failures   int
 	Window     time.Duration
 	Lock       time.Duration
@@ -50,14 +52,21 @@ type Login struct {
 
 // New makes the room.
 func New(s *kernel.Server, people *users.Users, o Options) *Login {
+	if o.Lockout == nil {
+		o.Lockout = o.NewLockout(s.Now, s.Logger)
+	}
 	return &Login{
-		Server: s, users: people, options: o,
-		Lockout: lockout.New(lockout.Options{
-			Max: o.Failures, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: s.Now,
-			Warn: func(message string) { s.Logger().Warn(message, zap.Int("tracked", o.Identities)) },
-		}),
+		Server: s, users: people, options: o, Lockout: o.Lockout,
 		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost},
 	}
+}
+
+// NewLockout is a lockout by the rules. It may outlive the room.
+func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
+	return lockout.New(lockout.Options{
+		Max: o.Failures, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: now,
+		Warn: func(message string) { logger().Warn(message, zap.Int("tracked", o.Identities)) },
+	})
 }
 
 // MaxAge is how long a session lasts.

@@ -174,7 +174,7 @@ var samples = map[string]any{
 	"devicedone":    true,
 }
 
-// Routes are the rows of the pages for the site that they are a part of, which gets
+// Routes are the rows of the pages for the site that they are a part of, which hands on
 // requests without the path of the issuer.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {

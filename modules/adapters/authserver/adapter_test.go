@@ -45,6 +45,7 @@ func adapt(t *testing.T, text string) (gjson.Result, error) {
 // TestAdapt: each key of the listeners, their time limits and the logs is where Caddy
 // looks for it, and what comes out is a configuration that holds.
 func TestAdapt(t *testing.T) {
+	t.Setenv("TEST_COUNTERS", "redis://127.0.0.1:6379/0")
 	const servers, log = "apps.http.servers.", "logging.logs.default."
 	for name, test := range map[string]struct {
 		text string
@@ -65,6 +66,9 @@ observability: {logging: {level: debug, format: text, add_source: true, outputs:
 			"apps.http.grace_period": "4000000000", servers + "srv0.listen": `["127.0.0.1:8000"]`, servers + "srv1.listen": `[":8001"]`,
 			servers + "srv0.read_timeout": "1000000000", servers + "srv1.write_timeout": "2000000000", servers + "srv1.idle_timeout": "3000000000",
 			log + "level": "DEBUG", log + "encoder.format": "console", log + "writer.output": "discard", log + "with_caller": "true",
+		}},
+		"counters": {"counters: {redis_env: TEST_COUNTERS}", map[string]string{
+			"apps.tollgate.counters.store": "redis", "apps.tollgate.counters.url": "{env.TEST_COUNTERS}",
 		}},
 		"an address of IPv6":   {`server: {address: "[::1]:8000"}`, map[string]string{servers + "srv0.listen": `["[::1]:8000"]`}},
 		"no administration":    {"admin: {enabled: false}", map[string]string{servers + "srv1": "", servers + "srv0.listen": `[":9000"]`}},

@@ -40,7 +40,7 @@ func register(t *testing.T, base string) *application {
 	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	return &application{t: t, id: made.ID, ann: newPerson(t, backTo)}
+	return &application{t: t, id: made.ID, ann: newPerson(t)}
 }
 
 // create makes a client with a secret, as an administrator does.

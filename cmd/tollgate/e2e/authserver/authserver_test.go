@@ -52,6 +52,57 @@ func answersWith(t *testing.T, target string, status int) *e2e.Answer {
 	return a
 }
 
+// reloadKeys has a server take its file of keys anew.
+func reloadKeys(n *e2e.Node) error {
+	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
+	cmd.Dir, cmd.Env = n.Dir, n.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return errors.New(string(out))
+	}
+	return nil
+}
+
+// TestAuthserverLocked: who is locked out stays so when a key changes that is no rule of
+// the lockout.
+func TestAuthserverLocked(t *testing.T) {
+	t.Parallel()
+	n, public, _ := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
+	answersWith(t, public+"/ready", http.StatusOK)
+	p := newPerson(t)
+	try := func() int {
+		_, at, form, _ := p.page(p.c.Get(public + "/login")) //nolint:noctx // page does
+		form.Set("email", userMail)
+		form.Set("password", "a wrong one")
+		response, err := p.c.PostForm(at.String(), form) //nolint:noctx // page does
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	for _, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
+		if got := try(); got != want {
+			t.Fatalf("a wrong password: %d, want %d", got, want)
+		}
+	}
+	text, err := os.ReadFile(n.Path("config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeKeys(n, string(text)+"dcr: {mode: admin_only}\n")
+	if err := reloadKeys(n); err != nil {
+		t.Fatal(err)
+	}
+	if a := e2e.Do(t, e2e.Client, http.MethodPost, public+"/oauth/register", "", "{}", "Content-Type", "application/json"); a.Status != http.StatusForbidden {
+		t.Fatalf("the key has not changed: %d %s", a.Status, a.Body)
+	}
+	if got := try(); got != http.StatusTooManyRequests {
+		t.Errorf("after a reload: %d", got)
+	}
+	n.Stop()
+}
+
 // TestAuthserverAlone: a file of keys is all that a server needs; a changed one is taken
 // by a reload, and what is wrong with it changes nothing.
 func TestAuthserverAlone(t *testing.T) {
@@ -80,15 +131,7 @@ func TestAuthserverAlone(t *testing.T) {
 		t.Errorf("the administration listens to others: %v %s", err, config)
 	}
 
-	reload := func() error {
-		cmd := exec.CommandContext(t.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
-		cmd.Dir, cmd.Env = n.Dir, n.Env
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return errors.New(string(out))
-		}
-		return nil
-	}
+	reload := func() error { return reloadKeys(n) }
 	config, err := os.ReadFile(n.Path("config.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,22 +19,21 @@ import (
 )
 
 // person is a browser in which somebody goes from an application to the authorization
-// server and back.
+// server and back, to backTo.
 type person struct {
-	t  *testing.T
-	c  *http.Client
-	to string // the redirect URI, where the way ends
+	t *testing.T
+	c *http.Client
 }
 
-func newPerson(t *testing.T, to string) *person {
+func newPerson(t *testing.T) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &person{t: t, to: to}
+	p := &person{t: t}
 	p.c = &http.Client{Jar: jar, Timeout: e2e.StartLimit, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(r.URL.String(), to) {
+		if strings.HasPrefix(r.URL.String(), backTo) {
 			return http.ErrUseLastResponse
 		}
 		return nil
@@ -174,17 +173,16 @@ resources:
 	if server.Issuer != issuer {
 		t.Fatalf("%+v", server)
 	}
-	const back = "http://127.0.0.1:1/back"
 	var registered struct {
 		ID string `json:"client_id"`
 	}
-	decode(e2e.Do(t, e2e.Client, http.MethodPost, server.Register, "", `{"client_name":"Reader","redirect_uris":["`+back+`"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`,
+	decode(e2e.Do(t, e2e.Client, http.MethodPost, server.Register, "", `{"client_name":"Reader","redirect_uris":["`+backTo+`"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`,
 		"Content-Type", "application/json"), http.StatusCreated, &registered)
 
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
-	code := newPerson(t, back).approve(server.Authorize+"?"+url.Values{
-		"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {resource.Resource}, "state": {"s"},
+	code := newPerson(t).approve(server.Authorize+"?"+url.Values{
+		"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {backTo}, "scope": {"notes:read"}, "resource": {resource.Resource}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 	}.Encode(), email, password)
 	post := func(target string, form url.Values) *e2e.Answer {
@@ -194,7 +192,7 @@ resources:
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	decode(post(server.Token, url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {back}, "code_verifier": {verifier}}), http.StatusOK, &tokens)
+	decode(post(server.Token, url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {backTo}, "code_verifier": {verifier}}), http.StatusOK, &tokens)
 
 	want := "for " + made.ID + " by " + registered.ID
 	for _, port := range []string{here, there} {
