@@ -1,0 +1,166 @@
+package figures
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// Units are what the numbers of a table, a column or a row count.
+type Units struct {
+	// Scale is what one counts: 1000 in a table "in thousands"; 0: nothing says it.
+	Scale    float64
+	Unit     kernel.Unit
+	Currency string
+}
+
+var (
+	scaleWords = regexp.MustCompile(`(?i)(?:\bin\s+(?:\w+\s+){0,4}?|[($€£¥,]\s*|\b(?:dollars|euros|pounds|amounts)\s+(?:are\s+|expressed\s+|stated\s+|shown\s+|presented\s+){0,2}in\s+)(thousands?|millions?|billions?|000s?|mn|m|k|bn)\b|([$€£¥])\s?['’]?(000s?|m|mn|bn|k|million|billion|thousand)\b|^\s*(thousands?|millions?|billions?)\s*$|\b(?:U\.?S\.?\s+)?(?:dollars?|euros?|pounds?)\s+(thousands?|millions?|billions?)\b`)
+	perShare   = regexp.MustCompile(`(?i)\bper[- ](?:\w+[- ]){0,2}(?:share|unit)s?\b|\b(?:eps|dps)\b`)
+	shareCount = regexp.MustCompile(`(?i)\bshares\b`)
+	percentage = regexp.MustCompile(`(?i)%|\bper\s?cent\b|\bpercentages?\b|\b(?:effective|discount|tax|interest|growth|statutory|dividend) (?:rate|yield)\b|\bmargin %`)
+	isoCode    = regexp.MustCompile(`\b(?:US\$|C\$|A\$|HK\$|NT\$|S\$|USD|EUR|GBP|JPY|CHF|CAD|AUD|RMB|CNY|INR|SEK|NOK|DKK|HKD|SGD)|[€£¥₹$]`)
+	currencies = regexp.MustCompile(`(?i)\b(?:u\.?s\.? dollars|dollars|euros?|pounds? sterling|yen)\b`)
+)
+
+// Caption reads what a caption, a corner or a header says of the numbers below it: "(in
+// millions, except per share data)", "€m", "$'000", "%". What is not said is zero.
+func Caption(text string) Units {
+	var u Units
+	if m := scaleWords.FindStringSubmatch(text); m != nil {
+		word := strings.ToLower(m[1] + m[3] + m[4] + m[5])
+		word = strings.TrimSuffix(word, "s")
+		switch word {
+		case "000", "0":
+			u.Scale = 1e3
+		default:
+			u.Scale = scales[word]
+		}
+		if u.Scale == 0 {
+			u.Scale = 1e3 // 000s
+		}
+	}
+	if code := isoCode.FindString(text); code != "" {
+		u.Currency, u.Unit = codes[code], kernel.Money
+	} else if word := currencies.FindString(text); word != "" {
+		last := strings.Fields(strings.ToUpper(word))
+		u.Unit, u.Currency = kernel.Money, codes[last[len(last)-1]]
+		if strings.HasSuffix(strings.ToLower(word), "sterling") {
+			u.Currency = "GBP"
+		}
+	}
+	if u.Scale == 0 && u.Unit == kernel.NoUnit && percentage.MatchString(text) {
+		u.Unit = kernel.Percent
+	}
+	return u
+}
+
+// Under is a unit that stands under a wider one: what it says itself goes first.
+func (u Units) Under(wide Units) Units {
+	if u.Unit == kernel.Percent {
+		return u
+	}
+	if u.Scale == 0 {
+		u.Scale = wide.Scale
+	}
+	if u.Unit == kernel.NoUnit {
+		u.Unit = wide.Unit
+	}
+	if u.Currency == "" {
+		u.Currency = wide.Currency
+	}
+	return u
+}
+
+// Row are the units of a row by its label: amounts per share and shares of a whole are
+// never scaled, numbers of shares have no currency.
+func (u Units) Row(label string) Units {
+	switch {
+	case perShare.MatchString(label):
+		return Units{Scale: 1, Unit: kernel.PerShare, Currency: u.Currency}
+	case percentage.MatchString(label):
+		return Units{Scale: 1, Unit: kernel.Percent}
+	case shareCount.MatchString(label):
+		u.Unit, u.Currency = kernel.Shares, ""
+	}
+	return u
+}
+
+// Cell reads a cell of a table: one figure and nothing else but marks of footnotes. A
+// dash is 0, with a Step of 0: it shows no digit.
+func Cell(text string, u Units) (kernel.Figure, bool) {
+	trimmed := strings.TrimSpace(text)
+	if dash(trimmed) {
+		return kernel.Figure{Text: trimmed, Unit: u.Unit, Currency: u.Currency}, true
+	}
+	compact := squeeze(trimmed)
+	found := Find(compact)
+	if len(found) == 0 || len(found) > 2 {
+		return kernel.Figure{}, false
+	}
+	m := found[0]
+	rest := strings.TrimSpace(compact[:m.Start]) + strings.TrimSpace(compact[m.End:])
+	if len(found) == 2 && strings.Trim(rest, "()0123456789 ") != "" || len(found) == 1 && footnote.ReplaceAllString(rest, "") != "" {
+		return kernel.Figure{}, false
+	}
+	f := m.Figure
+	f.Text = trimmed
+	explicit := f.Step > 1 || f.Step == 1 && scaled(compact[m.Start:m.End])
+	switch {
+	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times:
+		return f, true
+	case u.Unit == kernel.Percent && f.Unit == kernel.NoUnit:
+		f.Unit = kernel.Percent
+		return f, true
+	}
+	if u.Scale > 0 && !explicit {
+		f.Value, f.Step = f.Value*u.Scale, f.Step*u.Scale
+	}
+	switch {
+	case u.Unit == kernel.PerShare:
+		f.Unit = kernel.PerShare
+	case f.Unit == kernel.NoUnit:
+		f.Unit = u.Unit
+	}
+	if f.Currency == "" || u.Currency != "" && f.Currency == "USD" && strings.Contains(trimmed, "$") { // NT$ above, $ in the cell
+		f.Currency = u.Currency
+		if f.Currency == "" && f.Unit == kernel.Money && strings.Contains(trimmed, "$") {
+			f.Currency = "USD"
+		}
+	}
+	return f, true
+}
+
+var footnote = regexp.MustCompile(`^[*†‡()\[\]\d a-z]{0,5}$`)
+
+// dash reports whether a cell is what stands for nothing.
+func dash(s string) bool {
+	s = strings.Trim(s, "$€£¥% ")
+	return s != "" && strings.Trim(s, "-–—− ") == ""
+}
+
+// squeeze takes out the blanks between a sign, a currency and a number: "$ (3.1 )%".
+func squeeze(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if r == ' ' || r == '\u00a0' {
+			before, after := b.String(), strings.TrimLeft(s[i:], " \u00a0")
+			if before == "" || after == "" || strings.ContainsAny(before[len(before)-1:], "($") || strings.HasSuffix(before, "€") || strings.HasSuffix(before, "£") ||
+				strings.HasSuffix(before, "-") || after[0] == ')' || after[0] == '%' || after[0] == ' ' {
+				continue
+			}
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// scaled reports whether a figure names its scale.
+func scaled(s string) bool {
+	word := strings.ToLower(strings.TrimLeft(s, "0123456789.,()-−–$€£¥ "))
+	word, _, _ = strings.Cut(word, ")")
+	_, ok := scales[strings.TrimSpace(word)]
+	return ok
+}

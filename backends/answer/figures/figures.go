@@ -1,0 +1,260 @@
+// Package figures is the numbers of reports: it finds them in running text and in the
+// cells of tables, brings them to single units, tells whether a printed number is a
+// rounding of another, and prints them. It knows no table, no issuer and no period.
+//
+// Choices where the specification is silent:
+//   - A printed number may be coarser than its source, never finer: "$1.6 billion" is
+//     shown by $1,577 million, and not the other way round.
+//   - A loss may be written without its sign ("a loss of 3.1"), a gain may not get one.
+//   - Numbers glued to a word (Q3, FY19, 5G) and ordinals (1st) are names, not figures.
+package figures
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// Mention is a figure with its place in a text, in bytes. The place has the currency,
+// the sign, the scale and the unit.
+type Mention struct {
+	kernel.Figure
+	Start, End int
+	// Year tells that it may be one: four digits from 1900 to 2099 and nothing else.
+	Year bool
+	// Bracketed tells that it stands in brackets, which in a table is the sign of a loss.
+	Bracketed bool
+}
+
+// mostMentions bounds the figures of one text.
+const mostMentions = 5000
+
+// mostDigits bounds a number; longer ones are no figures.
+const mostDigits = 18
+
+// Find finds the figures of a text, in its order.
+func Find(text string) []Mention {
+	var found []Mention
+	for i := 0; i < len(text) && len(found) < mostMentions; {
+		if !digit(text[i]) && (text[i] != '.' || i+1 >= len(text) || !digit(text[i+1])) {
+			i++
+			continue
+		}
+		m, end, ok := at(text, i)
+		if ok {
+			found = append(found, m)
+		}
+		i = end
+	}
+	return found
+}
+
+// at reads the number that begins at i, and what stands around it. end is where to go on.
+func at(text string, i int) (m Mention, end int, ok bool) {
+	value, step, end := number(text, i)
+	if end < 0 { // too long, or a version
+		for end = i; end < len(text) && (digit(text[end]) || text[end] == ',' || text[end] == '.'); end++ {
+			continue
+		}
+		return m, end, false
+	}
+	m.Value, m.Step = value, step
+	start, glued := m.front(text, i)
+	if glued {
+		return m, end, false
+	}
+	last, glued := m.back(text, end)
+	if glued {
+		return m, end, false
+	}
+	m.Start, m.End = start, last
+	m.Text = text[start:last]
+	m.Year = m.Unit == kernel.NoUnit && m.Start == i && m.End == i+4 && m.Step == 1 && m.Value >= 1900 && m.Value < 2100
+	return m, last, true
+}
+
+// number reads digits, groups of three and a fraction. end is -1 where it is none.
+func number(text string, i int) (value, step float64, end int) {
+	var digits []byte
+	end = i
+	for end < len(text) && digit(text[end]) {
+		digits = append(digits, text[end])
+		end++
+	}
+	if n := end - i; n >= 1 && n <= 3 {
+		for end+3 < len(text) && text[end] == ',' && digit(text[end+1]) && digit(text[end+2]) && digit(text[end+3]) &&
+			(end+4 >= len(text) || !digit(text[end+4])) {
+			digits = append(digits, text[end+1:end+4]...)
+			end += 4
+		}
+	}
+	decimals := 0
+	if end+1 < len(text) && text[end] == '.' && digit(text[end+1]) {
+		digits = append(digits, '.')
+		for end++; end < len(text) && digit(text[end]); end++ {
+			digits = append(digits, text[end])
+			decimals++
+		}
+		if end+1 < len(text) && text[end] == '.' && digit(text[end+1]) {
+			return 0, 0, -1
+		}
+	}
+	if len(digits) > mostDigits {
+		return 0, 0, -1
+	}
+	value, err := strconv.ParseFloat(string(digits), 64)
+	if err != nil {
+		return 0, 0, -1
+	}
+	return value, math.Pow10(-decimals), end
+}
+
+// front reads what stands before a number: its sign, its currency, a bracket. glued
+// tells that the number is part of a word.
+func (m *Mention) front(text string, i int) (start int, glued bool) {
+	start = i
+	sign := func() {
+		r, size := utf8.DecodeLastRuneInString(text[:start])
+		if !minus(r) {
+			return
+		}
+		if before, _ := utf8.DecodeLastRuneInString(text[:start-size]); start == size || unicode.IsSpace(before) || strings.ContainsRune("($€£¥|", before) {
+			m.Value, start = -m.Value, start-size
+		}
+	}
+	sign()
+	if currency, size := currencyBefore(text[:start]); size > 0 {
+		m.Unit, m.Currency, start = kernel.Money, currency, start-size
+		if m.Value >= 0 {
+			sign()
+		}
+	}
+	if start > 0 && text[start-1] == '(' {
+		m.Bracketed = true
+		start--
+		if currency, size := currencyBefore(text[:start]); size > 0 && m.Unit == kernel.NoUnit { // $(3.1)
+			m.Unit, m.Currency, start = kernel.Money, currency, start-size
+		}
+	}
+	r, _ := utf8.DecodeLastRuneInString(text[:start])
+	return start, start > 0 && start == i && (unicode.IsLetter(r) || r == '_')
+}
+
+// back reads what stands behind a number: a bracket, its scale, its unit.
+func (m *Mention) back(text string, end int) (last int, glued bool) {
+	last = end
+	closing := func() {
+		if m.Bracketed && last < len(text) && text[last] == ')' {
+			last++
+			m.Value = -math.Abs(m.Value)
+			m.Bracketed = false
+		}
+	}
+	bracketed := m.Bracketed
+	closing()
+	word, size, spaced := wordAfter(text[last:])
+	if factor, ok := scales[word]; ok && (len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" && word != "t") {
+		m.Value, m.Step = m.Value*factor, m.Step*factor
+		last += size
+		word, size, spaced = wordAfter(text[last:])
+	} else if !spaced && word != "" && units[word] == "" {
+		return last, true
+	}
+	switch unit := units[word]; {
+	case unit != "":
+		m.Unit = unit
+		last += size
+		if second, more, _ := wordAfter(text[last:]); word == "per" && second == "cent" || word == "basis" && strings.HasPrefix(second, "point") ||
+			word == "percentage" && strings.HasPrefix(second, "point") {
+			last += more
+		} else if word == "per" || word == "basis" || word == "percentage" {
+			m.Unit = kernel.NoUnit
+			last -= size
+		}
+	case codes[strings.ToUpper(word)] != "" && m.Unit == kernel.NoUnit && spaced:
+		m.Unit, m.Currency = kernel.Money, codes[strings.ToUpper(word)]
+		last += size
+	}
+	closing()
+	// A bracket that is not closed right behind the number is not its sign: "(2019: 5)".
+	m.Bracketed = bracketed && !m.Bracketed
+	return last, false
+}
+
+// wordAfter is the word, or the per cent sign, that a text begins with, in lower case,
+// and its size with the blank before it.
+func wordAfter(text string) (word string, size int, spaced bool) {
+	i := 0
+	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {
+		if text[i] == ' ' {
+			i++
+		} else {
+			i += len("\u00a0")
+		}
+	}
+	if i == 0 && strings.HasPrefix(text, "-") && len(text) > 1 { // 12-month is a number
+		return "", 0, true
+	}
+	if i < len(text) && text[i] == '%' {
+		return "%", i + 1, i > 0
+	}
+	begin := i
+	for i < len(text) && i-begin < 12 && (text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z') {
+		i++
+	}
+	if i < len(text) && i-begin == 12 {
+		return "", 0, true
+	}
+	return strings.ToLower(text[begin:i]), i, begin > 0
+}
+
+var scales = map[string]float64{
+	"k": 1e3, "thousand": 1e3, "thousands": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6, "millions": 1e6,
+	"b": 1e9, "bn": 1e9, "billion": 1e9, "billions": 1e9, "t": 1e12, "tn": 1e12, "trillion": 1e12, "trillions": 1e12,
+}
+
+var units = map[string]kernel.Unit{
+	"%": kernel.Percent, "percent": kernel.Percent, "per": kernel.Percent, "pct": kernel.Percent, "percentage": kernel.Percent, "pp": kernel.Percent,
+	"bp": kernel.BasisPoints, "bps": kernel.BasisPoints, "basis": kernel.BasisPoints, "x": kernel.Times, "times": kernel.Times,
+	"shares": kernel.Shares,
+}
+
+// codes are how a currency is written, with its code of ISO 4217.
+var codes = map[string]string{
+	"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "US$": "USD", "C$": "CAD", "A$": "AUD", "HK$": "HKD", "NT$": "TWD", "S$": "SGD", "R$": "BRL",
+	"USD": "USD", "EUR": "EUR", "GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "RMB": "CNY", "CNY": "CNY", "INR": "INR", "RM": "MYR",
+	"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "HKD": "HKD", "SGD": "SGD", "DOLLARS": "USD", "EUROS": "EUR", "EURO": "EUR", "POUNDS": "GBP", "YEN": "JPY",
+}
+
+// currencyBefore is the currency that a text ends with, and its size with a blank.
+func currencyBefore(text string) (code string, size int) {
+	trimmed := strings.TrimRight(text, " \u00a0")
+	if len(text)-len(trimmed) > 4 {
+		return "", 0
+	}
+	for _, width := range [...]int{3, 2, 1} {
+		begin := len(trimmed) - width
+		if begin < 0 || !utf8.RuneStart(trimmed[begin]) {
+			continue
+		}
+		code, ok := codes[trimmed[begin:]]
+		if !ok {
+			continue
+		}
+		if before, _ := utf8.DecodeLastRuneInString(trimmed[:begin]); begin > 0 && unicode.IsLetter(before) {
+			if trimmed[begin:] != "$" {
+				continue
+			}
+		}
+		return code, len(text) - begin
+	}
+	return "", 0
+}
+
+func digit(b byte) bool { return b >= '0' && b <= '9' }
+
+func minus(r rune) bool { return r == '-' || r == '−' || r == '–' || r == '‐' }

@@ -1,0 +1,120 @@
+package figures
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// Shows reports whether shown, as it is printed, says what exact is: they differ by at
+// most half a unit of the last digit shown, in units that are compatible.
+func Shows(shown, exact kernel.Figure) bool {
+	a, b := points(shown), points(exact)
+	if !compatible(a, b) {
+		return false
+	}
+	return math.Abs(a.Value-b.Value) <= a.Step/2+tolerance(b.Value)
+}
+
+// Same reports whether two figures are one value, each as exactly as it shows.
+func Same(a, b kernel.Figure) bool { return Shows(a, b) || Shows(b, a) }
+
+// tolerance is what floating point loses.
+func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
+
+// points makes basis points per cent.
+func points(f kernel.Figure) kernel.Figure {
+	if f.Unit == kernel.BasisPoints {
+		f.Value, f.Step, f.Unit = f.Value/100, f.Step/100, kernel.Percent
+	}
+	return f
+}
+
+// compatible reports whether two figures may count the same: a unit that is not said
+// may be any.
+func compatible(a, b kernel.Figure) bool {
+	if a.Currency != "" && b.Currency != "" && a.Currency != b.Currency {
+		return false
+	}
+	return a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit ||
+		a.Unit == kernel.PerShare && b.Unit == kernel.Money || a.Unit == kernel.Money && b.Unit == kernel.PerShare
+}
+
+// symbols are the currencies that are written before a number.
+var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "C$", "AUD": "A$", "HKD": "HK$", "TWD": "NT$", "INR": "₹", "SGD": "S$"}
+
+var scaleNames = []struct {
+	factor float64
+	name   string
+}{{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}}
+
+// Print writes a figure with the digits that its Step shows: "$1,577 million", "-3.1%",
+// "30 basis points", "1.6x". A Step of 0 is of two decimals.
+func Print(f kernel.Figure) string {
+	step := f.Step
+	if step <= 0 {
+		step = 0.01
+	}
+	scale, name := 1.0, ""
+	if f.Unit != kernel.Percent && f.Unit != kernel.Times && f.Unit != kernel.BasisPoints {
+		for _, s := range scaleNames {
+			if scale, name = s.factor, s.name; s.factor >= step*(1-1e-9) {
+				break
+			}
+		}
+	}
+	decimals := int(min(max(math.Ceil(-math.Log10(step/scale)-1e-9), 0), 6))
+	digits := Digits(math.Abs(f.Value)/scale, decimals)
+	sign := ""
+	if f.Value < 0 && strings.Trim(digits, "0.,") != "" {
+		sign = "-"
+	}
+	switch f.Unit {
+	case kernel.Percent:
+		return sign + digits + "%"
+	case kernel.BasisPoints:
+		return sign + digits + " basis points"
+	case kernel.Times:
+		return sign + digits + "x"
+	case kernel.Shares:
+		return sign + digits + name + " shares"
+	case kernel.Money, kernel.PerShare:
+		if symbol, ok := symbols[f.Currency]; ok {
+			return sign + symbol + digits + name
+		}
+		if f.Currency != "" {
+			return f.Currency + " " + sign + digits + name
+		}
+	case kernel.NoUnit:
+	default:
+		return sign + digits + name + " " + string(f.Unit)
+	}
+	return sign + digits + name
+}
+
+// Digits writes a number that is not negative, rounded half away from zero, with groups
+// of three.
+func Digits(v float64, decimals int) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) || v >= 1e21 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	power := math.Pow10(decimals)
+	if rounded := math.Floor(v*power + 0.5 + 1e-9); rounded < 1<<53 {
+		v = rounded / power
+	}
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	whole, fraction, found := strings.Cut(s, ".")
+	var b strings.Builder
+	for i, r := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(r)
+	}
+	if found {
+		b.WriteString("." + fraction)
+	}
+	return b.String()
+}
