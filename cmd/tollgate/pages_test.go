@@ -566,6 +566,7 @@ var followed = map[string]before{
 			"forum.json": `{"users":[{"name":"grace"}],"forums":[{"slug":"help","title":"Help"}],"threads":[{"forum":"help","title":"Hello","posts":[{"author":"grace","message":"First!"}]}]}`,
 		},
 	},
+	"docs/how-to/mcp-server.md":    {commands: "ln -s .clone/tollgate/caddyfiles ."},
 	"docs/how-to/own-sign-in.md":   {commands: "ln -s .clone/tollgate/caddyfiles ."},
 	"docs/how-to/provider-keys.md": {caddyfile: "gateway", env: []string{"GROQ_API_KEY=gsk_0123456789"}, commands: "tollgate run\ntollgate keychain users add alice"},
 	"docs/how-to/rotate-keys.md": {

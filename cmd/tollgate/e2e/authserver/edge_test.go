@@ -83,6 +83,12 @@ func (p *person) page(response *http.Response, err error) (end *url.URL, at *url
 // approve goes the whole way: sign in, allow. It returns the code.
 func (p *person) approve(authorize, email, password string) (code string) {
 	p.t.Helper()
+	return p.approves(authorize, email, password).Get("code")
+}
+
+// approves is approve that returns all of the answer.
+func (p *person) approves(authorize, email, password string) (answer url.Values) {
+	p.t.Helper()
 	end, at, form, text := p.page(p.c.Get(authorize)) //nolint:noctx // page does
 	for range 3 {
 		if end != nil {
@@ -102,7 +108,7 @@ func (p *person) approve(authorize, email, password string) (code string) {
 	if end == nil || end.Query().Get("code") == "" {
 		p.t.Fatalf("the way ends at %v:\n%s", end, text)
 	}
-	return end.Query().Get("code")
+	return end.Query()
 }
 
 // TestAuthserverEdge: a client that knows only the address of a service finds the

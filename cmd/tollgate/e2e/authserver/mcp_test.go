@@ -1,0 +1,131 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// newMCPServer is an MCP server that knows nothing of tokens. Its one tool tells who the
+// request is from, and what else came with it.
+func newMCPServer(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1.0.0"}, nil)
+	type input struct {
+		Greeting string `json:"greeting"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "greet", Description: "Greets whoever asks"}, func(ctx context.Context, r *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+		if token := r.Params.GetProgressToken(); token != nil {
+			if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: "half way", Progress: 0.5}); err != nil {
+				return nil, nil, err
+			}
+		}
+		h := r.Extra.Header
+		text := strings.Join([]string{in.Greeting, h.Get("Remote-User"), h.Get("Authorization"), strings.Join(h["Remote_user"], "")}, "|")
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(upstream.Close)
+	return upstream
+}
+
+// forging sends along who somebody says to be.
+type forging struct{ http.RoundTripper }
+
+func (f forging) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Remote-User", "root")
+	r.Header["Remote_user"] = []string{"root"}
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// TestMCP: a client of the MCP SDK that knows the address of a server alone finds the
+// authorization server, registers, has somebody sign in and calls a tool, until the
+// account is disabled.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	const (
+		email, password = "ann@example.com", "a long pass phrase of Ann"
+		back            = "http://127.0.0.1:1/back"
+	)
+	upstream := newMCPServer(t)
+	port, admin := e2e.FreePort(t), e2e.FreePort(t)
+	n := shipped(t, "mcp", port, admin)
+	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"))
+	n.Start()
+	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	var user struct{ ID string }
+	if err := json.Unmarshal([]byte(pipe(n, password+"\n", "authserver", "user", "add", email, "--json")), &user); err != nil {
+		t.Fatal(err)
+	}
+	trusting := n.Trusting()
+	trusting.Transport = forging{trusting.Transport}
+	ann := newPerson(t, back)
+	ann.c.Transport = trusting.Transport
+
+	var asked atomic.Int64
+	errAway := errors.New("nobody is there to sign in")
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "Notebook", RedirectURIs: []string{back}, GrantTypes: []string{"authorization_code", "refresh_token"}, TokenEndpointAuthMethod: "none",
+		}},
+		RequestRefreshToken: true,
+		Client:              trusting,
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			if asked.Add(1) > 1 {
+				return nil, errAway
+			}
+			answer := ann.approves(args.URL, email, password)
+			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := make(chan string, 1)
+	client := mcp.NewClient(&mcp.Implementation{Name: "notebook", Version: "1.0.0"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.Message },
+	})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "https://localhost:" + port + "/mcp", HTTPClient: trusting, OAuthHandler: handler, MaxRetries: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tools, err := session.ListTools(t.Context(), nil); err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "greet" {
+		t.Errorf("%+v, error %v", tools, err)
+	}
+	call := &mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"greeting": "hello"}}
+	call.SetProgressToken("p")
+	result, err := session.CallTool(t.Context(), call)
+	if err != nil || result.IsError || len(result.Content) != 1 {
+		t.Fatalf("%+v, error %v", result, err)
+	}
+	if text, ok := result.Content[0].(*mcp.TextContent); !ok || text.Text != "hello|"+user.ID+"||" {
+		t.Errorf("%+v", result.Content[0])
+	}
+	if message := <-progress; message != "half way" {
+		t.Errorf("progress: %q", message)
+	}
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times to sign in", asked.Load())
+	}
+
+	if a := e2e.Do(t, e2e.Client, http.MethodPatch, "http://localhost:"+admin+"/admin/users/"+user.ID+"/disable", "", ""); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if result, err := session.CallTool(t.Context(), call); err == nil || asked.Load() != 2 {
+		t.Errorf("disabled: %+v, asked %d times", result, asked.Load())
+	}
+	_ = session.Close() // the server has refused it
+	n.Stop()
+}
