@@ -14,11 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-const (
-	userMail, userPassword = "ann@example.com", "a long pass phrase of Ann"
-	backTo                 = "http://127.0.0.1:1/back"
-	notes                  = "https://notes.example/mcp"
-)
+const notes = "https://notes.example/mcp"
 
 var verifier = strings.Repeat("v", 43)
 
@@ -35,7 +31,7 @@ func register(t *testing.T, base string) *application {
 	var made struct {
 		ID string `json:"client_id"`
 	}
-	body := `{"client_name":"Reader","redirect_uris":["` + backTo + `"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`
+	body := `{"client_name":"Reader","redirect_uris":["` + back + `"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`
 	a := e2e.Do(t, e2e.Client, http.MethodPost, base+"/oauth/register", "", body, "Content-Type", "application/json")
 	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
@@ -50,7 +46,7 @@ func create(t *testing.T, admin, name string, ann *person) *application {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+backTo+`"],"scope":"notes:read",`+
+	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+back+`"],"scope":"notes:read",`+
 		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials"]}`, &made)
 	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann}
 }
@@ -91,7 +87,7 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 func (c *application) authorize(base string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base + "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {backTo}, "scope": {"notes:read"}, "resource": {notes}, "state": {"s"},
+		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {notes}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 	}.Encode()
 }
@@ -100,7 +96,7 @@ func (c *application) authorize(base string) string {
 // is asked.
 func (c *application) code(base string) string {
 	c.t.Helper()
-	return c.ann.approve(c.authorize(base), userMail, userPassword)
+	return c.ann.approve(c.authorize(base))
 }
 
 // codeAtOnce is one of a person of whom nothing is asked any more.
@@ -124,7 +120,7 @@ func (c *application) codeAtOnce(base string) (string, error) {
 var errNoCode = errors.New("there is no code")
 
 func (c *application) redeem(base, code string) *e2e.Answer {
-	return c.post(base, "/oauth/token", "grant_type", "authorization_code", "code", code, "redirect_uri", backTo, "code_verifier", verifier)
+	return c.post(base, "/oauth/token", "grant_type", "authorization_code", "code", code, "redirect_uri", back, "code_verifier", verifier)
 }
 
 func (c *application) refresh(base, token string) *e2e.Answer {

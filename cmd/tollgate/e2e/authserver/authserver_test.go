@@ -72,7 +72,7 @@ func TestAuthserverLocked(t *testing.T) {
 	p := newPerson(t)
 	try := func() int {
 		_, at, form, _ := p.page(p.c.Get(public + "/login")) //nolint:noctx // page does
-		form.Set("email", userMail)
+		form.Set("email", annMail)
 		form.Set("password", "a wrong one")
 		response, err := p.c.PostForm(at.String(), form) //nolint:noctx // page does
 		if err != nil {

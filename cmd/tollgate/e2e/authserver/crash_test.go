@@ -26,7 +26,7 @@ resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `)
 	answersWith(t, base+"/ready", http.StatusOK)
-	pipe(n, userPassword+"\n", "authserver", "user", "add", userMail, "--config", "config.yaml", "--adapter", "authserver")
+	addAnn(n, "--config", "config.yaml", "--adapter", "authserver")
 	app := register(t, base)
 	robot := create(t, admin, "Robot", app.ann)
 

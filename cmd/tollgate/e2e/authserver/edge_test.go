@@ -5,12 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,105 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// person is a browser in which somebody goes from an application to the authorization
-// server and back, to backTo.
-type person struct {
-	t *testing.T
-	c *http.Client
-}
-
-func newPerson(t *testing.T) *person {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &person{t: t}
-	p.c = &http.Client{Jar: jar, Timeout: e2e.StartLimit, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(r.URL.String(), backTo) {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}
-	return p
-}
-
-var (
-	formAction  = regexp.MustCompile(`<form[^>]*method="post"[^>]*action="([^"]*)"|<form[^>]*action="([^"]*)"[^>]*method="post"`)
-	formInput   = regexp.MustCompile(`<input[^>]*>`)
-	inputMember = regexp.MustCompile(`(name|value|type)="([^"]*)"`)
-)
-
-// page reads what came: the end of the way, or a page with its form.
-func (p *person) page(response *http.Response, err error) (end *url.URL, at *url.URL, form url.Values, text string) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if location, err := response.Location(); err == nil {
-		return location, nil, nil, ""
-	}
-	text, form = string(body), make(url.Values)
-	at = response.Request.URL
-	if action := formAction.FindStringSubmatch(text); action != nil {
-		if at, err = at.Parse(html.UnescapeString(action[1] + action[2])); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	for _, input := range formInput.FindAllString(text, -1) {
-		member := make(map[string]string)
-		for _, m := range inputMember.FindAllStringSubmatch(input, -1) {
-			member[m[1]] = html.UnescapeString(m[2])
-		}
-		if member["name"] != "" {
-			form.Add(member["name"], member["value"])
-		}
-	}
-	return nil, at, form, text
-}
-
-// approve goes the whole way: sign in, allow. It returns the code.
-func (p *person) approve(authorize, email, password string) (code string) {
-	p.t.Helper()
-	return p.approves(authorize, email, password).Get("code")
-}
-
-// approves is approve that returns all of the answer.
-func (p *person) approves(authorize, email, password string) (answer url.Values) {
-	p.t.Helper()
-	end, at, form, text := p.page(p.c.Get(authorize)) //nolint:noctx // page does
-	for range 3 {
-		if end != nil {
-			break
-		}
-		switch {
-		case form.Has("password"):
-			form.Set("email", email)
-			form.Set("password", password)
-		case form.Has("scopes"):
-			form.Set("action", "allow")
-		default:
-			p.t.Fatalf("a page that nobody expects:\n%s", text)
-		}
-		end, at, form, text = p.page(p.c.PostForm(at.String(), form)) //nolint:noctx // page does
-	}
-	if end == nil || end.Query().Get("code") == "" {
-		p.t.Fatalf("the way ends at %v:\n%s", end, text)
-	}
-	return end.Query()
-}
-
 // TestAuthserverEdge: a client that knows only the address of a service finds the
 // authorization server, registers, and signs a person in; its token opens the service, in
 // this process and in another, until it is revoked.
 func TestAuthserverEdge(t *testing.T) {
 	t.Parallel()
-	const email, password = "ann@example.com", "a long pass phrase of Ann"
 	as, here, there := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
 	issuer := "http://localhost:" + as
 	service := func(port string) string {
@@ -143,7 +45,7 @@ resources:
 	other := e2e.NewNode(t, global+service(there)).Start()
 	answersWith(t, issuer+"/ready", http.StatusOK)
 	var made struct{ ID string }
-	add := pipe(n, password+"\n", "authserver", "user", "add", email, "--json")
+	add := addAnn(n, "--json")
 	if err := json.Unmarshal([]byte(add), &made); err != nil || made.ID == "" {
 		t.Fatalf("%v: %s", err, add)
 	}
@@ -182,15 +84,15 @@ resources:
 	var registered struct {
 		ID string `json:"client_id"`
 	}
-	decode(e2e.Do(t, e2e.Client, http.MethodPost, server.Register, "", `{"client_name":"Reader","redirect_uris":["`+backTo+`"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`,
+	decode(e2e.Do(t, e2e.Client, http.MethodPost, server.Register, "", `{"client_name":"Reader","redirect_uris":["`+back+`"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`,
 		"Content-Type", "application/json"), http.StatusCreated, &registered)
 
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
-	code := newPerson(t).approve(server.Authorize+"?"+url.Values{
-		"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {backTo}, "scope": {"notes:read"}, "resource": {resource.Resource}, "state": {"s"},
+	code := newPerson(t).approve(server.Authorize + "?" + url.Values{
+		"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {resource.Resource}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-	}.Encode(), email, password)
+	}.Encode())
 	post := func(target string, form url.Values) *e2e.Answer {
 		t.Helper()
 		return e2e.Do(t, e2e.Client, http.MethodPost, target, "", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
@@ -198,7 +100,7 @@ resources:
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	decode(post(server.Token, url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {backTo}, "code_verifier": {verifier}}), http.StatusOK, &tokens)
+	decode(post(server.Token, url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {back}, "code_verifier": {verifier}}), http.StatusOK, &tokens)
 
 	want := "for " + made.ID + " by " + registered.ID
 	for _, port := range []string{here, there} {
@@ -220,19 +122,4 @@ resources:
 	}
 	other.Stop()
 	n.Stop()
-}
-
-// pipe is Tool with a standard input.
-func pipe(n *e2e.Node, input string, args ...string) string {
-	n.T.Helper()
-	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, args...)
-	cmd.Dir, cmd.Env = n.Dir, n.Env
-	cmd.Stdin = strings.NewReader(input)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		n.T.Fatalf("tollgate %s: %v\n%s%s", strings.Join(args, " "), err, out, errs.String())
-	}
-	return string(out)
 }

@@ -55,10 +55,6 @@ func (f forging) RoundTrip(r *http.Request) (*http.Response, error) {
 // account is disabled.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	const (
-		email, password = "ann@example.com", "a long pass phrase of Ann"
-		back            = "http://127.0.0.1:1/back"
-	)
 	upstream := newMCPServer(t)
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)
 	n := shipped(t, "mcp", port, admin)
@@ -66,12 +62,12 @@ func TestMCP(t *testing.T) {
 	n.Start()
 	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	var user struct{ ID string }
-	if err := json.Unmarshal([]byte(pipe(n, password+"\n", "authserver", "user", "add", email, "--json")), &user); err != nil {
+	if err := json.Unmarshal([]byte(addAnn(n, "--json")), &user); err != nil {
 		t.Fatal(err)
 	}
 	trusting := n.Trusting()
 	trusting.Transport = forging{trusting.Transport}
-	ann := newPerson(t, back)
+	ann := newPerson(t)
 	ann.c.Transport = trusting.Transport
 
 	var asked atomic.Int64
@@ -86,7 +82,7 @@ func TestMCP(t *testing.T) {
 			if asked.Add(1) > 1 {
 				return nil, errAway
 			}
-			answer := ann.approves(args.URL, email, password)
+			answer := ann.approves(args.URL)
 			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
 		},
 	})

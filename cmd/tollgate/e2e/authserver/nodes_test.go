@@ -43,7 +43,7 @@ resources:
 		answersWith(t, base+"/ready", http.StatusOK)
 	}
 	var user struct{ ID string }
-	add := pipe(one, userPassword+"\n", "authserver", "user", "add", userMail, "--json", "--config", "config.yaml", "--adapter", "authserver")
+	add := addAnn(one, "--json", "--config", "config.yaml", "--adapter", "authserver")
 	if err := json.Unmarshal([]byte(add), &user); err != nil {
 		t.Fatalf("%v: %s", err, add)
 	}
