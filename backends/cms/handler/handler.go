@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
 // Func is a method of a class. ctx ends when the request does or its time is over; a method minds it.
@@ -26,22 +28,8 @@ type Class struct {
 	Methods map[string]Func
 }
 
-// User is who calls.
-type User struct {
-	ID    int64
-	Name  string   // "guest" where nobody has signed in
-	Roles []string // names, sorted
-}
-
-// Has tells whether the user has a role, or is a superuser.
-func (u User) Has(role string) bool {
-	for _, has := range u.Roles {
-		if has == role || has == "superuser" {
-			return true
-		}
-	}
-	return false
-}
+// User is who calls: the guest where nobody has signed in.
+type User = kernel.User
 
 // Session is what a caller's session remembers between requests. A value is what encoding/json makes of JSON;
 // what is set is stored when the method has returned without an error.

@@ -95,13 +95,3 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
-
-func TestHas(t *testing.T) {
-	t.Parallel()
-	if u := (handler.User{Roles: []string{"editor"}}); !u.Has("editor") || u.Has("admin") {
-		t.Error("an editor")
-	}
-	if u := (handler.User{Roles: []string{"superuser"}}); !u.Has("editor") {
-		t.Error("a superuser")
-	}
-}

@@ -1,0 +1,234 @@
+package routes
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+const (
+	// maxEntries bounds a table.
+	maxEntries = 100_000
+	// maxEndpoint is how long a path with its groups may be, in bytes.
+	maxEndpoint = 2048
+	// Bounds of the options.
+	maxBodyLimit = 64 << 20
+	maxTimeout   = time.Minute
+)
+
+// Entry is one route, as the file says it.
+type Entry struct {
+	Method   string // upper case; * is any
+	Endpoint string // a pattern, with the groups before it, without slashes at its ends; empty: the root
+	Class    string
+	Func     string // the name of the method of the class
+	Options  Options
+	At       Position
+}
+
+// Options are the fifth position of a route.
+type Options struct {
+	// Auth: the route needs authorization. Default: true.
+	Auth bool
+	// Roles: the user must have one of them; empty: every user. In mode none nobody has one.
+	Roles []string
+	// BodyLimit of a request, in bytes, 0 to 64 MiB. Default: 1 MiB.
+	BodyLimit int64
+	// Timeout of a call, 1 ms to a minute. Default: 5 s.
+	Timeout time.Duration
+	// CORS: other origins of the settings may call it. Default: true.
+	CORS bool
+}
+
+// Defaults are the options of a route that has none.
+func Defaults() Options {
+	return Options{Auth: true, BodyLimit: 1 << 20, Timeout: 5 * time.Second, CORS: true}
+}
+
+// Entries makes entries of a table. Items with a key are groups, whose list stands below the key; groups nest. A
+// list without a key is an entry, or, where its members have keys, a map of groups as in JavaScript. The error
+// is an *Error.
+func Entries(table Value) ([]Entry, error) {
+	if table.Kind != List {
+		return nil, errorAt(table.At, "the table is %s, not a list", table.Kind)
+	}
+	var e entries
+	if err := e.list(table, ""); err != nil {
+		return nil, err
+	}
+	return e.all, nil
+}
+
+type entries struct{ all []Entry }
+
+// list adds what a list of entries and groups has, below a prefix.
+func (e *entries) list(list Value, prefix string) *Error {
+	groups := make(map[string]bool)
+	for _, item := range list.Items {
+		var err *Error
+		switch {
+		case item.Named:
+			if groups[item.Key] {
+				return errorAt(item.KeyAt, "the group %q stands twice", item.Key)
+			}
+			groups[item.Key] = true
+			err = e.group(item, prefix)
+		case item.Value.Kind != List:
+			err = errorAt(item.Value.At, "a route is a list of method, endpoint, class and method name, not %s", item.Value.Kind)
+		case len(item.Value.Items) > 0 && item.Value.Items[0].Named:
+			for _, inner := range item.Value.Items {
+				if !inner.Named {
+					return errorAt(inner.Value.At, "a route among the groups of a map: give it a group of its own, or put it into the list")
+				}
+			}
+			err = e.list(item.Value, prefix)
+		default:
+			err = e.entry(item.Value, prefix)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *entries) group(item Item, prefix string) *Error {
+	name := strings.Trim(item.Key, "/")
+	if name == "" {
+		return errorAt(item.KeyAt, "a group has no name")
+	}
+	if strings.ContainsAny(name, "{}[]") {
+		return errorAt(item.KeyAt, "the group %q has a pattern in its name", item.Key)
+	}
+	if item.Value.Kind != List {
+		return errorAt(item.Value.At, "the group %q is a list of routes, not %s", item.Key, item.Value.Kind)
+	}
+	if len(item.Value.Items) > 0 && item.Value.Items[0].Value.Kind == String && !item.Value.Items[0].Named {
+		return errorAt(item.Value.At, "the group %q is a list of routes, each in brackets of its own", item.Key)
+	}
+	return e.list(item.Value, prefix+name+"/")
+}
+
+func (e *entries) entry(list Value, prefix string) *Error {
+	for _, item := range list.Items {
+		if item.Named {
+			return errorAt(item.KeyAt, "a key in a route: method, endpoint, class, method name and options stand by their position")
+		}
+	}
+	n := len(list.Items)
+	if n < 4 || n > 5 {
+		return errorAt(list.At, "a route has four or five positions (method, endpoint, class, method name, options), not %d", n)
+	}
+	at := func(i int) Value { return list.Items[i].Value }
+	for i, want := range [4]Kind{String, String, Class, String} {
+		if at(i).Kind != want {
+			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want, at(i).Kind)
+		}
+	}
+	entry := Entry{
+		Method: strings.ToUpper(at(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(at(1).Text, "/"), "/"),
+		Class: at(2).Text, Func: at(3).Text, Options: Defaults(), At: list.At,
+	}
+	if entry.Method != "*" && handler.CheckHeader(entry.Method, "") != nil { // a method is a token, as a header's name is
+		return errorAt(at(0).At, "%q is no HTTP method", at(0).Text)
+	}
+	if err := checkEndpoint(entry.Endpoint); err != "" {
+		return errorAt(at(1).At, "the endpoint %q %s", entry.Endpoint, err)
+	}
+	if !handler.Identifier(entry.Func) {
+		return errorAt(at(3).At, "%q is no name of a method", entry.Func)
+	}
+	if n == 5 {
+		if err := options(at(4), &entry.Options); err != nil {
+			return err
+		}
+	}
+	if len(e.all) == maxEntries {
+		return errorAt(list.At, "more than %d routes", maxEntries)
+	}
+	e.all = append(e.all, entry)
+	return nil
+}
+
+// checkEndpoint tells what no endpoint may have; its patterns are compile's.
+func checkEndpoint(endpoint string) string {
+	if len(endpoint) > maxEndpoint {
+		return "is too long"
+	}
+	if strings.ContainsFunc(endpoint, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+		return "has control characters"
+	}
+	return ""
+}
+
+// options reads the fifth position.
+func options(v Value, o *Options) *Error {
+	if v.Kind != List {
+		return errorAt(v.At, "the options are a map, not %s", v.Kind)
+	}
+	given := make(map[string]bool, len(v.Items))
+	for _, item := range v.Items {
+		if !item.Named {
+			return errorAt(item.Value.At, "an option without a name: write 'auth' => false")
+		}
+		if given[item.Key] {
+			return errorAt(item.KeyAt, "the option %q stands twice", item.Key)
+		}
+		given[item.Key] = true
+		if err := option(item, o); err != nil {
+			return err
+		}
+	}
+	if !o.Auth && len(o.Roles) > 0 {
+		return errorAt(v.At, "roles without auth: who has them is known by authorization alone")
+	}
+	return nil
+}
+
+func option(item Item, o *Options) *Error {
+	v := item.Value
+	kind := func(want Kind) *Error {
+		if v.Kind == want {
+			return nil
+		}
+		return errorAt(v.At, "the option %q is %s, not %s", item.Key, want, v.Kind)
+	}
+	between := func(least, most int64) *Error {
+		if err := kind(Integer); err != nil {
+			return err
+		}
+		if v.Int < least || v.Int > most {
+			return errorAt(v.At, "the option %q is from %d to %d", item.Key, least, most)
+		}
+		return nil
+	}
+	var err *Error
+	switch item.Key {
+	case "auth":
+		err, o.Auth = kind(Boolean), v.Bool
+	case "cors":
+		err, o.CORS = kind(Boolean), v.Bool
+	case "bodyLimit":
+		err, o.BodyLimit = between(0, maxBodyLimit), v.Int
+	case "timeoutMs":
+		err, o.Timeout = between(1, maxTimeout.Milliseconds()), time.Duration(v.Int)*time.Millisecond
+	case "roles":
+		if err := kind(List); err != nil {
+			return err
+		}
+		for _, role := range v.Items {
+			if role.Named || role.Value.Kind != String || role.Value.Text == "" {
+				return errorAt(role.Value.At, "the option \"roles\" is a list of names")
+			}
+			o.Roles = append(o.Roles, role.Value.Text)
+		}
+		if len(o.Roles) == 0 {
+			return errorAt(v.At, "the option \"roles\" names no role: leave it away, or let nobody in by a role that nobody has")
+		}
+	default:
+		return errorAt(item.KeyAt, "the option %q is not known: auth, roles, bodyLimit, timeoutMs, cors", item.Key)
+	}
+	return err
+}

@@ -1,0 +1,271 @@
+package routes
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+const (
+	// maxParams is how many URL parameters a pattern may have, and maxOptional how many optional suffixes.
+	maxParams   = 16
+	maxOptional = 8
+)
+
+// piece is a part of a pattern: literal text, or a parameter.
+type piece struct {
+	literal string
+	param   string
+	regex   string // of a parameter; empty: [^/]+
+}
+
+// parse divides an endpoint into its variants: without its optional suffixes, with the first, with both, …
+func parse(endpoint string) ([][]piece, error) {
+	var variants [][]piece
+	var now []piece
+	names := make(map[string]bool)
+	open := 0
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			now = append(now, piece{literal: literal.String()})
+			literal.Reset()
+		}
+	}
+	for i := 0; i < len(endpoint); i++ {
+		switch c := endpoint[i]; c {
+		case '{':
+			end := closing(endpoint[i:])
+			if end < 0 {
+				return nil, fmt.Errorf("has a { without }")
+			}
+			flush()
+			name, regex, custom := strings.Cut(endpoint[i+1:i+end], ":")
+			if custom && regex == "" {
+				return nil, fmt.Errorf("has the parameter %q with an empty pattern", name)
+			}
+			switch {
+			case !handler.Identifier(name):
+				return nil, fmt.Errorf("has a parameter %q, whose name is not of letters, digits and _", name)
+			case names[name]:
+				return nil, fmt.Errorf("has the parameter %q twice", name)
+			case name == "userId":
+				return nil, fmt.Errorf("has a parameter userId, which the server sets")
+			case len(names) == maxParams:
+				return nil, fmt.Errorf("has more than %d parameters", maxParams)
+			}
+			names[name] = true
+			now = append(now, piece{param: name, regex: regex})
+			i += end
+		case '}':
+			return nil, fmt.Errorf("has a } without {")
+		case '[':
+			flush()
+			if open++; open > maxOptional {
+				return nil, fmt.Errorf("has more than %d optional suffixes", maxOptional)
+			}
+			variants = append(variants, now[:len(now):len(now)])
+		case ']':
+			if strings.Trim(endpoint[i:], "]") != "" || len(endpoint)-i != open {
+				return nil, fmt.Errorf("has a ] that is not at its end, or without [")
+			}
+			if endpoint[i-1] == '[' {
+				return nil, fmt.Errorf("has an empty optional suffix")
+			}
+			flush()
+			return append(variants, now), nil
+		default:
+			literal.WriteByte(c)
+		}
+	}
+	if open > 0 {
+		return nil, fmt.Errorf("has a [ without ]")
+	}
+	flush()
+	return append(variants, now), nil
+}
+
+// closing is where the brace that s begins with ends; braces of its pattern are in pairs, and \ hides one.
+func closing(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// segment is what stands between two slashes of a variant.
+type segment struct {
+	literal string // where it has no parameter
+	params  []string
+	match   *matcher // nil with one param: any text
+}
+
+// matcher is a compiled pattern of one segment, or of all that follow.
+type matcher struct {
+	regex  *regexp.Regexp
+	groups []int // of each parameter
+}
+
+// find is the values of the parameters in text, appended to values.
+func (m *matcher) find(text string, values []string) ([]string, bool) {
+	if len(m.groups) == 0 {
+		return values, m.regex.MatchString(text)
+	}
+	at := m.regex.FindStringSubmatchIndex(text)
+	if at == nil {
+		return values, false
+	}
+	for _, group := range m.groups {
+		if at[2*group] < 0 {
+			values = append(values, "")
+			continue
+		}
+		values = append(values, text[at[2*group]:at[2*group+1]])
+	}
+	return values, true
+}
+
+// compiler compiles patterns, each once.
+type compiler map[string]*matcher
+
+// variant makes segments of pieces. Where tail is set, the last segment is what remains of the path: a
+// parameter in it may have slashes.
+func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
+	var parts []piece // of the segment being made
+	end := func() error {
+		s, err := c.segment(parts)
+		segments, parts = append(segments, s), nil
+		return err
+	}
+	for _, p := range pieces {
+		if p.param == "" && !tail {
+			before, after, slash := strings.Cut(p.literal, "/")
+			for ; slash; before, after, slash = strings.Cut(after, "/") {
+				parts = appendLiteral(parts, before)
+				if len(parts) == 0 && len(segments) == 0 { // a suffix's own slash at the root
+					continue
+				}
+				if err := end(); err != nil {
+					return nil, false, err
+				}
+			}
+			parts = appendLiteral(parts, before)
+			continue
+		}
+		if p.param != "" && p.regex != "" {
+			slash, err := mayBeSlash(p)
+			if err != nil {
+				return nil, false, err
+			}
+			tail = tail || slash
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) > 0 {
+		err = end()
+	}
+	return segments, tail, err
+}
+
+// appendLiteral adds literal text, to the one before it where there is one: the suffix of a segment.
+func appendLiteral(parts []piece, text string) []piece {
+	switch n := len(parts); {
+	case text == "":
+		return parts
+	case n > 0 && parts[n-1].param == "":
+		return append(parts[:n-1:n-1], piece{literal: parts[n-1].literal + text})
+	}
+	return append(parts, piece{literal: text})
+}
+
+// segment compiles one segment.
+func (c compiler) segment(parts []piece) (s segment, err error) {
+	switch {
+	case len(parts) == 0:
+		return s, fmt.Errorf("has an empty segment")
+	case len(parts) == 1 && parts[0].param == "":
+		s.literal = parts[0].literal
+		if s.literal == "." || s.literal == ".." {
+			err = fmt.Errorf("has a segment %s", s.literal)
+		}
+		return s, err
+	case len(parts) == 1 && parts[0].regex == "":
+		s.params = []string{parts[0].param}
+		return s, nil
+	}
+	var text strings.Builder
+	text.WriteString(`\A`)
+	group := 1
+	var groups []int
+	for _, p := range parts {
+		if p.param == "" {
+			text.WriteString(regexp.QuoteMeta(p.literal))
+			continue
+		}
+		s.params = append(s.params, p.param)
+		groups = append(groups, group)
+		regex := p.regex
+		if regex == "" {
+			regex = "[^/]+"
+		}
+		parsed, err := syntax.Parse(regex, syntax.Perl)
+		if err != nil {
+			return s, fmt.Errorf("has the parameter %q whose pattern is not good: %w", p.param, err)
+		}
+		group += 1 + parsed.MaxCap()
+		text.WriteString("(" + regex + ")")
+	}
+	text.WriteString(`\z`)
+	if s.match = c[text.String()]; s.match == nil {
+		regex, err := regexp.Compile(text.String())
+		if err != nil {
+			return s, fmt.Errorf("has a pattern that is not good: %w", err)
+		}
+		s.match = &matcher{regex, groups}
+		c[text.String()] = s.match
+	}
+	return s, nil
+}
+
+// mayBeSlash tells whether a parameter's pattern has texts with a slash.
+func mayBeSlash(p piece) (bool, error) {
+	parsed, err := syntax.Parse(p.regex, syntax.Perl)
+	if err != nil {
+		return false, fmt.Errorf("has the parameter %q whose pattern is not good: %w", p.param, err)
+	}
+	return hasSlash(parsed), nil
+}
+
+func hasSlash(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return true
+	case syntax.OpLiteral:
+		return strings.ContainsRune(string(re.Rune), '/')
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(re.Rune); i += 2 {
+			if re.Rune[i] <= '/' && '/' <= re.Rune[i+1] {
+				return true
+			}
+		}
+	}
+	for _, sub := range re.Sub {
+		if hasSlash(sub) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,364 @@
+package routes
+
+import (
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxFile is how long a routes file may be, in bytes.
+	maxFile = 4 << 20
+	// maxDepth is how deep its arrays may be.
+	maxDepth = 32
+)
+
+// File is what Routes.php says.
+type File struct {
+	Requires []Require // in their order
+	Routes   Value     // a List
+}
+
+// Require is a script whose classes the routes name.
+type Require struct {
+	Path string // below the site's folder, with slashes, such as api/Example.js
+	At   Position
+}
+
+// Read reads a routes file by the grammar of the specification, 2.1, and nothing else; every error is an *Error
+// with the place where it stands. name is the file below the site's folder, such as api/Routes.php.
+// Keywords and true, false, null may be in capitals, as in PHP.
+func Read(name string, src []byte) (File, error) {
+	r := &reader{name: name, src: string(src), line: 1, column: 1}
+	var f File
+	var failed *Error
+	func() {
+		defer func() {
+			switch err := recover().(type) {
+			case nil:
+			case *Error:
+				failed = err
+			default:
+				panic(err)
+			}
+		}()
+		f = r.file()
+	}()
+	if failed != nil {
+		return File{}, failed
+	}
+	return f, nil
+}
+
+// reader reads one file; an error is a panic with an *Error, which Read takes.
+type reader struct {
+	name string
+	src  string
+	at   int // offset
+	// line and column are those of the offset counted, which follows at.
+	counted, line, column int
+}
+
+// position is where the offset stands. Offsets are asked for in their order, so that a file is counted once.
+func (r *reader) position(offset int) Position {
+	for r.counted < offset {
+		_, size := utf8.DecodeRuneInString(r.src[r.counted:])
+		if r.src[r.counted] == '\n' {
+			r.line, r.column = r.line+1, 0
+		}
+		r.counted += size
+		r.column++
+	}
+	return Position{r.name, r.line, r.column}
+}
+
+func (r *reader) fail(format string, args ...any) {
+	panic(errorAt(r.position(r.at), format, args...))
+}
+
+func (r *reader) file() (f File) {
+	if len(r.src) > maxFile {
+		r.fail("the file is longer than %d bytes", maxFile)
+	}
+	if !strings.HasPrefix(r.src, "<?php") {
+		r.fail("the file does not begin with <?php")
+	}
+	r.at = len("<?php")
+	if r.at < len(r.src) && !strings.ContainsRune(" \t\r\n", rune(r.src[r.at])) {
+		r.fail("a space or a new line must follow <?php")
+	}
+	found := false
+	for {
+		r.space()
+		if r.at == len(r.src) {
+			break
+		}
+		if r.src[r.at] == '$' {
+			if found {
+				r.fail("$routes is set twice")
+			}
+			found = true
+			f.Routes = r.routes()
+			continue
+		}
+		at := r.at
+		switch word := strings.ToLower(r.word()); word {
+		case "namespace", "use":
+			r.space()
+			r.qualified()
+		case "require", "require_once":
+			f.Requires = append(f.Requires, r.require())
+		default:
+			r.at = at
+			r.unexpected("namespace, use, require, require_once or $routes")
+		}
+		r.take(";")
+	}
+	if !found {
+		r.fail("$routes is not set")
+	}
+	return f
+}
+
+// routes is "$routes" "=" array ";".
+func (r *reader) routes() Value {
+	if !strings.HasPrefix(r.src[r.at:], "$routes") || r.at+7 < len(r.src) && wordByte(r.src[r.at+7]) {
+		r.fail("only $routes may be set")
+	}
+	r.at += len("$routes")
+	r.take("=")
+	r.space()
+	value := r.value(0)
+	if value.Kind != List {
+		panic(errorAt(value.At, "$routes is %s, not an array", value.Kind))
+	}
+	r.take(";")
+	return value
+}
+
+// require is what follows the word: a string, or __DIR__ and a string. Both are below the folder of the file.
+func (r *reader) require() Require {
+	r.space()
+	at := r.position(r.at)
+	dir := strings.HasPrefix(r.src[r.at:], "__DIR__")
+	if dir {
+		r.at += len("__DIR__")
+		r.take(".")
+		r.space()
+	}
+	if r.at == len(r.src) || r.src[r.at] != '\'' && r.src[r.at] != '"' {
+		r.unexpected("a string, or __DIR__ . and a string")
+	}
+	text := r.str()
+	refuse := func(why string) { panic(errorAt(at, "require of %q: %s", text, why)) }
+	if !dir && strings.HasPrefix(text, "/") {
+		refuse("the path must be below the site's folder")
+	}
+	if strings.ContainsAny(text, "\\\x00") {
+		refuse("the path has a backslash or a null character")
+	}
+	full := path.Join(path.Dir(r.name), text)
+	if full == ".." || strings.HasPrefix(full, "../") || strings.HasPrefix(full, "/") {
+		refuse("the path leaves the site's folder")
+	}
+	switch path.Ext(full) {
+	case ".js":
+	case ".php":
+		refuse("PHP is not executed here; write the class in JavaScript and require its .js file")
+	default:
+		refuse("only .js files can be loaded")
+	}
+	return Require{full, at}
+}
+
+// value is one value; depth arrays are around it.
+func (r *reader) value(depth int) Value {
+	v := Value{At: r.position(r.at)}
+	if r.at == len(r.src) {
+		r.unexpected("a value")
+	}
+	switch c := r.src[r.at]; {
+	case c == '[':
+		r.at++
+		v.Kind = List
+		v.Items = r.items(']', depth)
+	case c == '\'' || c == '"':
+		v.Kind, v.Text = String, r.str()
+	case c == '-' || c >= '0' && c <= '9':
+		v.Kind, v.Int = Integer, r.integer()
+	case wordByte(c) || c == '\\':
+		r.constant(&v, depth)
+	default:
+		r.unexpected("a value: a string, an integer, true, false, null, a class or an array")
+	}
+	return v
+}
+
+// constant is a value that begins with a word.
+func (r *reader) constant(v *Value, depth int) {
+	name := r.qualified()
+	switch strings.ToLower(name) {
+	case "true", "false":
+		v.Kind, v.Bool = Boolean, strings.EqualFold(name, "true")
+		return
+	case "null":
+		return
+	case "array":
+		r.take("(")
+		v.Kind = List
+		v.Items = r.items(')', depth)
+		return
+	}
+	r.space()
+	if strings.HasPrefix(r.src[r.at:], "::") {
+		r.at += 2
+		r.space()
+		if strings.EqualFold(r.word(), "class") {
+			v.Kind, v.Text = Class, name[strings.LastIndexByte(name, '\\')+1:]
+			return
+		}
+		panic(errorAt(v.At, "only ::class may follow %s", name))
+	}
+	if r.at < len(r.src) && r.src[r.at] == '(' {
+		panic(errorAt(v.At, "%s is called: the file is data, nothing in it is executed", name))
+	}
+	panic(errorAt(v.At, "%s is neither true, false, null nor a class: write %s::class or a string", name, name))
+}
+
+// items are those of an array, behind its opening sign.
+func (r *reader) items(closing byte, depth int) []Item {
+	if depth == maxDepth {
+		r.fail("arrays are nested deeper than %d", maxDepth)
+	}
+	var items []Item
+	for {
+		r.space()
+		if r.at < len(r.src) && r.src[r.at] == closing {
+			r.at++
+			return items
+		}
+		item := Item{Value: r.value(depth + 1)}
+		r.space()
+		if strings.HasPrefix(r.src[r.at:], "=>") {
+			key := item.Value
+			switch key.Kind {
+			case String:
+				item.Named, item.Key = true, key.Text
+			case Integer:
+			default:
+				panic(errorAt(key.At, "a key is a string or an integer, not %s", key.Kind))
+			}
+			item.KeyAt = key.At
+			r.at += 2
+			r.space()
+			item.Value = r.value(depth + 1)
+			r.space()
+		}
+		if items == nil {
+			items = make([]Item, 0, 5) // a route
+		}
+		items = append(items, item)
+		if r.at < len(r.src) && r.src[r.at] == ',' {
+			r.at++
+			continue
+		}
+		if r.at == len(r.src) || r.src[r.at] != closing {
+			r.unexpected("a comma or " + strconv.Quote(string(closing)))
+		}
+	}
+}
+
+func (r *reader) integer() int64 {
+	start := r.at
+	if r.src[r.at] == '-' {
+		r.at++
+	}
+	for r.at < len(r.src) && r.src[r.at] >= '0' && r.src[r.at] <= '9' {
+		r.at++
+	}
+	text := r.src[start:r.at]
+	n, err := strconv.ParseInt(text, 10, 64)
+	digits := strings.TrimPrefix(text, "-")
+	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) && (wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
+		r.at = start
+		r.fail("not an integer in decimal digits")
+	}
+	return n
+}
+
+// take reads one sign, which must be there.
+func (r *reader) take(sign string) {
+	r.space()
+	if !strings.HasPrefix(r.src[r.at:], sign) {
+		r.unexpected(strconv.Quote(sign))
+	}
+	r.at += len(sign)
+}
+
+// unexpected tells what stands here instead of what must.
+func (r *reader) unexpected(want string) {
+	if r.at >= len(r.src) {
+		r.fail("the file ends, expected %s", want)
+	}
+	c, _ := utf8.DecodeRuneInString(r.src[r.at:])
+	r.fail("unexpected %q, expected %s", c, want)
+}
+
+// space skips white space and comments.
+func (r *reader) space() {
+	for r.at < len(r.src) {
+		rest := r.src[r.at:]
+		switch {
+		case strings.ContainsRune(" \t\r\n", rune(rest[0])):
+			r.at++
+		case strings.HasPrefix(rest, "//") || rest[0] == '#' && !strings.HasPrefix(rest, "#["):
+			line, _, _ := strings.Cut(rest, "\n")
+			if end := strings.Index(line, "?>"); end >= 0 { // ends the code in PHP, too
+				r.at += end
+				r.fail("unexpected ?>")
+			}
+			r.at += len(line)
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				r.fail("the comment does not end")
+			}
+			r.at += end + 4
+		default:
+			return
+		}
+	}
+}
+
+// word is letters, digits and underscores; empty where there are none.
+func (r *reader) word() string {
+	start := r.at
+	for r.at < len(r.src) && wordByte(r.src[r.at]) {
+		r.at++
+	}
+	return r.src[start:r.at]
+}
+
+// qualified is words between backslashes.
+func (r *reader) qualified() string {
+	start := r.at
+	if r.at < len(r.src) && r.src[r.at] == '\\' {
+		r.at++
+	}
+	for {
+		if r.at == len(r.src) || !wordByte(r.src[r.at]) || r.src[r.at] >= '0' && r.src[r.at] <= '9' {
+			r.unexpected("a name")
+		}
+		r.word()
+		if r.at == len(r.src) || r.src[r.at] != '\\' {
+			return r.src[start:r.at]
+		}
+		r.at++
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}

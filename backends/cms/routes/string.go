@@ -1,0 +1,103 @@
+package routes
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// str is a string of PHP in single or double quotes. Nothing is put in: a variable in it is an error.
+func (r *reader) str() string {
+	quote := r.src[r.at]
+	start := r.at
+	r.at++
+	var text strings.Builder
+	for {
+		if r.at == len(r.src) {
+			r.at = start
+			r.fail("the string does not end")
+		}
+		c := r.src[r.at]
+		switch {
+		case c == quote:
+			r.at++
+			return text.String()
+		case c == '\\' && quote == '\'':
+			r.at++
+			if r.at < len(r.src) && (r.src[r.at] == '\'' || r.src[r.at] == '\\') {
+				c = r.src[r.at]
+				r.at++
+			}
+			text.WriteByte(c)
+		case c == '\\':
+			r.escape(&text)
+		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' || r.src[r.at+1] == '{'),
+			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.at+1:], "$"):
+			r.fail("a variable in a string: write \\$ for the sign, or single quotes")
+		default:
+			char, size := utf8.DecodeRuneInString(r.src[r.at:])
+			if char == utf8.RuneError && size < 2 {
+				r.fail("the string is not UTF-8")
+			}
+			if char == 0 {
+				r.fail("the string has a null character")
+			}
+			text.WriteString(r.src[r.at : r.at+size])
+			r.at += size
+		}
+	}
+}
+
+// escape is what follows a backslash between double quotes. One that PHP does not know stands for itself.
+func (r *reader) escape(text *strings.Builder) {
+	start := r.at
+	rest := r.src[r.at+1:]
+	if rest == "" {
+		text.WriteByte('\\')
+		r.at++
+		return
+	}
+	if at := strings.IndexByte(`nrtvef\$"`, rest[0]); at >= 0 {
+		text.WriteByte("\n\r\t\v\x1b\f\\$\""[at])
+		r.at += 2
+		return
+	}
+	var digits string
+	base := 16
+	switch {
+	case rest[0] >= '0' && rest[0] <= '7':
+		digits, base = leading(rest, 3, "01234567"), 8
+		r.at += 1 + len(digits)
+	case rest[0] == 'x' && leading(rest[1:], 2, hexDigits) != "":
+		digits = leading(rest[1:], 2, hexDigits)
+		r.at += 2 + len(digits)
+	case strings.HasPrefix(rest, "u{"):
+		digits = leading(rest[2:], 6, hexDigits)
+		if digits == "" || !strings.HasPrefix(rest[2+len(digits):], "}") {
+			r.fail("\\u{ is not followed by hexadecimal digits and }")
+		}
+		r.at += 4 + len(digits)
+	default:
+		text.WriteByte('\\')
+		r.at++
+		return
+	}
+	n, err := strconv.ParseInt(digits, base, 32)
+	// bytes above 127 would have to make UTF-8 together: write the character, or \u{...}
+	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
+		r.at = start
+		r.fail("the escape stands for no character: write \\u{...}")
+	}
+	text.WriteRune(rune(n))
+}
+
+const hexDigits = "0123456789abcdefABCDEF"
+
+// leading is what s begins with, of the given characters and at most so many.
+func leading(s string, most int, of string) string {
+	n := 0
+	for n < len(s) && n < most && strings.IndexByte(of, s[n]) >= 0 {
+		n++
+	}
+	return s[:n]
+}

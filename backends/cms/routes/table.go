@@ -1,0 +1,285 @@
+package routes
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+// maxPath is how long a path below the endpoint may be, in bytes; a longer one is on no route.
+const maxPath = 8192
+
+// Route is an entry with what answers it.
+type Route struct {
+	Entry
+	// Call is the method of the class.
+	Call handler.Func
+	// Default: it is not of the site.
+	Default bool
+}
+
+// Resolve finds the method of an entry, or tells what is missing.
+type Resolve func(e Entry) (handler.Func, error)
+
+// Table is what requests are looked up in. It never changes.
+type Table struct {
+	routes   []*Route // in their order
+	static   map[string][]*Route
+	patterns node
+}
+
+// node is a place in the tree of the patterns, a level a segment.
+type node struct {
+	literal map[string]*node
+	any     *node // of segments with parameters
+	ends    []*variant
+	tails   []*variant // whose last segment is all that remains
+}
+
+// variant is a pattern without some of its optional suffixes.
+type variant struct {
+	route    *Route
+	order    int
+	segments []segment
+	tail     bool
+}
+
+// NewTable makes a table of a site's entries, and of the defaults, which come behind them and are passed over where
+// the site has the same. The error is an *Error: of a class or method that resolve does not find, a bad
+// pattern, an entry twice, or one that a pattern before it would hide from its reader.
+func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
+	t := &Table{static: make(map[string][]*Route)}
+	compile := make(compiler)
+	for i, e := range slices.Concat(entries, defaults) {
+		if err := t.add(&Route{Entry: e, Default: i >= len(entries)}, compile, resolve); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
+	if r.Class == "" {
+		return errorAt(r.At, "a route without a class")
+	}
+	call, err := resolve(r.Entry)
+	if err != nil {
+		return errorAt(r.At, "%s", err)
+	}
+	r.Call = call
+	variants, err := parse(r.Endpoint)
+	if err != nil {
+		return errorAt(r.At, "the endpoint %q %s", r.Endpoint, err)
+	}
+	order, placed := len(t.routes), false
+	for _, pieces := range variants {
+		segments, tail, err := compile.variant(pieces)
+		if err != nil {
+			return errorAt(r.At, "the endpoint %q %s", r.Endpoint, err)
+		}
+		if isStatic(segments) {
+			added, err := t.addStatic(r, segments)
+			if err != nil {
+				return err
+			}
+			placed = placed || added
+			continue
+		}
+		t.patterns.add(&variant{r, order, segments, tail})
+		placed = true
+	}
+	if placed {
+		t.routes = append(t.routes, r)
+	}
+	return nil
+}
+
+// addStatic adds a path without parameters; a default that the site has itself is not added.
+func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) {
+	words := make([]string, len(segments))
+	for i, s := range segments {
+		words[i] = s.literal
+	}
+	path := strings.Join(words, "/")
+	for _, before := range t.static[path] {
+		if before.Method == r.Method {
+			if r.Default {
+				return false, nil
+			}
+			return false, errorAt(r.At, "%s /%s stands twice, first at %s", r.Method, path, before.At)
+		}
+	}
+	if !r.Default {
+		var found [8]*variant
+		for _, v := range t.patterns.collect(path, found[:0]) {
+			if v.route.Method != r.Method {
+				continue
+			}
+			if _, ok := v.match(path, nil); ok {
+				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first", r.Method, path, v.route.Endpoint, v.route.At)
+			}
+		}
+	}
+	t.static[path] = append(t.static[path], r)
+	return true, nil
+}
+
+func isStatic(segments []segment) bool {
+	return !slices.ContainsFunc(segments, func(s segment) bool { return len(s.params) > 0 })
+}
+
+func (n *node) add(v *variant) {
+	for i, s := range v.segments {
+		if v.tail && i == len(v.segments)-1 {
+			n.tails = append(n.tails, v)
+			return
+		}
+		next := &n.any
+		if len(s.params) == 0 {
+			if n.literal == nil {
+				n.literal = make(map[string]*node)
+			}
+			child := n.literal[s.literal]
+			if child == nil {
+				child = new(node)
+				n.literal[s.literal] = child
+			}
+			n = child
+			continue
+		}
+		if *next == nil {
+			*next = new(node)
+		}
+		n = *next
+	}
+	n.ends = append(n.ends, v)
+}
+
+// collect appends the variants that a path may be of.
+func (n *node) collect(path string, to []*variant) []*variant {
+	to = append(to, n.tails...)
+	segment, rest, more := strings.Cut(path, "/")
+	if child := n.literal[segment]; child != nil {
+		to = child.next(rest, more, to)
+	}
+	if n.any != nil {
+		to = n.any.next(rest, more, to)
+	}
+	return to
+}
+
+func (n *node) next(rest string, more bool, to []*variant) []*variant {
+	if more {
+		return n.collect(rest, to)
+	}
+	return append(to, n.ends...)
+}
+
+// match is the values of the parameters, appended to values.
+func (v *variant) match(path string, values []string) ([]string, bool) {
+	for i, s := range v.segments {
+		text, rest, _ := strings.Cut(path, "/")
+		if v.tail && i == len(v.segments)-1 {
+			text = path
+		}
+		path = rest
+		ok := true
+		switch {
+		case len(s.params) == 0: // the tree has compared it
+		case s.match == nil:
+			ok = text != ""
+			values = append(values, text)
+		default:
+			values, ok = s.match.find(text, values)
+		}
+		if !ok {
+			return values, false
+		}
+	}
+	return values, true
+}
+
+// Match is what Find found.
+type Match struct {
+	Route  *Route
+	Params map[string]string // nil where the route has none
+	// Allow has the methods of the path, sorted, where it has none of the request's; nil: the path is on no route.
+	Allow []string
+}
+
+// Find looks for the route of a request. path is below the endpoint; slashes at its ends do not matter. Static
+// routes go before patterns, and those in their order; HEAD is answered by its own route, or by that of GET.
+func (t *Table) Find(method, path string) Match {
+	path = strings.Trim(path, "/")
+	if len(path) > maxPath {
+		return Match{}
+	}
+	if m := t.find(method, path); m.Route != nil || method != "HEAD" || m.Allow == nil {
+		if m.Route == nil || method != "HEAD" || m.Route.Method != "*" {
+			return m
+		}
+	}
+	return t.find("GET", path)
+}
+
+func (t *Table) find(method, path string) (m Match) {
+	static := t.static[path]
+	for _, r := range static {
+		if r.Method == method || r.Method == "*" {
+			m.Route = r
+			return m
+		}
+	}
+	var found [8]*variant
+	candidates := t.patterns.collect(path, found[:0])
+	if len(candidates) > 1 {
+		slices.SortFunc(candidates, func(a, b *variant) int { return a.order - b.order })
+	}
+	var kept [4]string
+	var others map[string]bool
+	for _, v := range candidates {
+		values, ok := v.match(path, kept[:0])
+		if !ok {
+			continue
+		}
+		if v.route.Method == method || v.route.Method == "*" {
+			return Match{Route: v.route, Params: v.params(values)}
+		}
+		if others == nil {
+			others = make(map[string]bool)
+		}
+		others[v.route.Method] = true
+	}
+	if len(static) == 0 && others == nil {
+		return m
+	}
+	if others == nil {
+		others = make(map[string]bool, len(static)+1)
+	}
+	for _, r := range static {
+		others[r.Method] = true
+	}
+	if others["GET"] {
+		others["HEAD"] = true
+	}
+	m.Allow = slices.Sorted(maps.Keys(others))
+	return m
+}
+
+// params names the values.
+func (v *variant) params(values []string) map[string]string {
+	params := make(map[string]string, len(values))
+	i := 0
+	for _, s := range v.segments {
+		for _, name := range s.params {
+			params[name] = values[i]
+			i++
+		}
+	}
+	return params
+}
+
+// Routes are all of them in their order, for pages that show them. They are not to be changed.
+func (t *Table) Routes() []*Route { return t.routes }
