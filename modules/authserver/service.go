@@ -2,9 +2,13 @@ package authserver
 
 import (
 	_ "embed"
+	"encoding/json"
 	"net/http"
 
+	"github.com/caddyserver/caddy/v2"
+
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,9 +28,18 @@ var form string
 func init() {
 	tollgate.Register(tollgate.Service{
 		Name: serviceName, Form: form, Block: optionNames, Command: command,
-		Schemas: []store.Schema{authserver.Schema()}, Handlers: []string{"authserver"},
+		Schemas: []store.Schema{authserver.Schema()}, Handlers: []string{"authserver"}, Folder: keyFolder, Keys: true,
 	})
 	apierrors.Register("oauth", func(e *apierror.Error) (http.Header, []byte) {
 		return http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}, kernel.ErrorBody(e)
 	})
+}
+
+// keyFolder is where a handler keeps its signing keys.
+func keyFolder(_ *tollgate.App, handler json.RawMessage) (string, error) {
+	var h Handler
+	if err := json.Unmarshal(handler, &h); err != nil {
+		return "", err
+	}
+	return config.KeyFolder(caddy.NewReplacer().ReplaceKnown(h.Config, ""))
 }

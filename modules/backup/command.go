@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/backup"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
@@ -25,7 +26,8 @@ func init() {
 		Short: "Copies the databases, the master key and files to a folder, while the server runs",
 		Long: `
 Copies what the configuration keeps to a new folder: its databases, the file with the
-master key, and the folders of its services, such as attachments of the board. What was
+master key, and the folders of its services, such as attachments of the board
+and signing keys of the authorization server. What was
 acknowledged before the command began is in it. The server may run meanwhile.
 
 The folder gets its name when all is written and was read once more. A backup that was
@@ -66,7 +68,7 @@ func backupCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)
 	root.Args = cobra.ExactArgs(1)
-	withoutKey := root.Flags().Bool("without-key", false, "Leave the file with the master key out")
+	withoutKey := root.Flags().Bool("without-key", false, "Leave the files with keys out: the master key, and what the authorization server signs with")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		state, err := s.App.State()
 		if err == nil {
@@ -76,13 +78,13 @@ func backupCommand(root *cobra.Command) {
 			return err
 		}
 		if *withoutKey {
-			state.KeyFile = ""
+			state = tollgate.WithoutKeys(state)
 		}
 		return run(s, args[0], state, backup.Write, func(m *backup.Manifest) {
 			switch {
 			case m.KeyFile:
 			case *withoutKey:
-				s.Note("The master key is not in it: keep it elsewhere.")
+				s.Note("Neither the master key nor signing keys are in it: keep them elsewhere.")
 			default:
 				s.Note("The master key is not in it, since it is not in a file: keep what the configuration names for keyring.")
 			}

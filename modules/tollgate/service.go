@@ -49,9 +49,10 @@ type Service struct {
 
 	// Handlers are the names of those that use its database. Folder tells of the JSON of one
 	// which folder has files that are not in the database; empty: there is none. Default: it
-	// keeps no files.
+	// keeps no files. Keys: those files are secret keys, which a backup may be without.
 	Handlers []string
 	Folder   func(a *App, handler json.RawMessage) (string, error)
+	Keys     bool
 
 	// Command is the service's own, tollgate <command>.
 	Command caddycmd.Command

@@ -109,6 +109,14 @@ func (a *App) folders() (map[string]string, error) {
 	return folders, nil
 }
 
+// WithoutKeys is a state without the master key and the folders that have keys of
+// services.
+func WithoutKeys(s backup.State) backup.State {
+	s.KeyFile, s.Folders = "", maps.Clone(s.Folders)
+	maps.DeleteFunc(s.Folders, func(service, _ string) bool { return registered[service].Keys })
+	return s
+}
+
 // Whole is the configuration that a command works on, as JSON.
 func (a *App) Whole() json.RawMessage {
 	if a.whole == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -265,5 +266,28 @@ func TestSecrets(t *testing.T) {
 	out.Reset()
 	if err := none.Print(&out); err != nil || !strings.Contains(out.String(), "session.secret: (not set)") {
 		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// TestKeyFolder: where the keys are, whatever else is wrong.
+func TestKeyFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	for text, want := range map[string]string{
+		"": "data/keys", "server: {issuer: 'https://as.example'}\nsigning: {key_path: elsewhere}\n": "elsewhere", "signing: {key_store: postgres_key}": "",
+		"data_encryption: {aes_master: {key_env: NOT_SET}}\nwhat: 1\n": "data/keys",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := KeyFolder(file); got != want || err != nil {
+			t.Errorf("%q: %q, error %v", text, got, err)
+		}
+	}
+	if _, err := KeyFolder(file + "x"); err == nil {
+		t.Error("a file that is not there has a folder")
+	}
+	t.Setenv("AUTHSERVER_SIGNING_KEY_PATH", "of the environment")
+	if got, err := KeyFolder(""); got != "of the environment" || err != nil {
+		t.Errorf("%q, error %v", got, err)
 	}
 }

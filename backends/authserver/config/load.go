@@ -24,27 +24,55 @@ const maxFile = 1 << 20
 // Load reads the file, where path names one, and the environment of the process. The
 // error is Errors where the configuration is at fault.
 func Load(path string) (*Config, error) {
-	var text []byte
-	if path != "" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close() //nolint:errcheck // it was only read
-		if text, err = io.ReadAll(io.LimitReader(file, maxFile+1)); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
-		}
+	text, err := readFile(path)
+	if err != nil {
+		return nil, err
 	}
 	return Parse(text, os.LookupEnv)
 }
 
+// readFile is the text of one; no path: none.
+func readFile(path string) (text []byte, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	if text, err = io.ReadAll(io.LimitReader(file, maxFile+1)); err != nil {
+		err = fmt.Errorf("reading %s: %w", path, err)
+	}
+	return text, err
+}
+
+// KeyFolder is the folder of the signing keys; empty: they are not in files. It needs no
+// secret, as commands have none, and asks no rule.
+func KeyFolder(path string) (string, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return "", err
+	}
+	l := newLoader(os.LookupEnv)
+	l.file(text)
+	for i := range keys {
+		if name := keys[i].Name; name == "signing.key_store" || name == "signing.key_path" {
+			l.key(&keys[i])
+		}
+	}
+	if len(l.unread) > 0 {
+		return "", l.faults
+	}
+	if l.Signing.KeyStore != KeyFile {
+		return "", nil
+	}
+	return l.Signing.KeyPath, nil
+}
+
 // Parse is Load of a text and an environment. A variable that is empty is not set.
 func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error) {
-	l := loader{Config: new(Config), env: func(name string) string {
-		value, _ := lookup(name)
-		return value
-	}}
-	l.given = make(map[string]bool)
+	l := newLoader(lookup)
 	l.file(text)
 	for i := range keys {
 		l.key(&keys[i])
@@ -82,6 +110,15 @@ type loader struct {
 	lists  seedNodes
 	unread map[string]bool // keys whose value did not parse: no rule is asked
 	faults Errors
+}
+
+func newLoader(lookup func(name string) (string, bool)) *loader {
+	l := &loader{Config: new(Config), env: func(name string) string {
+		value, _ := lookup(name)
+		return value
+	}}
+	l.given = make(map[string]bool)
+	return l
 }
 
 // leaf is a value of the file: one word, or a list.

@@ -18,13 +18,20 @@ import (
 // PORT and ADMIN in the places of two free ports.
 func newAuthserver(t *testing.T, text string, env ...string) (n *e2e.Node, public, admin string) {
 	t.Helper()
+	n, public, admin = prepareAuthserver(t, text, env...)
+	n.Start()
+	return n, public, admin
+}
+
+// prepareAuthserver is newAuthserver before the start.
+func prepareAuthserver(t *testing.T, text string, env ...string) (n *e2e.Node, public, admin string) {
+	t.Helper()
 	ports := []string{e2e.FreePort(t), e2e.FreePort(t)}
 	n = e2e.NewNode(t, "", env...)
 	n.Env = append(n.Env, "CADDY_ADMIN=unix/"+n.Path("data", "admin.sock"))
 	n.Args = []string{"--config", "config.yaml", "--adapter", "authserver"}
 	text = strings.NewReplacer("PORT", ports[0], "ADMIN", ports[1]).Replace(text)
 	writeKeys(n, text)
-	n.Start()
 	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
 }
 
