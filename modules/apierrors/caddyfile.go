@@ -30,7 +30,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (h *Handler) unmarshal(d httpcaddyfile.Helper) error {
 	d.Next() // the directive's name
-	if !d.Args(&h.Format) || d.NextArg() {
+	if d.Args(&h.Format) && d.NextArg() {
 		return d.ArgErr()
 	}
 	if err := checkFormat(h.Format); err != nil {

@@ -192,6 +192,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		return refuse(http.StatusNotFound, "not_found",
 			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
 	}
+	if _, base, _, ok := formats.At(path); ok && base == "" || path == "/models" {
+		return refuse(http.StatusNotFound, "not_found", "there is nothing at "+path+": the base URL of OpenAI clients ends in /v1, that of messages clients at the host")
+	}
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -64,6 +65,7 @@ func adopt(root *cobra.Command) {
 		}
 	}
 	rename(root)
+	cobra.OnInitialize(func() { showUsage(root) }) // when all commands are there
 	for _, cmd := range root.Commands() {
 		switch name := cmd.Name(); {
 		case slices.Contains(replaced, name):
@@ -75,9 +77,24 @@ func adopt(root *cobra.Command) {
 		case name == "validate":
 			cmd.RunE = validate
 		}
-		if slices.Contains([]string{"run", "reload", "validate", "adapt"}, cmd.Name()) {
+		if slices.Contains([]string{"run", "reload", "stop", "validate", "adapt"}, cmd.Name()) {
 			cmd.RunE = explained(cmd.RunE)
 		}
+	}
+}
+
+// showUsage has a command that is given other arguments than it takes tell how it is used.
+func showUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		showUsage(child)
 	}
 }
 

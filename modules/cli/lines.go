@@ -1,36 +1,49 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// explained has a command that loads a configuration tell at its end which line of the
-// Caddyfile an error is about. Before it Caddy logs the error with the way through the JSON.
+// explained has a command of Caddy end with one sentence for people where it fails: Caddy
+// logs the error, with all that it went through.
 func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := theirs(cmd, args)
-		if err == nil {
-			return nil
-		}
-		config, _ := cmd.Flags().GetString("config")
-		adapter, _ := cmd.Flags().GetString("adapter")
-		if config == "" {
-			config = "Caddyfile"
-		}
-		if adapter != "" && adapter != "caddyfile" {
-			return err
-		}
-		text, unread := os.ReadFile(config)
-		if unread != nil {
-			return err
-		}
-		if line := directive.Explain(config, text, err); line != "" {
-			cmd.PrintErrln("Error:", line)
+		if err != nil {
+			if sentence := explain(cmd, err); sentence != "" {
+				cmd.PrintErrln("Error:", sentence)
+			}
 		}
 		return err
 	}
 }
+
+// explain tells which line of the Caddyfile an error is about, or that no server is there.
+// Empty: it says itself what there is to say.
+func explain(cmd *cobra.Command, err error) string {
+	if at := unanswered.FindStringSubmatch(err.Error()); at != nil {
+		return fmt.Sprintf("no server answers at its admin endpoint %s: run this in the folder of its Caddyfile, or name the file with --config", at[1])
+	}
+	config, _ := cmd.Flags().GetString("config")
+	adapter, _ := cmd.Flags().GetString("adapter")
+	if config == "" {
+		config = "Caddyfile"
+	}
+	if adapter != "" && adapter != "caddyfile" {
+		return ""
+	}
+	text, unread := os.ReadFile(config)
+	if unread != nil {
+		return ""
+	}
+	return directive.Explain(config, text, err)
+}
+
+// unanswered is an order to a server that is not there.
+var unanswered = regexp.MustCompile(`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)

@@ -40,6 +40,9 @@ func lookAhead(cmd *cobra.Command) error {
 	if config == "-" {
 		return nil
 	}
+	if _, err := os.Stat("Caddyfile"); config == "" && err != nil {
+		cmd.PrintErrln("There is no Caddyfile in this folder, so nothing is served: name one with --config.")
+	}
 	ctx := cmd.Context()
 	app, end, err := tollgate.Load(config, adapter)
 	if err != nil {
@@ -50,13 +53,22 @@ func lookAhead(cmd *cobra.Command) error {
 	if err := json.Unmarshal(app.Whole(), &needed); err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	if err := needed.admin(ctx); err != nil {
+	if err := needed.admin(ctx, stopLine(config)); err != nil {
 		return err
 	}
 	if err := needed.ports(ctx); err != nil {
 		return err
 	}
 	return app.LookAhead(ctx)
+}
+
+// stopLine is the command that ends the server of a configuration.
+func stopLine(config string) string {
+	line := os.Args[0] + " stop"
+	if config != "" {
+		line += " --config " + config
+	}
+	return line
 }
 
 // listeners are the parts of a configuration that say where it listens.
@@ -81,8 +93,8 @@ type listeners struct {
 }
 
 // admin makes the folder of the admin socket, and refuses an endpoint that another
-// process has.
-func (l *listeners) admin(ctx context.Context) error {
+// process has; stop would end it.
+func (l *listeners) admin(ctx context.Context, stop string) error {
 	if l.Admin.Disabled {
 		return nil
 	}
@@ -107,9 +119,9 @@ func (l *listeners) admin(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close() }()
 	if id := peer(conn); id > 0 {
-		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: tollgate stop", socket, id)
+		return fmt.Errorf("the admin socket %s is in use by process %d: a server runs here already; end it by: %s", socket, id, stop)
 	}
-	return fmt.Errorf("the admin socket %s is in use: a server runs here already; end it by: tollgate stop", socket)
+	return fmt.Errorf("the admin socket %s is in use: a server runs here already; end it by: %s", socket, stop)
 }
 
 // ports refuses ports that somebody listens on.

@@ -16,6 +16,9 @@ import (
 // directive or global option that is known.
 func Explain(filename string, text []byte, err error) string {
 	message := served(err.Error())
+	if _, words, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
+		return parsed(words)
+	}
 	ways := apps.FindAllStringSubmatchIndex(message, -1)
 	if ways == nil {
 		return ""
@@ -43,11 +46,24 @@ var (
 	apps = regexp.MustCompile(`(?:loading |: |^)(\S+) app module: (?:start: )?`)
 	// chain is what Caddy puts before the error of a module.
 	chain = regexp.MustCompile(`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
+	// tokensFor is what Caddy puts before an error of parsing, and lines what it puts behind.
+	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
+	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain \[[^\]]*\])?(?:, at |$)`)
 	// servers and handlers are steps through the JSON of the app http. Caddy has mixed up
 	// the two names of a named route.
 	servers  = regexp.MustCompile(`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
 	handlers = regexp.MustCompile(`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
 )
+
+// parsed is an error of parsing with its line in front. The first line that it names is
+// the innermost one.
+func parsed(words string) string {
+	words = tokensFor.ReplaceAllString(words, "")
+	if at := lines.FindStringSubmatchIndex(words); at != nil {
+		return words[at[2]:at[3]] + ": " + words[:at[0]]
+	}
+	return words
+}
 
 // served is an error as a server tells it to `reload`.
 func served(message string) string {

@@ -45,6 +45,22 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// Errors of parsing have their lines behind them.
+func TestExplainParsing(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"Caddyfile:2: unrecognized directive: x":                                                 "Caddyfile:2: unrecognized directive: x",
+		"parsing caddyfile tokens for 'budget': limit is required, at dir/Caddyfile:7":           "dir/Caddyfile:7: limit is required",
+		"parsing caddyfile tokens for 'a': parsing caddyfile tokens for 'b': no, at F:1, at x:9": "F:1: no",
+		"parsing caddyfile tokens for 'a': no, at F:4 import chain ['F:10 (import x)'], at y:61": "F:4: no",
+		"parsing key: port 99999 is out of range":                                                "parsing key: port 99999 is out of range",
+	} {
+		if got := Explain("Caddyfile", nil, errors.New("adapting config using caddyfile: "+message)); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}
+
 // What it does not know it says nothing of.
 func TestExplainNothing(t *testing.T) {
 	t.Parallel()

@@ -168,7 +168,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	}
 	h.Next() // tollgate again: ExtractMatcherSet has rewound
 	if !h.NextArg() {
-		return nil, h.ArgErr()
+		return nil, h.Errf("tollgate needs a service; there are: %s", strings.Join(Services(), ", "))
 	}
 	name := h.Val()
 	if err := Known(name); err != nil {

@@ -68,6 +68,25 @@ func TestCommandsFindServer(t *testing.T) {
 	n.AwaitLog("config is unchanged")
 	n.Tool("stop")
 	n.AwaitExit()
+	for _, command := range []string{"stop", "reload"} {
+		if said := refused(n, command); !strings.Contains(said, "\nError: no server answers at its admin endpoint data/admin.sock: ") {
+			t.Errorf("%s: %s", command, said)
+		}
+	}
+}
+
+// TestUsage: a command with arguments that it does not take tells those that it does.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	n := e2e.NewNode(t, "")
+	for want, args := range map[string][]string{
+		"usage: tollgate keychain users add <id>": {"keychain", "users", "add"},
+		"usage: tollgate backup <folder>":         {"backup"},
+	} {
+		if said := refused(n, args...); !strings.Contains(said, want) {
+			t.Errorf("%v: %s", args, said)
+		}
+	}
 }
 
 // TestValidateMakesNothing: a configuration is loaded, with certificates, logs and
