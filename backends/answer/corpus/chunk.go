@@ -49,6 +49,7 @@ type chunker struct {
 	parts   []string
 	tokens  int
 	fresh   bool // it has more than what it repeats
+	leading bool // it has headings alone
 	done    []chunk
 }
 
@@ -77,11 +78,12 @@ func (c *chunker) add(b block) {
 		c.flush(true)
 	}
 	c.put(b.text, b.tokens)
+	c.leading = c.leading && b.level > 0
 }
 
 func (c *chunker) put(text string, tokens int) {
-	if !c.fresh {
-		c.section = c.above.String()
+	if !c.fresh || c.leading {
+		c.section, c.leading = c.above.String(), true
 	}
 	c.parts = append(c.parts, text)
 	c.tokens += tokens
@@ -173,7 +175,7 @@ func divideTable(text, caption string) []string {
 	if caption != "" {
 		prefix = caption + "\n\n" + prefix
 	}
-	room := tableFull - terms.Tokens(prefix)
+	room := tableFull - terms.Tokens(prefix) - 1
 	var pieces []string
 	var rows []string
 	tokens := 0
@@ -184,7 +186,7 @@ func divideTable(text, caption string) []string {
 		rows, tokens = nil, 0
 	}
 	for _, row := range body {
-		n := terms.Tokens(row)
+		n := terms.Tokens(row) + 1
 		if tokens+n > room {
 			flush()
 		}

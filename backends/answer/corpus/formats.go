@@ -33,6 +33,13 @@ var formats = map[string]*format{
 	".ndjson":   {0, readJSONL},
 	".md":       {mostText, readMarkdown},
 	".markdown": {mostText, readMarkdown},
+	".html":     {mostText, readHTML},
+	".htm":      {mostText, readHTML},
+	".xhtml":    {mostText, readHTML},
+	".txt":      {mostText, readText},
+	".csv":      {mostText, readCSV},
+	".json":     {mostText, readJSON},
+	".pdf":      {mostPDF, readPDF},
 }
 
 // Formats are the endings of the files that are read.

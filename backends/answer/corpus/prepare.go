@@ -48,10 +48,40 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 		if len(c.tables) > 0 {
 			flags |= terms.HasTable
 		}
-		p.vectors[i] = b.Vector(flags, metrics.Topic(c.section, c.headers, c.text))
+		p.vectors[i] = b.Vector(flags, metrics.Topic(c.section, c.headers))
 	}
-	for _, f := range s.Facts {
+	p.takeFacts()
+	for _, f := range s.Facts { // behind those that stand in a chunk, which is shown for them
 		p.facts = append(p.facts, placed{f, -1})
 	}
 	return p, nil
+}
+
+// mostFacts bounds the facts of a document.
+const mostFacts = 200_000
+
+// takeFacts takes the facts in the tables of chunks. Of two for one metric and period
+// the one in the statement that the metric is reported in is kept, else the first.
+func (p *prepared) takeFacts() {
+	if p.source.Issuer.Name == "" {
+		return
+	}
+	var elsewhere []placed
+	for i := range p.chunks {
+		topic := metrics.StatementOf(p.vectors[i].Topic())
+		if topic == kernel.Segments {
+			continue // of parts of the issuer
+		}
+		for _, t := range p.chunks[i].tables {
+			for _, f := range t.Facts(p.period) {
+				if m, _ := metrics.Metric(f.Metric); m.Statement == topic {
+					p.facts = append(p.facts, placed{f, i})
+				} else {
+					elsewhere = append(elsewhere, placed{f, i})
+				}
+			}
+		}
+	}
+	p.facts = append(p.facts, elsewhere...)
+	p.facts = p.facts[:min(len(p.facts), mostFacts)]
 }

@@ -1,4 +1,86 @@
 package metrics
 
-// Topic is the part of a report that a passage is of, as a number that a vector holds.
-func Topic(section, headers, text string) byte { return 0 }
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// statements are the parts of a report in the order of their numbers in a vector.
+var statements = []kernel.Statement{
+	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes, kernel.Discussion, kernel.Risks, kernel.Business,
+}
+
+// TopicOf is the number of a part of a report in a vector; 0: unknown.
+func TopicOf(s kernel.Statement) byte {
+	for i, one := range statements {
+		if one == s {
+			return byte(i) //nolint:gosec // few
+		}
+	}
+	return 0
+}
+
+// StatementOf is the part of a report with a number; empty: unknown.
+func StatementOf(topic byte) kernel.Statement {
+	if int(topic) >= len(statements) {
+		return ""
+	}
+	return statements[topic]
+}
+
+// headings lead to parts of a report, the first that matches.
+var headings = []struct {
+	statement kernel.Statement
+	wording   *regexp.Regexp
+}{
+	{kernel.CashFlow, regexp.MustCompile(`(?i)statements? of (?:consolidated )?cash[- ]flows?|cash flow statement|statement of cash`)},
+	{kernel.Comprehensive, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:other )?comprehensive (?:income|loss)`)},
+	{kernel.Balance, regexp.MustCompile(`(?i)\bbalance sheets?\b|statements? of (?:consolidated )?financial (?:position|condition)`)},
+	{kernel.Equity, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:changes in )?(?:share|stock)?(?:holders|owners)?['’]? ?equity|changes in equity`)},
+	{kernel.Income, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:operations|income|earnings|profit)|\bincome statements?\b|profit and loss account|statements? of profit or loss`)},
+	{kernel.Segments, regexp.MustCompile(`(?i)\bsegments?\b|geographic(?:al)? (?:area|information|data|region)|disaggregat`)},
+	{kernel.Risks, regexp.MustCompile(`(?i)\brisk factors?\b|item 1a\b|principal risks`)},
+	{kernel.Discussion, regexp.MustCompile(`(?i)management['’]?s discussion|\bmd&a\b|item 7\b|results of operations|liquidity and capital resources|operating and financial review|selected (?:consolidated )?financial data`)},
+	{kernel.Notes, regexp.MustCompile(`(?i)^\s*notes?\s+\d|notes to (?:the )?(?:consolidated )?financial|> notes? \d|> \d{1,2}[.)] `)},
+	{kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`)},
+}
+
+// signs are rows that a statement has, by their stems; a table with two of one statement
+// is that.
+var signs = map[kernel.Statement][]string{
+	kernel.Income:   {"revenue", "cost_of_revenue", "gross_profit", "operating_income", "pretax_income", "income_tax", "net_income", "eps_basic", "eps_diluted"},
+	kernel.Balance:  {"current_assets", "total_assets", "current_liabilities", "total_liabilities", "equity", "retained_earnings", "receivables", "payables"},
+	kernel.CashFlow: {"operating_cash_flow", "investing_cash_flow", "financing_cash_flow", "capex"},
+}
+
+// Topic is the part of a report that a passage is of, as a number that a vector holds:
+// by its headings and the caption of its table, else by the names of its rows.
+func Topic(section, headers string) byte {
+	caption, _, _ := strings.Cut(headers, "\n")
+	for _, h := range headings {
+		if h.wording.MatchString(section) || h.wording.MatchString(caption) {
+			return TopicOf(h.statement)
+		}
+	}
+	rows := make(map[string]bool)
+	for line := range strings.SplitSeq(headers, "\n") {
+		if m, ok := Label(line); ok {
+			rows[m.Key] = true
+		}
+	}
+	best, most := kernel.Statement(""), 2
+	for _, statement := range statements {
+		n := 0
+		for _, key := range signs[statement] {
+			if rows[key] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = statement, n
+		}
+	}
+	return TopicOf(best)
+}

@@ -18,6 +18,7 @@ type candidate struct {
 	// headers are the names of its tables, columns and rows, one a line.
 	headers string
 	lexical float64
+	fact    bool // a fact is in it of a metric that is asked for
 }
 
 // mostScored is how many passages are scored, the latest of the issuer.
@@ -105,7 +106,7 @@ const (
 	lengthShare   = 0.6
 	titleWeight   = 4
 	sectionWeight = 2
-	labelWeight   = 1
+	labelWeight   = 2
 )
 
 // score ranks passages by their words.

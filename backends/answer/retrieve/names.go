@@ -21,7 +21,7 @@ func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
 	weights := make(map[terms.Term]float64, len(w.terms))
 	sum := 0.0
 	for _, s := range w.terms {
-		if !s.year {
+		if !s.year && !s.other {
 			weights[s.term] = s.idf
 			sum += s.idf
 		}
@@ -56,7 +56,7 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 	// The share of what is sought that is in the passage at all.
 	covered := 0.0
 	for i, s := range w.terms {
-		if !s.year && one.counts[i] != 0 {
+		if !s.year && !s.other && one.counts[i] != 0 {
 			covered += s.idf
 		}
 	}
@@ -64,6 +64,9 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 	best := 0.0
 	for line := range strings.SplitSeq(one.headers, "\n") {
 		best = max(best, match(line, weights, sum))
+	}
+	if one.fact {
+		best = max(best, synonymMatch)
 	}
 	best = max(best, 0.8*match(one.Section, weights, sum))
 	years := 0.0
@@ -76,8 +79,21 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 		years /= float64(len(w.years))
 	}
 	pairs := pairShare(w, one.Text)
-	return covered + best + 0.5*pairs + 0.5*years
+	part := 0.0
+	if slices.Contains(w.parts, one.vector.Topic()) {
+		part = 1
+	}
+	return covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
 }
+
+// What the signs of closeness weigh, beside the share of terms that are there.
+const (
+	nameWeight   = 1
+	pairWeight   = 1
+	yearWeight   = 0.5
+	partWeight   = 0.1
+	synonymMatch = 0.5
+)
 
 // match is how much of what is sought is in a name, and how much of the name it is.
 func match(line string, weights map[terms.Term]float64, sum float64) float64 {
@@ -95,21 +111,19 @@ func match(line string, weights map[terms.Term]float64, sum float64) float64 {
 	return min(hit/sum, 1) * math.Sqrt(words/float64(n))
 }
 
-// pairShare is the share of terms that follow each other as they do in the question.
+// pairShare is the share of words that follow each other as they do in the question.
 func pairShare(w *wanted, text string) float64 {
 	if len(w.pairs) == 0 {
 		return 0
 	}
-	found := make(map[[2]terms.Term]bool, len(w.pairs))
-	var last terms.Term
-	for _, t := range terms.Of(text) {
-		pair := [2]terms.Term{last, t}
-		if slices.Contains(w.pairs, pair) {
-			found[pair] = true
+	text = strings.ToLower(text)
+	n := 0
+	for _, pair := range w.pairs {
+		if strings.Contains(text, pair) {
+			n++
 		}
-		last = t
 	}
-	return float64(len(found)) / float64(len(w.pairs))
+	return float64(n) / float64(len(w.pairs))
 }
 
 func unix(micros int64) time.Time {

@@ -56,6 +56,9 @@ type Query struct {
 // Result is what was found, the best first.
 type Result struct {
 	Passages []kernel.Passage
+	// Facts are those of the issuers, metrics and periods that the query names, the
+	// latest first.
+	Facts []kernel.Fact
 	// Dropped are the filters that were given up, "period" and "kind", in this order:
 	// fewer than three passages were found with them.
 	Dropped []string
@@ -78,9 +81,10 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		f.Periods, f.Kinds = nil, nil
 	}
 	var ranked []*candidate
-	err := r.corpus.Read(ctx, func(c kernel.Conn) error {
+	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
-			all, err := candidates(c, w, f)
+			var all []*candidate
+			all, err = candidates(c, w, f)
 			if err != nil {
 				return err
 			}
@@ -97,13 +101,17 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 			}
 		}
 		ranked = ranked[:min(deep, len(ranked))]
-		return load(c, ranked)
+		if err := load(c, ranked); err != nil {
+			return err
+		}
+		result.Facts, err = facts(c, w, ranked, q.Filters)
+		return err
 	})
 	if err != nil {
 		return result, err
 	}
 	named := r.byNames(w, ranked)
-	merged := merge(ranked, named)
+	merged := merge(ranking{ranked, lexicalList}, ranking{named, namesList})
 	if len(q.Filters.Periods) == 0 {
 		r.recent(merged)
 	}
@@ -117,16 +125,29 @@ const deep = 80
 // reciprocal is the k of reciprocal rank fusion.
 const reciprocal = 60
 
+// ranking is a list of passages, the best first, with what it counts beside others.
+type ranking struct {
+	list   []*candidate
+	weight float64
+}
+
+// What the lists count. Which words a passage has is the weakest of the signs, once
+// those without them are out: the weights were measured on long reports.
+const (
+	lexicalList = 0.25
+	namesList   = 1
+)
+
 // merge gives each passage the sum of its reciprocal ranks in all lists, and sorts.
-func merge(lists ...[]*candidate) []*candidate {
+func merge(lists ...ranking) []*candidate {
 	var all []*candidate
-	for _, list := range lists {
-		for rank, one := range list {
+	for _, l := range lists {
+		for rank, one := range l.list {
 			if !one.merged {
 				one.merged = true
 				all = append(all, one)
 			}
-			one.Score += 1 / float64(reciprocal+rank+1)
+			one.Score += l.weight / float64(reciprocal+rank+1)
 		}
 	}
 	slices.SortStableFunc(all, better)

@@ -16,8 +16,10 @@ const mostTerms = 32
 type wanted struct {
 	terms []sought
 	years []int
-	// pairs are the hashes of terms that follow each other.
-	pairs [][2]terms.Term
+	// pairs are words that follow each other, with a blank between.
+	pairs   []string
+	metrics []string // keys of those that it names
+	parts   []byte   // of a report in which they are, as a vector has them
 }
 
 // sought is a term with what it weighs.
@@ -27,7 +29,8 @@ type sought struct {
 	word   string
 	weight float64 // before its rarity
 	year   bool
-	found  int // passages that have it
+	other  bool // it is of another name of a metric that the question names
+	found  int  // passages that have it
 	idf    float64
 }
 
@@ -52,7 +55,7 @@ const askingWeight = 0.25
 // parse takes the terms of a question.
 func parse(text string) *wanted {
 	w := &wanted{years: metrics.Years(text)}
-	var last terms.Term
+	last := ""
 	terms.Each(text, func(word string) {
 		t := terms.Stem(word)
 		if t == "" || len(w.terms) == mostTerms {
@@ -60,9 +63,9 @@ func parse(text string) *wanted {
 			return
 		}
 		if last != "" {
-			w.pairs = append(w.pairs, [2]terms.Term{last, t})
+			w.pairs = append(w.pairs, last+" "+word)
 		}
-		last = t
+		last = word
 		if slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
 			return
 		}
@@ -73,7 +76,29 @@ func parse(text string) *wanted {
 		}
 		w.terms = append(w.terms, s)
 	})
+	w.synonyms(text)
 	return w
+}
+
+// otherWeight is what a term of another name of a metric weighs.
+const otherWeight = 0.35
+
+// synonyms adds the terms of the other names of metrics that a text names.
+func (w *wanted) synonyms(text string) {
+	for _, m := range metrics.Find(text) {
+		if slices.Contains(w.metrics, m.Metric.Key) {
+			continue
+		}
+		w.metrics = append(w.metrics, m.Metric.Key)
+		w.parts = append(w.parts, metrics.TopicOf(m.Metric.Statement))
+		for _, name := range metrics.Names(m.Metric.Key) {
+			for _, t := range terms.Of(name) {
+				if len(w.terms) < mostTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
+					w.terms = append(w.terms, sought{term: t, hash: t.Hash(), weight: otherWeight, other: true})
+				}
+			}
+		}
+	}
 }
 
 // weigh gives the terms their rarity among n passages.

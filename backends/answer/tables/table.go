@@ -11,14 +11,17 @@ import (
 
 // Table is a table as it is looked things up in.
 type Table struct {
-	// Caption is the text right before it, and a heading in its first row.
-	Caption string
+	// Caption is the text right before it, and a heading in its first row; After, the
+	// line behind it.
+	Caption, After string
 	// Corner is what stands above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
 	Columns []Column // without the one that names rows
 	Rows    []Row
 	// Before is how many of its rows are headers.
 	Before int
+	// Units hold for all columns that say nothing else.
+	Units Units
 }
 
 // Column is one of a table.
@@ -28,6 +31,7 @@ type Column struct {
 	Period kernel.Period
 	// Change tells that it compares other columns: a difference, or a share.
 	Change bool
+	Units  Units
 }
 
 // Row is one of a table.
@@ -65,15 +69,24 @@ func ParseAll(text string, most int) []*Table {
 		for i < len(lines) && IsRow(lines[i]) {
 			i++
 		}
-		found = append(found, New(rowsOf(lines[begin:i]), caption))
+		after := ""
+		for _, line := range lines[i:min(i+3, len(lines))] {
+			if line = strings.TrimSpace(line); line != "" && !IsRow(line) {
+				after = line
+				break
+			}
+		}
+		// A line that ends with ":" leads to a table, also where it stands behind it, as it
+		// does in texts taken from pages.
+		found = append(found, New(rowsOf(lines[begin:i]), caption, after))
 		caption = ""
 	}
 	return found
 }
 
-// New makes a table of rows of cells. caption is what stands before it.
-func New(rows [][]string, caption string) *Table {
-	t := &Table{Caption: strings.Trim(caption, "#* ")}
+// New makes a table of rows of cells, between two lines of text.
+func New(rows [][]string, caption, after string) *Table {
+	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
 	width := 0
 	for _, row := range rows {
 		width = max(width, len(row))
@@ -88,6 +101,7 @@ func New(rows [][]string, caption string) *Table {
 	}
 	t.Before = headers(rows)
 	t.columns(rows[:t.Before], width)
+	t.units(rows[:t.Before])
 	group := ""
 	var groupPeriod kernel.Period
 	for _, row := range rows[t.Before:] {

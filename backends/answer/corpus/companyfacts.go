@@ -1,0 +1,254 @@
+package corpus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+)
+
+// companyFacts is what the SEC's API gives of a company: data.sec.gov/api/xbrl/companyfacts.
+type companyFacts struct {
+	CIK    json.RawMessage `json:"cik"`
+	Entity string          `json:"entityName"`
+	Facts  map[string]map[string]struct {
+		Label string                        `json:"label"`
+		Units map[string][]companyFactValue `json:"units"`
+	} `json:"facts"`
+}
+
+type companyFactValue struct {
+	Start string      `json:"start"`
+	End   string      `json:"end"`
+	Value json.Number `json:"val"`
+	Form  string      `json:"form"`
+	Filed string      `json:"filed"`
+}
+
+// readJSON reads the facts of a company, or one document as a line of JSONL has it.
+func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	var c companyFacts
+	if err := json.Unmarshal(body, &c); err != nil {
+		return out(base, refuse("the JSON cannot be read: %v", err))
+	}
+	if c.Facts == nil {
+		s, err := parseLine(body, base)
+		return out(s, err)
+	}
+	s, err := c.source(base)
+	return out(s, err)
+}
+
+// chosen is a fact with what decides between several of one metric and period.
+type chosen struct {
+	kernel.Fact
+	rank  int    // of its concept
+	filed string // the latest wins
+}
+
+// key is a metric and a period.
+type factKey struct {
+	metric string
+	end    kernel.Day
+	months int
+}
+
+// source makes a document of them: the facts of known metrics, and a table of years for
+// each part of a report, in which they can be looked up and cited.
+func (c *companyFacts) source(base Source) (Source, error) {
+	s := base
+	cik, err := scalar(c.CIK)
+	if err != nil || c.Entity == "" {
+		return s, refuse("the facts are of no company: cik and entityName are missing")
+	}
+	s.Kind = kernel.Tabular
+	s.Form = cmp.Or(base.Form, "companyfacts")
+	s.Issuer.Name, s.Issuer.CIK = cmp.Or(s.Issuer.Name, c.Entity), cik
+	s.Title = s.Issuer.Name + ": reported facts"
+	if n, err := strconv.ParseUint(strings.TrimLeft(cik, "0"), 10, 40); err == nil && strings.HasPrefix(s.URL, "corpus:") {
+		s.URL = fmt.Sprintf("https://data.sec.gov/api/xbrl/companyfacts/CIK%010d.json", n)
+	}
+	best := make(map[factKey]chosen)
+	for _, taxonomy := range []string{"us-gaap", "dei"} {
+		for concept, all := range c.Facts[taxonomy] {
+			m, ok := metrics.Concept(concept)
+			if !ok {
+				continue
+			}
+			for unit, values := range all.Units {
+				for _, v := range values {
+					one, ok := v.fact(m, unit, cmp.Or(all.Label, concept))
+					if !ok {
+						continue
+					}
+					one.rank = metrics.Rank(concept)
+					key := factKey{m.Key, one.Period.End, one.Period.Months}
+					if other, taken := best[key]; !taken || one.before(other) {
+						best[key] = one
+					}
+				}
+			}
+		}
+	}
+	if len(best) == 0 {
+		return s, refuse("none of the facts is of a metric that is known")
+	}
+	if len(best) > mostFacts {
+		return s, refuse("more than %d facts", mostFacts)
+	}
+	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)), b.Period.Months-a.Period.Months)
+	})
+	for _, f := range facts {
+		s.Facts = append(s.Facts, f.Fact)
+		s.Issuer.Aliases = base.Issuer.Aliases
+	}
+	s.Pages = yearTables(s.Issuer.Name, s.Facts)
+	return s, nil
+}
+
+// before reports whether it is preferred to another of the same metric and period: a
+// better concept, then the later report, then the greater value, so that it is one order.
+func (f chosen) before(other chosen) bool {
+	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed), cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
+}
+
+func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bool) {
+	end, ok := kernel.ParseDay(v.End)
+	value, err := v.Value.Float64()
+	if !ok || err != nil || value-value != 0 {
+		return chosen{}, false
+	}
+	p := kernel.Period{Year: end.Year(), End: end}
+	if start, ok := kernel.ParseDay(v.Start); ok {
+		days := int(end.Time().Sub(start.Time()).Hours()/24) + 1
+		switch {
+		case days >= 350 && days <= 380:
+			p.Months = 12
+		case days >= 260 && days <= 290:
+			p.Months = 9
+		case days >= 170 && days <= 195:
+			p.Months = 6
+		case days >= 80 && days <= 100:
+			p.Months = 3
+		default:
+			return chosen{}, false
+		}
+		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 { // the year before, but for its last week
+			p.Year--
+		}
+	}
+	if m.Instant != (p.Months == 0) {
+		return chosen{}, false
+	}
+	f := kernel.Figure{Text: v.Value.String(), Value: value, Step: 1, Unit: kernel.NoUnit}
+	if _, behind, ok := strings.Cut(f.Text, "."); ok {
+		for range min(len(behind), 9) {
+			f.Step /= 10
+		}
+	}
+	switch currency, per, shared := strings.Cut(unit, "/"); {
+	case unit == "shares":
+		f.Unit = kernel.Shares
+	case shared && per == "shares":
+		f.Unit, f.Currency = kernel.PerShare, currency
+	case len(unit) == 3 && strings.ToUpper(unit) == unit:
+		f.Unit, f.Currency = kernel.Money, unit
+	case unit != "pure":
+		return chosen{}, false
+	}
+	return chosen{Fact: kernel.Fact{Metric: m.Key, Label: label, Period: p, Figure: f}, filed: v.Filed}, true
+}
+
+// yearsShown is how many of the latest years a table has.
+const yearsShown = 8
+
+// yearTables are pages with a table of whole years, or of days, for each part of a report.
+func yearTables(issuer string, facts []kernel.Fact) []Page {
+	type group struct {
+		title   string
+		instant bool
+		part    kernel.Statement
+	}
+	groups := []group{
+		{"income statement data, years ended", false, kernel.Income}, {"cash flow data, years ended", false, kernel.CashFlow},
+		{"balance sheet data, as of", true, kernel.Balance}, {"other data, years ended", false, ""}, {"other data, as of", true, ""},
+	}
+	var pages []Page
+	for _, g := range groups {
+		byMetric := make(map[string]map[kernel.Day]kernel.Fact)
+		var order []string
+		days := make(map[kernel.Day]int)
+		for _, f := range facts {
+			m, _ := metrics.Metric(f.Metric)
+			other := m.Statement != kernel.Income && m.Statement != kernel.CashFlow && m.Statement != kernel.Balance
+			if m.Instant != g.instant || !g.instant && f.Period.Months != 12 || (g.part == "") != other || g.part != "" && m.Statement != g.part {
+				continue
+			}
+			if byMetric[f.Metric] == nil {
+				byMetric[f.Metric] = make(map[kernel.Day]kernel.Fact)
+				order = append(order, f.Metric)
+			}
+			byMetric[f.Metric][f.Period.End] = f
+			days[f.Period.End]++
+		}
+		if len(order) == 0 {
+			continue
+		}
+		ends := slices.SortedFunc(maps.Keys(days), func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) })
+		ends = ends[:min(len(ends), yearsShown)]
+		header := []string{""}
+		for _, end := range ends {
+			header = append(header, end.String())
+		}
+		rows := [][]string{header}
+		for _, key := range order {
+			m, _ := metrics.Metric(key)
+			row := []string{m.Name}
+			for _, end := range ends {
+				row = append(row, shown(byMetric[key][end].Figure))
+			}
+			rows = append(rows, row)
+		}
+		pages = append(pages, Page{Number: len(pages) + 1, Text: issuer + ": " + g.title + "\n\n" + tables.Markdown(rows)})
+	}
+	return pages
+}
+
+// shown is a figure as a table has it: "$1,234", "1,234", "1.25".
+func shown(f kernel.Figure) string {
+	if f.Text == "" {
+		return ""
+	}
+	sign, digits := "", f.Text
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	whole, behind, ok := strings.Cut(digits, ".")
+	if strings.ContainsAny(digits, "eE") {
+		whole, ok = strconv.FormatFloat(max(f.Value, -f.Value), 'f', 0, 64), false
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if ok {
+		whole += "." + behind
+	}
+	if f.Currency == "USD" {
+		whole = "$" + whole
+	}
+	return sign + whole
+}

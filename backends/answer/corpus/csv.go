@@ -1,0 +1,145 @@
+package corpus
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+)
+
+// Bounds of a table of CSV.
+const (
+	mostCSVRows = 200_000
+	rowsOfPage  = 200 // of a table that is no prices; a page each
+)
+
+// readCSV reads a table. One with the columns date and close is the prices of the issuer
+// that the file beside it names, else of that of the column symbol or of the file's
+// name; any other is a document of kind table.
+func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord = -1
+	lines.LazyQuotes = true
+	lines.ReuseRecord = false
+	var rows [][]string
+	for {
+		row, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return out(base, refuse("the CSV cannot be read: %v", err))
+		}
+		if len(rows) == 0 && len(row) > 0 {
+			row[0] = strings.TrimPrefix(row[0], "\ufeff")
+		}
+		if rows = append(rows, row); len(rows) > mostCSVRows || len(row) > mostCells {
+			return out(base, refuse("more than %d rows, or %d columns", mostCSVRows, mostCells))
+		}
+		if len(rows)%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if len(rows) < 2 {
+		return out(base, refuse("there is no table in it"))
+	}
+	if columns, ok := priceColumns(rows[0]); ok {
+		return readPrices(rows[1:], columns, base, out)
+	}
+	if base.Kind == "" {
+		base.Kind = kernel.Tabular
+	}
+	for from := 1; from < len(rows); from += rowsOfPage {
+		page := slices.Concat(rows[:1], rows[from:min(from+rowsOfPage, len(rows))])
+		base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: base.Title + "\n\n" + tables.Markdown(page)})
+	}
+	return out(base, nil)
+}
+
+// priceColumns are where the columns of prices are: day, open, high, low, close,
+// adjusted close, volume, symbol; -1: there is none.
+func priceColumns(header []string) (at [8]int, ok bool) {
+	names := [8][]string{
+		{"date", "day"},
+		{"open"},
+		{"high"},
+		{"low"},
+		{"close", "price", "close/last"},
+		{"adj close", "adj_close", "adjusted close", "adjclose", "adjusted_close"},
+		{"volume"},
+		{"symbol", "ticker"},
+	}
+	for i, spelled := range names {
+		at[i] = slices.IndexFunc(header, func(cell string) bool { return slices.Contains(spelled, strings.ToLower(strings.TrimSpace(cell))) })
+	}
+	return at, at[0] >= 0 && at[4] >= 0
+}
+
+// readPrices makes a document of the prices of each symbol, in the order of the file.
+func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
+	var order []string
+	bySymbol := make(map[string][]Price)
+	for i, row := range rows {
+		cell := func(k int) string {
+			if at[k] < 0 || at[k] >= len(row) {
+				return ""
+			}
+			return strings.TrimSpace(row[at[k]])
+		}
+		var wrong error
+		value := func(k int) float64 {
+			text := strings.NewReplacer(",", "", "$", "").Replace(cell(k))
+			if text == "" {
+				return 0
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || v-v != 0 {
+				wrong = refuse("row %d: %q is no number", i+2, cut(text, 40))
+			}
+			return v
+		}
+		p := Price{Open: value(1), High: value(2), Low: value(3), Close: value(4), AdjClose: value(5), Volume: value(6)}
+		day, ok := kernel.ParseDay(cut(cell(0), len("2006-01-02")))
+		if !ok {
+			wrong = refuse("row %d: %q is no day, YYYY-MM-DD", i+2, cut(cell(0), 40))
+		}
+		if wrong != nil {
+			return out(base, wrong)
+		}
+		if p.Day = day; at[5] < 0 {
+			p.AdjClose = p.Close
+		}
+		symbol := strings.ToUpper(cell(7))
+		if bySymbol[symbol] == nil {
+			order = append(order, symbol)
+		}
+		bySymbol[symbol] = append(bySymbol[symbol], p)
+	}
+	for _, symbol := range order {
+		s := base
+		s.Kind = kernel.Tabular
+		s.Prices = bySymbol[symbol]
+		if s.Issuer.Name == "" {
+			name := symbol
+			if name == "" {
+				name = path.Base(base.Title)
+			}
+			s.Issuer.Name, s.Issuer.Ticker = name, strings.ToUpper(name)
+		}
+		if len(order) > 1 {
+			s.URL += "/" + symbol
+			s.Title += " " + symbol
+		}
+		if err := out(s, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package corpus
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// FactQuery is which facts are looked for. An empty list: all.
+type FactQuery struct {
+	Issuers []int64 // at least one
+	Metrics []string
+	Years   []int // fiscal years, as facts have them
+	Most    int   // default: 500
+}
+
+// Facts are those that a query wants, the latest first; of one period, those of the
+// latest document first.
+func (c *Corpus) Facts(ctx context.Context, q FactQuery) (facts []kernel.Fact, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		facts, err = FactsOf(conn, q)
+		return err
+	})
+	return facts, err
+}
+
+// FactsOf is Facts on a connection.
+func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
+	if len(q.Issuers) == 0 {
+		return nil, nil
+	}
+	if q.Most <= 0 {
+		q.Most = 500
+	}
+	var b strings.Builder
+	args := make([]any, 0, 8)
+	b.WriteString("SELECT issuer_id, metric, label, period_end, period_len, fiscal, quarter, shown, value, step, unit, currency, document_id, chunk_id FROM answer_facts WHERE ")
+	in(&b, "issuer_id", q.Issuers, &args)
+	if len(q.Metrics) > 0 {
+		b.WriteString(" AND ")
+		in(&b, "metric", q.Metrics, &args)
+	}
+	if len(q.Years) > 0 {
+		b.WriteString(" AND ")
+		in(&b, "fiscal", q.Years, &args)
+	}
+	b.WriteString(" ORDER BY fiscal DESC, period_end DESC, document_id DESC, metric, period_len LIMIT ?")
+	return store.List(c, func(r store.Row) (kernel.Fact, error) {
+		var f kernel.Fact
+		err := r.Scan(&f.Issuer, &f.Metric, &f.Label, &f.Period.End, &f.Period.Months, &f.Period.Year, &f.Period.Quarter, &f.Figure.Text, &f.Figure.Value,
+			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage)
+		if len(f.Period.End) == len("2019") {
+			f.Period.End = ""
+		}
+		return f, err
+	}, b.String(), append(args, q.Most)...)
+}
+
+// in writes that a column is one of a list.
+func in[T any](b *strings.Builder, column string, list []T, args *[]any) {
+	b.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(list)), ", ") + ")")
+	for _, one := range list {
+		*args = append(*args, one)
+	}
+}
+
+// Prices are those of an issuer from a day to another, in their order; at most 4,000.
+func (c *Corpus) Prices(ctx context.Context, issuer int64, from, to kernel.Day) (prices []Price, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		prices, err = store.List(conn, func(r store.Row) (p Price, err error) {
+			err = r.Scan(&p.Day, &p.Open, &p.High, &p.Low, &p.Close, &p.AdjClose, &p.Volume)
+			return p, err
+		}, "SELECT day, open, high, low, close, adj_close, volume FROM answer_prices WHERE issuer_id = ? AND day >= ? AND day <= ? ORDER BY day LIMIT 4000",
+			issuer, string(from), string(to))
+		return err
+	})
+	return prices, err
+}

@@ -1,0 +1,267 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// readAll reads a text as a file of a name.
+func readAll(t testing.TB, name, text string) (all []Source, wrong []error) {
+	t.Helper()
+	base := Source{URL: nameURL(name), Title: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
+	err := formatOf(name).read(t.Context(), strings.NewReader(text), base, func(s Source, err error) error {
+		if err != nil {
+			wrong = append(wrong, err)
+		} else {
+			all = append(all, s)
+		}
+		return nil
+	})
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	return all, wrong
+}
+
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "a/report.html", `<!doctype html><html lang="en"><head><title>Wexlermere
+ 10-K</title><link rel=canonical href="https://a.example/10k"><meta name=date content=2019-11-05><style>p{}</style></head>
+<body><ix:header>hidden</ix:header><div style="display: none">hidden</div><script>hidden</script><nav>hidden</nav>
+<h2>Item 7. Discussion</h2><p>Sales <b>rose</b>
+ by<br>5%.</p><p style="page-break-after: always">| # no mark |</p>
+<table><tr><td colspan=2></td><td colspan=6>Years ended September 30,</td></tr>
+<tr><td colspan=2></td><td colspan=2>2019</td><td></td><td colspan=3>2018</td></tr>
+<tr><td>Net sales</td><td></td><td>$</td><td>1,496.5</td><td></td><td>$</td><td>(12</td><td>)</td></tr>
+<tr><td>Share</td><td></td><td></td><td>4.5</td><td>%</td><td></td><td>3</td><td>%</td></tr></table>
+<table><tr><td><table><tr><td>inner</td></tr></table></td></tr></table><table><tr><td>•</td></tr><tr><td>A point</td></tr></table></body></html>`)
+	if len(all) != 1 || len(wrong) > 0 {
+		t.Fatal(all, wrong)
+	}
+	s := all[0]
+	if s.Title != "Wexlermere 10-K" || s.URL != "https://a.example/10k" || s.Lang != "en" || kernel.DayOf(s.Published) != "2019-11-05" || len(s.Pages) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if want := "## Item 7. Discussion\n\nSales rose by 5%.\n\nno mark |"; s.Pages[0].Text != want {
+		t.Errorf("%q", s.Pages[0].Text)
+	}
+	want := "|  | Years ended September 30, |  |\n|---|---|---|\n|  | 2019 | 2018 |\n| Net sales | $1,496.5 | $(12) |\n| Share | 4.5% | 3% |\n\ninner\n\n•\n\nA point"
+	if s.Pages[1].Text != want {
+		t.Errorf("%s", s.Pages[1].Text)
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "a.txt", "Results\r\n\r\nSales rose  a bit.\r\n\r\n"+
+		"                              Years ended June 30,\r\n"+
+		"                                2019        2018\r\n"+
+		"                              -------     -------\r\n"+
+		"Net sales ..............      $ 1,234    $    987\r\n"+
+		"Costs:\r\n"+
+		"  Materials                     (500)        (400)\r\n"+
+		"  Labor                            -          100\r\n"+
+		"\fSecond page | here")
+	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 2 || all[0].Pages[1].Number != 2 {
+		t.Fatalf("%+v %v", all, wrong)
+	}
+	want := "Results\n\nSales rose  a bit.\n\n\n|  | Years ended June 30, |  |\n|---|---|---|\n|  | 2019 | 2018 |\n| Net sales | $1,234 | $987 |\n| Costs: |  |  |\n| Materials | (500) | (400) |\n| Labor | - | 100 |"
+	if got := all[0].Pages[0].Text; got != want && got != strings.Replace(want, "|  | Years ended June 30, |  |", "|  |  | Years ended June 30, |", 1) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "prices.csv", "Date,Open,High,Low,Close,Volume,Symbol\n2020-01-02,1,2,0.5,1.5,\"1,000\",wxm\n2020-01-03,1,2,0.5,1.6,900,WXM\n2020-01-02,7,8,6,7.5,10,BPT\n")
+	if len(wrong) > 0 || len(all) != 2 || all[0].Issuer.Ticker != "WXM" || len(all[0].Prices) != 2 || all[0].Prices[0].Volume != 1000 || all[1].Prices[0].AdjClose != 7.5 || all[0].URL == all[1].URL {
+		t.Errorf("%+v %v", all, wrong)
+	}
+	all, wrong = readAll(t, "units.csv", "\ufeffRegion,2019,2018\nNorth,1,2\n\"South, a\",3\n")
+	if len(wrong) > 0 || len(all) != 1 || all[0].Kind != kernel.Tabular || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1 | 2 |\n| South, a | 3 |  |") {
+		t.Errorf("%+v %v", all, wrong)
+	}
+	for _, bad := range []string{"", "a,b\n", "date,close\nyesterday,1\n", "date,close\n2020-01-02,NaN\n", "date,close\n2020-01-02,x\n"} {
+		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+const facts = `{"cik":1750,"entityName":"WEXLERMERE CORP","facts":{"dei":{},"us-gaap":{
+"Revenues":{"label":"Revenues","units":{"USD":[
+ {"start":"2018-10-01","end":"2019-09-30","val":1496500000,"fy":2019,"fp":"FY","form":"10-K","filed":"2019-11-20"},
+ {"start":"2018-10-01","end":"2019-09-30","val":1496600000,"fy":2020,"fp":"FY","form":"10-K","filed":"2020-11-20"},
+ {"start":"2019-07-01","end":"2019-09-30","val":400000000,"form":"10-K","filed":"2019-11-20"},
+ {"start":"2017-10-01","end":"2018-09-30","val":1202900000,"form":"10-K","filed":"2018-11-20"},
+ {"end":"2018-09-30","val":1,"filed":"2018-11-20"},{"start":"x","end":"y","val":1}]}},
+"SalesRevenueNet":{"units":{"USD":[{"start":"2017-10-01","end":"2018-09-30","val":7,"filed":"2024-01-01"}]}},
+"Assets":{"units":{"USD":[{"end":"2019-09-30","val":2000000000,"filed":"2019-11-20"}]}},
+"EarningsPerShareBasic":{"units":{"USD/shares":[{"start":"2018-10-01","end":"2019-09-30","val":-1.25,"filed":"2019-11-20"}]}},
+"Unknown":{"units":{"USD":[{"end":"2019-09-30","val":1}]}}}}}`
+
+func TestCompanyFacts(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "CIK0000001750.json", facts)
+	if len(wrong) > 0 || len(all) != 1 {
+		t.Fatal(wrong)
+	}
+	s := all[0]
+	if s.Issuer.CIK != "1750" || s.URL != "https://data.sec.gov/api/xbrl/companyfacts/CIK0000001750.json" || len(s.Facts) != 5 || len(s.Pages) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if want := "WEXLERMERE CORP: income statement data, years ended\n\n|  | September 30, 2019 | September 30, 2018 |\n|---|---|---|\n" +
+		"| basic earnings per share | -$1.25 |  |\n| revenue | $1,496,600,000 | $1,202,900,000 |"; s.Pages[0].Text != want {
+		t.Errorf("%s", s.Pages[0].Text)
+	}
+	p, err := prepare(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make(map[factKey]float64)
+	for _, f := range p.facts {
+		key := factKey{f.Metric, f.Period.End, f.Period.Months}
+		if first, twice := values[key]; twice && first != f.Figure.Value {
+			t.Errorf("%+v is %v and %v", key, first, f.Figure.Value)
+		}
+		values[key] = f.Figure.Value
+	}
+	if values[factKey{"revenue", "2019-09-30", 12}] != 1496.6e6 || values[factKey{"revenue", "2019-09-30", 3}] != 400e6 || values[factKey{"total_assets", "2019-09-30", 0}] != 2e9 ||
+		values[factKey{"eps_basic", "2019-09-30", 12}] != -1.25 {
+		t.Errorf("%v", values)
+	}
+	for _, bad := range []string{"", "[]", `{"facts":{}}`, `{"cik":1,"entityName":"X","facts":{}}`} {
+		if all, wrong := readAll(t, "a.json", bad); len(all) > 0 || len(wrong) == 0 {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+// TestPDF: the text layer comes from pdftotext, whose output is bounded and whose faults
+// are told.
+func TestPDF(t *testing.T) {
+	folder := t.TempDir()
+	program := func(script string) {
+		if err := os.WriteFile(filepath.Join(folder, pdfProgram), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it shall run
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	program("cat")
+	all, wrong := readAll(t, "a.pdf", "First page\n\fSecond page")
+	if len(wrong) > 0 || len(all) != 1 || len(all[0].Pages) != 2 || all[0].Pages[1].Text != "Second page" {
+		t.Errorf("%+v %v", all, wrong)
+	}
+	for script, why := range map[string]string{
+		"cat >/dev/null; echo Syntax error >&2; exit 1": "Syntax error",
+		"cat >/dev/null; echo":                          "no text layer",
+	} {
+		program(script)
+		if all, wrong := readAll(t, "a.pdf", "x"); len(all) > 0 || len(wrong) != 1 || !strings.Contains(wrong[0].Error(), why) {
+			t.Errorf("%s: %+v %v", why, all, wrong)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, wrong := readAll(t, "a.pdf", "x"); len(wrong) != 1 || !strings.Contains(wrong[0].Error(), "not installed") {
+		t.Error(wrong)
+	}
+	b := bounded{most: 3, ends: true}
+	if n, err := b.Write([]byte("abcd")); n != 0 || err == nil || !b.over || b.String() != "abc" {
+		t.Errorf("%d %v %q", n, err, b.String())
+	}
+}
+
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "a.txt")
+	for file, text := range map[string]string{name: "Sales rose.", name + metaSuffix: `{"url":"https://a.example/1","issuer":{"name":"Wexlermere","cik":"0012"},"fiscal":2019}`} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got Source
+	if err := readFile(t.Context(), file{name, 11}, "a.txt", Source{Kind: kernel.News}, func(s Source, err error) error { got = s; return err }); err != nil {
+		t.Fatal(err)
+	}
+	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.period() != kernel.FiscalYear(2019) {
+		t.Errorf("%+v", got)
+	}
+	if err := readFile(t.Context(), file{name, mostText + 1}, "a.txt", Source{}, nil); !IsRefused(err) {
+		t.Error(err)
+	}
+}
+
+func TestBar(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	var b bytes.Buffer
+	told, done := Bar(&b, true, func() time.Time { now = now.Add(time.Second); return now })
+	told(Progress{Files: 2, Read: 1, Bytes: 4 << 20, Done: 2 << 20, Added: 3, Chunks: 9})
+	done()
+	if want := "\r[===============               ]  50 %  1 of 2 files, 3 documents (3 new, 0 replaced, 0 known, 0 refused), 9 passages, 2.0 MiB/s\x1b[K\n"; b.String() != want {
+		t.Errorf("%q", b.String())
+	}
+}
+
+// TestChunks: no chunk is longer than it may be or goes over a page, what is in the text
+// is in a chunk, and a part of a long table has its header.
+func TestChunks(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("Sales by country (in millions):\n\n| Country | 2019 | 2018 |\n|---|---|---|\n")
+	for i := range 400 {
+		table.WriteString("| Country number " + strings.Repeat("x", i%7) + " | 1,234 | 5,678 |\n")
+	}
+	pages := []Page{
+		{1, "# Item 7. Discussion\n\n## Results\n\n" + strings.Repeat("Net sales rose in all of our markets. ", 200) + "\n\nThe end of it."},
+		{2, table.String()},
+		{3, strings.Repeat("word", 5000)},
+	}
+	list := chunks(pages)
+	parts := 0
+	for _, c := range list {
+		most := chunkFull + chunkOverlap
+		if len(c.tables) > 0 {
+			most = tableFull
+			if parts++; c.page != 2 || !strings.Contains(c.text, "in millions") || !strings.Contains(c.text, "| Country | 2019 | 2018 |") || c.tables[0].Units.Scale != 1e6 {
+				t.Errorf("a part of the table on page %d: %.100s", c.page, c.text)
+			}
+		}
+		if c.tokens > most || !strings.HasPrefix(c.section, "Item 7. Discussion > Results") {
+			t.Errorf("%d tokens in %q", c.tokens, c.section)
+		}
+	}
+	if parts < 3 || list[0].page != 1 || !strings.Contains(list[len(list)-parts-1].text+list[len(list)-1].text, "word") {
+		t.Errorf("%d parts of a table in %d chunks", parts, len(list))
+	}
+}
+
+func FuzzFormats(f *testing.F) {
+	f.Add(".html", "<table><tr><td colspan=9999>$<td>1</table><p style='page-break-after:always'><h1>x")
+	f.Add(".md", "---\ntitle: x\n---\n# a\n| b | c |\n|---|---|\n\f<!-- page 9 -->")
+	f.Add(".jsonl", `{"title":"a","url":"https://a.example","pages":["x",{"number":2,"text":"y"}],"cik":1,"fiscal":"FY19"}`)
+	f.Add(".csv", "date,close\n2020-01-02,1\n\"a")
+	f.Add(".json", facts)
+	f.Add(".txt", "a   1   2\nb   3   4\nc   $ 5  (6)\n\f")
+	f.Fuzz(func(t *testing.T, ending, text string) {
+		format := formats[ending]
+		if format == nil || ending == ".pdf" {
+			return
+		}
+		_ = format.read(context.Background(), strings.NewReader(text), Source{URL: "corpus:a", Title: "a", Issuer: Company{Name: "A"}}, func(s Source, err error) error {
+			if err == nil {
+				if p, err := prepare(s, nil); err == nil && len(p.vectors) != len(p.chunks) {
+					t.Error("a chunk without a vector")
+				}
+			}
+			return nil
+		})
+	})
+}

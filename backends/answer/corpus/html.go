@@ -1,0 +1,303 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+)
+
+// Bounds of an HTML document beside that of its size.
+const (
+	mostDepth  = 400   // elements within each other; what lies deeper is left out
+	mostCells  = 200   // of a row, spans counted
+	mostRows   = 5_000 // of a table
+	mostPieces = 2_000_000
+)
+
+// readHTML reads a document of HTML: headings, paragraphs and tables. Its title, its
+// canonical address, its language and the time it was published are taken where it says
+// them. A break of the page, as print styles have it, begins a page.
+func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
+	root, err := html.Parse(r)
+	if err != nil {
+		return out(base, refuse("the HTML cannot be read: %v", err))
+	}
+	d := &htmlReader{source: base, named: base.Title}
+	d.walk(root, 0)
+	d.paragraph()
+	d.page()
+	s := d.source
+	if len(d.pages) == 1 {
+		d.pages[0].Number = 0 // it has no pages
+	}
+	s.Pages = d.pages
+	return out(s, nil)
+}
+
+// htmlReader makes Markdown of HTML.
+type htmlReader struct {
+	source Source
+	named  string // the title that the file's name gave
+	text   strings.Builder
+	line   strings.Builder
+	level  int // of the heading that is open
+	pages  []Page
+	pieces int
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// styled reports whether an element's style has a setting. Blanks do not count.
+func styled(n *html.Node, settings ...string) bool {
+	style := attr(n, "style")
+	if style == "" {
+		return false
+	}
+	style = strings.ToLower(strings.Join(strings.Fields(style), ""))
+	for _, s := range settings {
+		if strings.Contains(style, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *htmlReader) walk(n *html.Node, depth int) {
+	if d.pieces++; depth > mostDepth || d.pieces > mostPieces {
+		return
+	}
+	switch n.Type { //nolint:exhaustive // the others hold no text
+	case html.TextNode:
+		d.line.WriteString(n.Data)
+		return
+	case html.ElementNode, html.DocumentNode:
+	default:
+		return
+	}
+	if n.Type == html.ElementNode {
+		switch n.DataAtom { //nolint:exhaustive // the others are looked through
+		case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Select, atom.Textarea:
+			return
+		case atom.Head:
+			d.head(n, depth)
+			return
+		case atom.Nav, atom.Footer:
+			return
+		case atom.Html:
+			if d.source.Lang == "" {
+				d.source.Lang = attr(n, "lang")
+			}
+		case atom.Br:
+			d.line.WriteByte(' ')
+			return
+		case atom.Table:
+			if styled(n, "display:none") {
+				return
+			}
+			d.paragraph()
+			d.table(n, depth)
+			return
+		}
+		if n.Data == "ix:header" || styled(n, "display:none") || attr(n, "hidden") != "" {
+			return
+		}
+	}
+	block := isBlock(n)
+	if block {
+		d.paragraph()
+	}
+	if styled(n, "page-break-before:always", "break-before:page") {
+		d.page()
+	}
+	switch n.DataAtom { //nolint:exhaustive // headings alone
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		d.level = int(n.Data[1] - '0')
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		d.walk(c, depth+1)
+	}
+	if block {
+		d.paragraph()
+	}
+	d.level = 0
+	if styled(n, "page-break-after:always", "break-after:page") {
+		d.page()
+	}
+}
+
+func isBlock(n *html.Node) bool {
+	switch n.DataAtom { //nolint:exhaustive // the others are in lines
+	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
+		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption, atom.Address, atom.Aside:
+		return true
+	}
+	return false
+}
+
+// head takes what is said of the document.
+func (d *htmlReader) head(n *html.Node, depth int) {
+	if depth > mostDepth {
+		return
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom { //nolint:exhaustive // the others say nothing
+		case atom.Title:
+			if title := collapse(textOf(c, 0)); title != "" && d.source.Title == d.named {
+				d.source.Title = title
+			}
+		case atom.Link:
+			if attr(c, "rel") == "canonical" && strings.HasPrefix(d.source.URL, "corpus:") && checkURL(attr(c, "href")) == nil {
+				d.source.URL = attr(c, "href")
+			}
+		case atom.Meta:
+			name := attr(c, "name") + attr(c, "property")
+			if at, err := parseTime(attr(c, "content")); err == nil && d.source.Published.IsZero() && (name == "article:published_time" || name == "date") {
+				d.source.Published = at
+			}
+		}
+	}
+}
+
+// textOf is all text in an element, with blanks between.
+func textOf(n *html.Node, depth int) string {
+	var b strings.Builder
+	var walk func(n *html.Node, depth int)
+	walk = func(n *html.Node, depth int) {
+		if depth > mostDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style {
+			return
+		}
+		switch {
+		case n.Type == html.TextNode:
+			b.WriteString(n.Data)
+		case n.DataAtom == atom.Br || isBlock(n):
+			b.WriteByte(' ')
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, depth+1)
+		}
+	}
+	walk(n, depth)
+	return b.String()
+}
+
+func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// paragraph ends the line that is gathered.
+func (d *htmlReader) paragraph() {
+	line := collapse(d.line.String())
+	d.line.Reset()
+	if line == "" {
+		return
+	}
+	line = strings.TrimLeft(line, "#| ") // no marks of Markdown
+	if d.level > 0 {
+		line = strings.Repeat("#", d.level) + " " + line
+	}
+	d.block(line)
+}
+
+func (d *htmlReader) block(text string) {
+	if d.text.Len() > 0 {
+		d.text.WriteString("\n\n")
+	}
+	d.text.WriteString(text)
+}
+
+// page ends the page that is gathered.
+func (d *htmlReader) page() {
+	d.paragraph()
+	if d.text.Len() > 0 {
+		d.pages = append(d.pages, Page{len(d.pages) + 1, d.text.String()})
+		d.text.Reset()
+	}
+}
+
+// table takes a table, or the paragraphs of one that does but place them.
+func (d *htmlReader) table(n *html.Node, depth int) {
+	var rows [][]string
+	var collect func(n *html.Node, depth int)
+	nested := false
+	collect = func(n *html.Node, depth int) {
+		if depth > mostDepth {
+			return
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch {
+			case c.DataAtom == atom.Tr:
+				if len(rows) < mostRows {
+					row, holds := cellsOf(c, depth)
+					rows = append(rows, row)
+					nested = nested || holds
+				}
+			case c.DataAtom == atom.Caption:
+				d.line.WriteString(textOf(c, depth))
+				d.paragraph()
+			case c.Type == html.ElementNode:
+				collect(c, depth+1)
+			}
+		}
+	}
+	collect(n, depth)
+	if nested { // a table that places others
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			d.walk(c, depth+1)
+		}
+		return
+	}
+	grid := tables.Tidy(rows)
+	if len(grid) < 2 || len(grid[0]) < 2 {
+		for _, row := range grid {
+			if line := collapse(strings.Join(row, " ")); line != "" {
+				d.line.WriteString(line)
+				d.paragraph()
+			}
+		}
+		return
+	}
+	d.block(tables.Markdown(grid))
+}
+
+// cellsOf are the cells of a row, each followed by empty ones for the columns that it
+// spans; holds: a table is in one of them.
+func cellsOf(tr *html.Node, depth int) (cells []string, holds bool) {
+	for c := tr.FirstChild; c != nil && len(cells) < mostCells; c = c.NextSibling {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+			continue
+		}
+		holds = holds || hasTable(c, depth)
+		cells = append(cells, collapse(textOf(c, depth)))
+		span := 1
+		if _, err := fmt.Sscanf(attr(c, "colspan"), "%d", &span); err != nil {
+			span = 1
+		}
+		for range min(max(span, 1), mostCells-len(cells)+1) - 1 {
+			cells = append(cells, "")
+		}
+	}
+	return cells, holds
+}
+
+func hasTable(n *html.Node, depth int) bool {
+	if depth > mostDepth {
+		return false
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom == atom.Table || hasTable(c, depth+1) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package corpus
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// ListQuery is which documents are listed.
+type ListQuery struct {
+	Issuer int64       // 0: of all
+	Kind   kernel.Kind // empty: of all
+	After  int64       // the id of the last one of the page before
+	Most   int         // default: 100, at most 1,000
+}
+
+const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), d.fiscal, d.quarter, d.period_end, d.published_at, d.title, d.url, d.lang, d.sha256, d.chunks FROM answer_documents d "
+
+func scanDocument(r store.Row) (d kernel.Document, err error) {
+	var at int64
+	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &at, &d.Title, &d.URL, &d.Lang, &d.SHA256, &d.Chunks)
+	d.Published = published(at)
+	return d, err
+}
+
+// List is the documents that a query wants, in the order they came; there is more where
+// it has as many as were asked for.
+func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document, err error) {
+	if q.Most <= 0 {
+		q.Most = 100
+	}
+	where, args := []string{"d.id > ?"}, []any{q.After}
+	if q.Issuer != 0 {
+		where, args = append(where, "d.issuer_id = ?"), append(args, q.Issuer)
+	}
+	if q.Kind != "" {
+		where, args = append(where, "d.kind = ?"), append(args, string(q.Kind))
+	}
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(where, " AND ")+" ORDER BY d.id LIMIT ?", append(args, min(q.Most, 1000))...)
+		return err
+	})
+	return list, err
+}
+
+// ErrNotFound is the error of a document that is not there.
+var ErrNotFound = errors.New("there is no such document")
+
+// Document is the one with a URL. The error of one that is not there is ErrNotFound.
+func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.url = ?", url))
+		return notFound(err)
+	})
+	return d, err
+}
+
+// Text is the text of a document, its chunks in their order, from one of them on.
+func (c *Corpus) Text(ctx context.Context, document int64, from, most int) (passages []kernel.Passage, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		passages, err = store.List(conn, func(r store.Row) (p kernel.Passage, err error) {
+			p.Document = document
+			err = r.Scan(&p.ID, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &p.Table)
+			return p, err
+		}, "SELECT id, seq, section, page, text, tokens, is_table = 1 FROM answer_chunks WHERE document_id = ? AND seq >= ? ORDER BY seq LIMIT ?", document, from, most)
+		return err
+	})
+	return passages, err
+}
+
+func notFound(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// Remove takes the document with a URL away. The error of one that is not there is
+// ErrNotFound.
+func (c *Corpus) Remove(ctx context.Context, url string) error {
+	return c.Write(ctx, func(conn kernel.Conn) error {
+		var id int64
+		if err := conn.Row("SELECT id FROM answer_documents WHERE url = ?", url).Scan(&id); err != nil {
+			return notFound(err)
+		}
+		if err := remove(conn, id); err != nil {
+			return err
+		}
+		return touch(conn)
+	})
+}
+
+// RemoveIssuer takes an issuer away with its documents, facts and prices, a document at
+// a time.
+func (c *Corpus) RemoveIssuer(ctx context.Context, issuer int64) (documents int, err error) {
+	n, err := c.DB.InBatches(ctx, 0, func(conn kernel.Conn) (int64, bool, error) {
+		var id int64
+		err := conn.Row("SELECT id FROM answer_documents WHERE issuer_id = ? ORDER BY id LIMIT 1", issuer).Scan(&id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return 0, false, nil
+		case err != nil:
+			return 0, false, err
+		}
+		return 1, true, remove(conn, id)
+	})
+	if err != nil {
+		return int(n), err
+	}
+	return int(n), c.Write(ctx, func(conn kernel.Conn) error {
+		if _, err := conn.Exec("DELETE FROM answer_aliases WHERE issuer_id = ?", issuer); err != nil {
+			return err
+		}
+		if _, err := conn.Exec("DELETE FROM answer_issuers WHERE id = ?", issuer); err != nil {
+			return err
+		}
+		return touch(conn)
+	})
+}
+
+// Stats is how much there is.
+type Stats struct {
+	Version                                           int64
+	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
+	Kinds                                             map[kernel.Kind]int64 // documents of each
+}
+
+// Stats counts what there is. It reads all rows.
+func (c *Corpus) Stats(ctx context.Context) (s Stats, err error) {
+	s.Kinds = make(map[kernel.Kind]int64)
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		err := conn.Row("SELECT version, (SELECT count(*) FROM answer_issuers), (SELECT count(*) FROM answer_facts), (SELECT count(*) FROM answer_prices), "+
+			"(SELECT COALESCE(sum(tokens), 0) FROM answer_chunks) FROM answer_corpus").Scan(&s.Version, &s.Issuers, &s.Facts, &s.Prices, &s.Tokens)
+		if err != nil {
+			return err
+		}
+		return conn.All("SELECT kind, count(*), sum(chunks) FROM answer_documents GROUP BY kind", nil, func(r store.Row) error {
+			var kind kernel.Kind
+			var documents, chunks int64
+			err := r.Scan(&kind, &documents, &chunks)
+			s.Kinds[kind] = documents
+			s.Documents += documents
+			s.Chunks += chunks
+			return err
+		})
+	})
+	return s, err
+}

@@ -1,0 +1,83 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of a PDF: of its file, and of the time that reading it may take.
+const (
+	mostPDF     = 256 << 20
+	longestPDF  = 2 * time.Minute
+	pdfProgram  = "pdftotext"
+	pdfMessages = 2 << 10
+)
+
+// readPDF reads the text layer of a PDF with pdftotext of Poppler, where it is
+// installed: at most mostPages pages, mostText bytes and longestPDF. There is no good
+// reader in Go alone: text of reports lies in fonts and columns that take a real one.
+// Scanned pages have no text layer, and are refused.
+func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
+	program, err := exec.LookPath(pdfProgram)
+	if err != nil {
+		return out(base, refuse("PDF needs the program pdftotext (package poppler-utils), which is not installed"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestPDF)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-layout", "-enc", "UTF-8", "-eol", "unix", "-l", strconv.Itoa(mostPages), "-q", "-", "-") //nolint:gosec // a program of this name
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
+	cmd.Stdin = r
+	cmd.WaitDelay = 5 * time.Second
+	text, messages := bounded{most: mostText, ends: true}, bounded{most: pdfMessages}
+	cmd.Stdout, cmd.Stderr = &text, &messages
+	err = cmd.Run()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return out(base, refuse("reading the PDF took longer than %s", longestPDF))
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case text.over:
+		return out(base, refuse("the PDF has more than %d MiB of text", mostText>>20))
+	case err != nil:
+		return out(base, refuse("pdftotext: %v: %s", err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
+	case strings.TrimSpace(text.String()) == "":
+		return out(base, refuse("the PDF has no text layer: its pages are pictures"))
+	}
+	base.Pages = textPages(text.String())
+	return out(base, nil)
+}
+
+// errOver ends a program that writes too much.
+var errOver = errors.New("too much output")
+
+// bounded keeps the first bytes that are written. It is no bytes.Buffer: that would
+// read around the bound.
+type bounded struct {
+	text bytes.Buffer
+	most int
+	over bool
+	ends bool // more than that is an error
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - b.text.Len()
+	b.text.Write(p[:min(len(p), room)])
+	if len(p) <= room {
+		return len(p), nil
+	}
+	if b.over = true; b.ends {
+		return 0, errOver
+	}
+	return len(p), nil
+}
+
+// String is what was kept.
+func (b *bounded) String() string { return b.text.String() }

@@ -1,0 +1,118 @@
+package tables
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// Facts are the figures of a table whose row is named as a metric and nothing more, and
+// whose column is a period and nothing more: not those of a segment, a product or a
+// scenario, nor a difference. report is the period of the document, which completes
+// years; issuer, document and passage are for the caller to set.
+func (t *Table) Facts(report kernel.Period) []kernel.Fact {
+	var facts []kernel.Fact
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		m, ok := metrics.Label(row.Label)
+		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ") // is of the table, not of the group above it
+		if !ok || !total && !groupAllows(row.Group, m) {
+			continue
+		}
+		for k := range t.Columns {
+			column := &t.Columns[k]
+			if !column.Period.Known() || column.Change || !periodOnly(column.Header) {
+				continue
+			}
+			f, ok := t.Figure(i, k)
+			if !ok || !strings.ContainsAny(f.Text, "0123456789") || !fits(m, &f) {
+				continue
+			}
+			p := settle(column.Period, report, m.Instant)
+			if p.AnyYear() == 0 {
+				continue
+			}
+			facts = append(facts, kernel.Fact{Metric: m.Key, Label: row.Label, Period: p, Figure: f})
+		}
+	}
+	return facts
+}
+
+// fits reports whether a figure can be of a metric, and gives it the metric's unit
+// where it has none.
+func fits(m kernel.Metric, f *kernel.Figure) bool {
+	unit := metrics.UnitOf(m.Key)
+	switch {
+	case m.Ratio:
+		return true
+	case f.Unit == kernel.Percent:
+		return false // a share of something, in a row of that name
+	case unit == kernel.Shares && f.Unit == kernel.Money && f.Currency == "USD" && !strings.Contains(f.Text, "$"):
+		f.Currency = ""
+	}
+	if unit != kernel.Money || f.Unit == kernel.NoUnit {
+		f.Unit = unit
+	}
+	return true
+}
+
+var grouping = regexp.MustCompile(`(?i)^(?:total |consolidated |selected )*(?:continuing operations|operations|(?:other )?(?:current |non-?current |long-term )?(?:assets|liabilities)|liabilities and .*|equity|capital|numerator|denominator|` +
+	`(?:operating )?(?:costs and )?expenses|revenues?|income|results|data|(?:balance sheet|income statement|statements? of \w+)(?: data)?|cash flows?(?: from \w+ activities)?|` +
+	`consolidated statements? of .*|.*\bdata\b|(?:operating|investing|financing) activities|as reported|gaap|(?:earnings|income|net income).* per .*share)$`)
+
+// groupAllows reports whether the row above says nothing that narrows a metric.
+func groupAllows(group string, m kernel.Metric) bool {
+	if group == "" || grouping.MatchString(strings.TrimSpace(group)) {
+		return true
+	}
+	if of, ok := metrics.Label(group); ok {
+		return of.Key == m.Key || of.Statement == m.Statement
+	}
+	return len(metrics.Periods(group)) > 0 && periodOnly(group)
+}
+
+var filler = regexp.MustCompile(`(?i)\b(?:years?|fiscal|financial|ended|ending|end|as|of|at|the|for|twelve|months?|52|53|weeks|three|six|nine|quarters?|first|second|third|fourth|restated|reported|unaudited|audited|actual|note|notes|see|` +
+	`january|february|march|april|may|june|july|august|september|october|november|december|consolidated|group|total|in|amounts?|millions?|thousands?|billions?|dollars?|us|u\.s|usd|eur|gbp|rmb|m|mn|bn|q[1-4]|fy|f|h[12])\b`)
+
+// periodOnly reports whether a header names a period, a unit and nothing else.
+func periodOnly(header string) bool {
+	rest := filler.ReplaceAllString(header, "")
+	return !strings.ContainsFunc(rest, func(r rune) bool {
+		return r > 0x7f && r != '€' && r != '£' && r != '¥' && r != '’' || r|0x20 >= 'a' && r|0x20 <= 'z'
+	})
+}
+
+// settle completes a period by that of the report.
+func settle(p, report kernel.Period, instant bool) kernel.Period {
+	if p.End == "" && p.Quarter == 0 && report.End != "" && len(report.End) == 10 && report.Months != 3 && report.Months != 6 {
+		year := p.Year - report.AnyYear() + report.End.Year()
+		end := report.End.Time()
+		if last := end.AddDate(0, 0, 1).Month() != end.Month(); last { // the last day of a month
+			end = end.AddDate(0, 0, 1-end.Day()).AddDate(year-report.End.Year(), 1, -1)
+		} else {
+			end = end.AddDate(year-report.End.Year(), 0, 0)
+		}
+		if p.Year == report.Year {
+			end = report.End.Time()
+		}
+		p.End = kernel.DayOf(end)
+	}
+	if p.Year == 0 {
+		p.Year = p.End.Year()
+		if p.End == report.End && report.Year != 0 {
+			p.Year = report.Year
+		}
+	}
+	switch {
+	case instant:
+		p.Months = 0
+	case p.Months == 0 && p.Quarter == 0:
+		p.Months = 12
+		if report.Months != 0 && p.Year == report.Year {
+			p.Months = report.Months
+		}
+	}
+	return p
+}

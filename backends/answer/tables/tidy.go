@@ -1,0 +1,92 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tidy makes of the cells of a page or of HTML a table with one column for each that
+// people see: "$" and ")" that have cells of their own go to their numbers, columns and
+// rows that only make room go, and a header over such columns comes to its figures.
+func Tidy(rows [][]string) [][]string {
+	width := 0
+	for _, row := range rows {
+		width = max(width, len(row))
+	}
+	grid := make([][]string, 0, len(rows))
+	for _, row := range rows {
+		full := make([]string, width)
+		copy(full, row)
+		joinMarks(full)
+		if !blank(full) {
+			grid = append(grid, full)
+		}
+	}
+	if len(grid) == 0 {
+		return nil
+	}
+	// Groups of neighbouring columns of which no row has two cells.
+	groups := [][]int{}
+	for c := range width {
+		if empty(grid, c) {
+			continue
+		}
+		if last := len(groups) - 1; last > 0 && !slices.ContainsFunc(groups[last], func(other int) bool { return both(grid, other, c) }) {
+			groups[last] = append(groups[last], c)
+			continue
+		}
+		groups = append(groups, []int{c})
+	}
+	out := make([][]string, len(grid))
+	for i, row := range grid {
+		out[i] = make([]string, len(groups))
+		for k, group := range groups {
+			for _, c := range group {
+				if row[c] != "" {
+					out[i][k] = row[c]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// joinMarks puts marks of currencies before, and brackets and per cent behind the number
+// beside them.
+func joinMarks(row []string) {
+	for i, cell := range row {
+		switch cell {
+		case "$", "€", "£", "¥", "US$", "($", "(", "$(", "-":
+			for k := i + 1; k < min(i+4, len(row)); k++ {
+				if row[k] != "" {
+					if startsNumber(row[k]) {
+						row[k], row[i] = cell+row[k], ""
+					}
+					break
+				}
+			}
+		case ")", "%", ")%", ") %":
+			for k := i - 1; k >= max(0, i-3); k-- {
+				if row[k] != "" {
+					if k > 0 {
+						row[k], row[i] = row[k]+cell, ""
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+func startsNumber(s string) bool {
+	s = strings.TrimLeft(s, "(-−– ")
+	return s == "" || s[0] >= '0' && s[0] <= '9' || s[0] == '.' || strings.HasPrefix(s, "—")
+}
+
+func empty(grid [][]string, c int) bool {
+	return !slices.ContainsFunc(grid, func(row []string) bool { return row[c] != "" })
+}
+
+func both(grid [][]string, a, b int) bool {
+	return slices.ContainsFunc(grid, func(row []string) bool { return row[a] != "" && row[b] != "" })
+}
