@@ -1,0 +1,157 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+)
+
+// maxFetch bounds what is sent and what is fetched.
+const maxFetch = 4 << 20
+
+// newClient makes the client of http.fetch. What it may reach is checked where it
+// connects, and each redirect as the first address.
+func newClient(o Options) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: outbound.Dialer(o.Networks).DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, MaxIdleConns: 32,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) >= 5 {
+				return errors.New("more than 5 redirects")
+			}
+			return allowedHost(o.Hosts, r.URL)
+		},
+	}
+}
+
+// allowedHost checks an address against the hosts that may be fetched from.
+func allowedHost(hosts []string, u *url.URL) error {
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("%s is not an address of http or https", quote(u.Redacted()))
+	}
+	if len(hosts) == 0 {
+		return errors.New("http.fetch is off: no hosts are allowed in the settings")
+	}
+	name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	for _, host := range hosts {
+		host, port, only := strings.Cut(strings.ToLower(host), ":")
+		if only && port != u.Port() || !only && u.Port() != "" {
+			continue
+		}
+		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") && strings.HasSuffix(name, below) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the host %s is not among those that may be fetched from", quote(u.Host))
+}
+
+// fetched is an answer to http.fetch.
+type fetched struct {
+	status  int
+	headers http.Header
+	body    []byte
+}
+
+func (e *Engine) fetch(ctx context.Context, method, address string, headers map[string]string, body []byte) (*fetched, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address", quote(address))
+	}
+	if err := allowedHost(e.Hosts, u); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the method is no token")
+	}
+	for name, value := range headers {
+		if strings.EqualFold(name, "Host") {
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	resp, err := e.client.Do(r)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("fetching from %s: %w", u.Host, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxFetch+1))
+	if err != nil {
+		return nil, fmt.Errorf("fetching from %s: %w", u.Host, err)
+	}
+	if len(text) > maxFetch {
+		return nil, fmt.Errorf("fetching from %s: the answer is larger than 4 MiB", u.Host)
+	}
+	return &fetched{resp.StatusCode, resp.Header, text}, nil
+}
+
+// fetchGlobal is http.fetch(address, {method, headers, body}). An object as body is sent
+// as JSON.
+func (rt *runtime) fetchGlobal(c goja.FunctionCall) goja.Value {
+	rt.operation()
+	method, headers := http.MethodGet, make(map[string]string)
+	var body []byte
+	if o, ok := c.Argument(1).(*goja.Object); ok {
+		if m := o.Get("method"); m != nil && !goja.IsUndefined(m) {
+			method = strings.ToUpper(m.String())
+		}
+		if h, ok := o.Get("headers").(*goja.Object); ok {
+			for _, name := range h.Keys() {
+				headers[name] = h.Get(name).String()
+			}
+		}
+		switch b := o.Get("body").(type) {
+		case goja.String:
+			body = []byte(b.String())
+		case *goja.Object:
+			text, err := rt.json(b)
+			rt.check(err)
+			body = text
+			if _, has := headers["Content-Type"]; !has {
+				headers["Content-Type"] = "application/json"
+			}
+		}
+	}
+	if len(body) > maxFetch {
+		rt.fail("the body is larger than 4 MiB")
+	}
+	got, err := rt.program.engine.fetch(rt.call.context(), method, c.Argument(0).String(), headers, body)
+	if err != nil {
+		rt.fail(err.Error())
+	}
+	made, all := rt.vm.NewObject(), rt.vm.NewObject()
+	for name := range got.headers {
+		_ = all.Set(strings.ToLower(name), got.headers.Get(name))
+	}
+	_ = made.Set("status", got.status)
+	_ = made.Set("ok", got.status >= 200 && got.status <= 299)
+	_ = made.Set("headers", all)
+	_ = made.Set("text", func(goja.FunctionCall) goja.Value {
+		return rt.vm.ToValue(strings.ToValidUTF8(string(got.body), "\uFFFD"))
+	})
+	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
+		if deepJSON(string(got.body)) {
+			rt.fail(errTooDeep.Error())
+		}
+		value, err := rt.parse(goja.Undefined(), rt.vm.ToValue(string(got.body)))
+		if err != nil {
+			rt.rethrow(err)
+		}
+		return value
+	})
+	return made
+}
