@@ -293,6 +293,8 @@ func (r *reader) follow(b before) {
 			r.move()
 		case block.Note == "prints":
 			r.awaitPrinted(where, block.Text)
+		case block.Note == "a browser ends at":
+			r.compare(where, block.Text, r.browse(b), false)
 		}
 		for _, step := range block.Steps() {
 			printed := r.step(step, b.stands)
@@ -301,6 +303,22 @@ func (r *reader) follow(b before) {
 			}
 		}
 	}
+}
+
+// madePassword is what the command that adds a user prints.
+var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user is added\.`)
+
+// browse opens the address that was printed last, as the user who was added, and returns
+// where that ends; `…` in commands is the code then.
+func (r *reader) browse(b before) string {
+	r.t.Helper()
+	made := madePassword.FindStringSubmatch(r.printed)
+	if made == nil {
+		r.t.Fatalf("%s: no password was printed:\n%s", r.name, r.printed)
+	}
+	end := e2e.NewPerson(r.t, "alice@example.com", made[1], "http://localhost:"+r.port("1234")+"/").Approve(strings.TrimSpace(r.last()))
+	b.stands["…"] = end.Query().Get("code")
+	return end.String()
 }
 
 // move goes to a folder that has nothing but the Caddyfile.
@@ -540,7 +558,7 @@ var followed = map[string]before{
 	"docs/tutorials/first-answer.md":         {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
 	"docs/tutorials/team-gateway.md":         {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
 	"docs/tutorials/existing-service.md":     {},
-	"docs/tutorials/authorization-server.md": {},
+	"docs/tutorials/authorization-server.md": {stands: map[string]string{}},
 	"docs/tutorials/forum.md":                {},
 	"docs/tutorials/fleet-events.md":         {},
 	"docs/how-to/back-up.md": {

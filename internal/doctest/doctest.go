@@ -8,6 +8,8 @@
 //	<!-- not run: why -->     it needs what a test has not
 //	<!-- on another machine -->  it runs in a new folder that has the Caddyfile
 //	<!-- prints -->           a block of text: the last command prints this, among more
+//	<!-- a browser ends at -->  a block of text: where the printed address leads somebody
+//	                          who signs in and allows what is asked
 //	<!-- copied curl -i -->   a block of text: what the printed command that begins with
 //	                          `curl` prints, among more, with the options behind it
 package doctest

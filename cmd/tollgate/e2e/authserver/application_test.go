@@ -22,7 +22,7 @@ var verifier = strings.Repeat("v", 43)
 type application struct {
 	t          *testing.T
 	id, secret string // no secret: it is a public one
-	ann        *person
+	ann        *e2e.Person
 }
 
 // register makes a public client, as it makes itself.
@@ -36,11 +36,11 @@ func register(t *testing.T, base string) *application {
 	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	return &application{t: t, id: made.ID, ann: newPerson(t)}
+	return &application{t: t, id: made.ID, ann: newAnn(t)}
 }
 
 // create makes a client with a secret, as an administrator does.
-func create(t *testing.T, admin, name string, ann *person) *application {
+func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 	t.Helper()
 	var made struct {
 		ID     string `json:"client_id"`
@@ -96,7 +96,7 @@ func (c *application) authorize(base string) string {
 // is asked.
 func (c *application) code(base string) string {
 	c.t.Helper()
-	return c.ann.approve(c.authorize(base))
+	return c.ann.Approve(c.authorize(base)).Query().Get("code")
 }
 
 // codeAtOnce is one of a person of whom nothing is asked any more.
@@ -105,7 +105,7 @@ func (c *application) codeAtOnce(base string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	response, err := c.ann.c.Do(request)
+	response, err := c.ann.Do(request)
 	if err != nil {
 		return "", err
 	}

@@ -76,12 +76,12 @@ func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
 	n, public, _ := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
 	answersWith(t, public+"/ready", http.StatusOK)
-	p := newPerson(t)
+	p := newAnn(t)
 	try := func() int {
-		_, at, form, _ := p.page(p.c.Get(public + "/login")) //nolint:noctx // page does
+		_, at, form, _ := p.Page(p.Get(public + "/login")) //nolint:noctx,bodyclose // Page does
 		form.Set("email", annMail)
 		form.Set("password", "a wrong one")
-		response, err := p.c.PostForm(at.String(), form) //nolint:noctx // page does
+		response, err := p.PostForm(at.String(), form) //nolint:noctx // Page does
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ resources:
 	first, base, admin := newAuthserver(t, text)
 	answersWith(t, base+"/ready", http.StatusOK)
 	addAnn(first, "--config", "config.yaml", "--adapter", "authserver")
-	app := create(t, admin, "Reader", newPerson(t))
+	app := create(t, admin, "Reader", newAnn(t))
 	tokens := app.grants(app.redeem(base, app.code(base)))
 	flags := []string{"--config", "config.yaml", "--adapter", "authserver"}
 	if said := first.Tool(append([]string{"backup", "whole"}, flags...)...); !strings.Contains(said, "files of authserver") {

@@ -89,10 +89,10 @@ resources:
 
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
-	code := newPerson(t).approve(server.Authorize + "?" + url.Values{
+	code := newAnn(t).Approve(server.Authorize + "?" + url.Values{
 		"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {resource.Resource}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-	}.Encode())
+	}.Encode()).Query().Get("code")
 	post := func(target string, form url.Values) *e2e.Answer {
 		t.Helper()
 		return e2e.Do(t, e2e.Client, http.MethodPost, target, "", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")

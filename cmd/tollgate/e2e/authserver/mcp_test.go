@@ -67,8 +67,8 @@ func TestMCP(t *testing.T) {
 	}
 	trusting := n.Trusting()
 	trusting.Transport = forging{trusting.Transport}
-	ann := newPerson(t)
-	ann.c.Transport = trusting.Transport
+	ann := newAnn(t)
+	ann.Transport = trusting.Transport
 
 	var asked atomic.Int64
 	errAway := errors.New("nobody is there to sign in")
@@ -82,7 +82,7 @@ func TestMCP(t *testing.T) {
 			if asked.Add(1) > 1 {
 				return nil, errAway
 			}
-			answer := ann.approves(args.URL)
+			answer := ann.Approve(args.URL).Query()
 			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
 		},
 	})

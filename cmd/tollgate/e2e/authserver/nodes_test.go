@@ -47,7 +47,7 @@ resources:
 	if err := json.Unmarshal([]byte(add), &user); err != nil {
 		t.Fatalf("%v: %s", err, add)
 	}
-	ann := newPerson(t)
+	ann := newAnn(t)
 	app, guard := create(t, admin, "Reader", ann), create(t, admin, "Guard", ann)
 	administer(t, admin, http.MethodPost, "/admin/resources/notes/policy/runtime/client-ids", `{"client_id":"`+guard.id+`"}`, nil)
 	both := []string{here, there}
