@@ -1,0 +1,156 @@
+package formula
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+const income = `Consolidated statements of income
+
+| (in millions, except per share data) | 2019 | 2018 | 2017 |
+|---|---|---|---|
+| Net sales | $ 1,452.4 | $ 1,146.2 | $ 1,036.9 |
+| Cost of sales | 900.0 | 800.0 | 700.0 |
+| Gross profit | 552.4 | 346.2 | 336.9 |
+| Operating expenses: |  |  |  |
+| Research and development | 100.0 | 80.0 | 64.0 |
+| Selling | 50.0 | 60.0 | 70.0 |
+| Total operating expenses | 150.0 | 140.0 | 134.0 |
+| Net income (loss) | 120.5 | (30.2) | 15.0 |
+| Diluted earnings per share | 1.20 | (0.30) | 0.15 |
+`
+
+const balance = `Balance sheets
+
+|  | As of December 31, |  |
+|---|---|---|
+| (in millions) | 2019 | 2018 |
+| Inventories | 210.0 | 190.0 |
+| Total current assets | 700.0 | 600.0 |
+| Total assets | 1,500.0 | 1,300.0 |
+| Total current liabilities | 350.0 | 400.0 |
+| Shareholders' equity | 800.0 | 700.0 |
+`
+
+func source() Source {
+	return Source{Passages: []kernel.Passage{
+		{ID: 1, Text: income, Period: kernel.FiscalYear(2019)}, {ID: 2, Text: balance, Period: kernel.FiscalYear(2019)},
+	}}
+}
+
+// say is a value in a line.
+func say(v *Value) string {
+	if v == nil {
+		return "no"
+	}
+	var parts []string
+	for _, f := range v.Figures {
+		parts = append(parts, figures.Print(f))
+	}
+	return strings.Join(append(parts, v.Words...), ", ")
+}
+
+func TestCompute(t *testing.T) {
+	t.Parallel()
+	for question, want := range map[string]string{
+		"What was net sales in 2019?":                                                  "$1,452.4 million",
+		"What were the revenues in fiscal 2018?":                                       "$1,146.2 million",
+		"How much was the cost of sales in FY19?":                                      "900.0 million",
+		"What was the respective net income in 2019 and 2018?":                         "120.5 million, -30.2 million",
+		"What is the change in net sales from 2018 to 2019?":                           "$306.2 million",
+		"What is the change in net sales from 2019 to 2018?":                           "$306.2 million",
+		"By how much did gross profit increase between 2018 and 2019?":                 "206.2 million",
+		"What is the percentage change in research and development from 2017 to 2018?": "25.00%",
+		"What is the growth of reserch and development in 2018?":                       "25.00%",
+		"What was the average cost of sales for 2017 and 2018?":                        "750.0 million",
+		"What was the average cost of sales from 2017 to 2019?":                        "800.0 million",
+		"What is the sum of selling expenses in 2018 and 2019?":                        "110.0 million",
+		"What is the total operating expenses in 2018 and 2019?":                       "140.0 million, 150.0 million",
+		"What is the CAGR of cost of sales from 2017 to 2019?":                         "13.39%",
+		"What was the ratio of cost of sales to net sales in 2019?":                    "0.620",
+		"What is selling as a percentage of total operating expenses in 2018?":         "42.86%",
+		"How many years did cost of sales exceed $750 million?":                        "2",
+		"In which year was cost of sales less than 750 million?":                       "2017",
+		"In which year was net income negative?":                                       "2018",
+		"Which year had the highest selling expense?":                                  "2017",
+		"What was diluted earnings per share in 2018?":                                 "-0.30",
+		"What is the current ratio in 2019?":                                           "2.00x",
+		"What was the quick ratio in 2019?":                                            "1.40x",
+		"What was the return on assets in 2019?":                                       "8.61%",
+		"What was ROE in 2019?":                                                        "16.07%",
+		"What was the gross margin in 2018?":                                           "30.20%",
+		"What was the inventory turnover in 2019?":                                     "4.50x",
+		"What was DIO in 2019?":                                                        "81.1 days",
+
+		// What is not there, or may be another thing, is not answered.
+		"What was net sales in 2015?":                                    "no",
+		"What was the goodwill in 2019?":                                 "no",
+		"What were net sales in Malaysia in 2019?":                       "no",
+		"What is the percentage change in net income from 2017 to 2018?": "no",
+		"Why did net sales increase in 2019?":                            "no",
+		"What was restructuring expense in 2019?":                        "no",
+	} {
+		if got := say(Compute(Parse(question), source())); got != want {
+			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
+		}
+	}
+}
+
+// A value tells what it is made of.
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	v := Compute(Parse("What is the percentage change in research and development from 2017 to 2018?"), source())
+	if v == nil || v.Formula != "(80.0 million - 64.0 million) / 64.0 million = 25.00%" || len(v.Inputs) != 2 || v.Inputs[0].Passage != 0 ||
+		v.Label != "percentage change of Research and development (Operating expenses) from 2017 to 2018" {
+		t.Errorf("%+v", v)
+	}
+	v = Compute(Parse("What was the return on assets in 2019?"), source())
+	if v == nil || !strings.HasPrefix(v.Formula, "net income / average total assets = 120.5 million / ((1,300.0 million + 1,500.0 million) / 2) = 8.61%") || v.Inputs[0].Passage != 0 || v.Inputs[1].Passage != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Of two tables that say different things, none is believed.
+func TestAmbiguous(t *testing.T) {
+	t.Parallel()
+	src := source()
+	src.Passages = append(src.Passages, kernel.Passage{Text: strings.ReplaceAll(income, "900.0", "901.0")})
+	if v := Compute(Parse("What was the cost of sales in 2019?"), src); v != nil {
+		t.Errorf("%+v", v)
+	}
+	if v := Compute(Parse("What was the cost of sales in 2018?"), src); say(v) != "800.0 million" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Facts are a source like tables.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	fact := func(metric, label string, year int, value float64) Fact {
+		return Fact{Fact: kernel.Fact{Metric: metric, Label: label, Period: kernel.FiscalYear(year), Figure: kernel.Figure{Value: value, Step: 1e6, Unit: kernel.Money, Currency: "USD"}}}
+	}
+	src := Source{Facts: []Fact{
+		fact("revenue", "Revenues", 2019, 1000e6), fact("revenue", "Revenues", 2018, 800e6), fact("net_income", "Net income", 2019, 50e6),
+	}}
+	for question, want := range map[string]string{
+		"What was the turnover in 2019?":              "$1,000 million",
+		"How fast did revenue grow in 2019?":          "25.00%",
+		"What was the net margin in fiscal year 2019": "5.00%",
+		"What was the net margin in 2018?":            "no",
+	} {
+		if got := say(Compute(Parse(question), src)); got != want {
+			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
+		}
+	}
+}
+
+func FuzzCompute(f *testing.F) {
+	f.Add("What is the percentage change in a from 2018 to 2019?", income)
+	f.Add("how many years did x exceed $5 and which year is the ratio of a to b 2,000", "| |2019|\n|a|-|")
+	f.Fuzz(func(_ *testing.T, question, text string) {
+		Compute(Parse(question), Source{Passages: []kernel.Passage{{Text: text}}})
+	})
+}

@@ -1,0 +1,270 @@
+package formula
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions)\)|\b(?:in )?(?:thousands|millions|billions)\b|[$€£¥%]\s?(?:m|mn|bn|['’]?000s?)?\b|[$€£¥%]|\bas reported\b|\(?unaudited\)?|\brestated\b|\bnotes?\b`)
+
+// soft are words whose lack in a question says little: they do not tell rows apart
+// unless rows differ in nothing else.
+var soft = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
+	recognised recognized gross common ordinary share shares used provided number item level and the due company group december january june september march less add`)
+
+// scored is how well a series fits a subject: less is worse.
+type scored struct {
+	*Series
+	score float64
+}
+
+// Least scores. A series below sure is not answered from.
+const (
+	sure   = 0.70
+	margin = 0.045
+)
+
+// fit tells how well a series is what the terms of a subject name, from 0 to 1.
+func fit(stems []terms.Term, metric string, s *Series) float64 {
+	if len(stems) == 0 {
+		return 0
+	}
+	same := false
+	if metric != "" {
+		if m, ok := metrics.Label(s.Name); ok && m.Key == metric {
+			same = true
+		}
+	}
+	var got, all float64
+	inName, hard, weak := 0, 0, 0
+	for _, t := range stems {
+		w := 1.0
+		if soft.has(t) {
+			w = 0.45
+		} else {
+			hard++
+		}
+		all += w
+		switch {
+		case s.name.has(t):
+			got += w
+			inName++
+		case s.header.has(t):
+			got += w * 0.97
+		case s.group.has(t):
+			got += w * 0.95
+		case same:
+			got += w * 0.93
+		case near(t, s.name):
+			got += w * 0.9
+			inName++
+		case s.caption.has(t):
+			got += w * 0.8
+		default:
+			if !soft.has(t) {
+				weak++
+			}
+			if s.around.has(t) {
+				got += w * 0.45
+			}
+		}
+	}
+	if weak > 0 && 2*weak >= hard && hard < 4 { // what tells it from others is not there
+		return 0
+	}
+	cover := got / all
+	var extra, name float64
+	asked := make(set, len(stems))
+	for _, t := range stems {
+		asked[t] = true
+	}
+	count := func(words set, weight float64) {
+		for t := range words {
+			w := weight
+			if soft.has(t) {
+				w *= 0.35
+			}
+			name += w
+			if !asked.has(t) && !near(t, asked) {
+				extra += w
+			}
+		}
+	}
+	if same {
+		name, extra = 1, 0
+	} else {
+		count(s.name, 1)
+	}
+	count(s.header, 0.8)
+	if inName == 0 && !same && len(s.header) == 0 {
+		return 0
+	}
+	score := cover * (1 - 0.5*extra/(name+0.7))
+	for t := range s.group {
+		if !asked.has(t) && !soft.has(t) && !s.around.has(t) {
+			score -= 0.02
+			break
+		}
+	}
+	return score
+}
+
+// near reports whether a long term is one slip away from one of a set.
+func near(t terms.Term, words set) bool {
+	if len(t) < 5 {
+		return false
+	}
+	for w := range words {
+		if len(w) >= 5 && w[0] == t[0] && slip(string(w), string(t)) {
+			return true
+		}
+	}
+	return false
+}
+
+// slip reports whether one letter is added, left out, changed or swapped with the next.
+func slip(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	if len(a)-len(b) > 1 || a == b {
+		return false
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if len(a) > len(b) {
+		return a[i+1:] == b[i:]
+	}
+	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+// find is the series that a subject names and that has all periods; false: there is
+// none, or several that say different things.
+func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
+	stems := terms.Of(subject)
+	metric := ""
+	if m, ok := metrics.Label(subject); ok {
+		metric = m.Key
+	}
+	var best []scored
+	for _, s := range all {
+		if len(periods) > 0 {
+			if _, ok := s.at(periods); !ok {
+				continue
+			}
+		}
+		if score := fit(stems, metric, s); score >= sure {
+			best = append(best, scored{s, score})
+		}
+	}
+	if len(best) == 0 {
+		return nil, 0, false
+	}
+	slices.SortStableFunc(best, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	first := best[0]
+	for _, other := range best[1:] {
+		if other.score < first.score-margin {
+			break
+		}
+		if !alike(first.Series, other.Series, periods) {
+			return nil, first.score, false
+		}
+	}
+	return first.Series, first.score, true
+}
+
+// alike reports whether two series say the same of the periods.
+func alike(a, b *Series, periods []kernel.Period) bool {
+	pa, pb := a.Points, b.Points
+	if len(periods) > 0 {
+		pa, _ = a.at(periods)
+		pb, _ = b.at(periods)
+	}
+	if len(pa) != len(pb) {
+		return false
+	}
+	for i := range pa {
+		if math.Abs(pa[i].Value-pb[i].Value) > 1e-9*math.Abs(pa[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// at are the points of the periods, in their order; false: one is missing, or not told
+// from another.
+func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
+	points := make([]Point, 0, len(periods))
+	for _, p := range periods {
+		var found []Point
+		for _, q := range s.Points {
+			if q.Period.Known() && fits(p, q.Period) {
+				found = append(found, q)
+			}
+		}
+		if len(found) > 1 {
+			whole := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
+			if len(whole) == 1 && p.Months == 12 || len(whole) == 1 && p.End == "" {
+				found = whole
+			}
+		}
+		if len(found) == 0 || len(found) > 1 && slices.ContainsFunc(found[1:], func(q Point) bool { return q.Value != found[0].Value }) {
+			return nil, false
+		}
+		points = append(points, found[0])
+	}
+	return points, true
+}
+
+// fits reports whether a period that a question names is one that a table has.
+func fits(asked, has kernel.Period) bool {
+	if asked.Quarter != has.Quarter && (asked.Quarter != 0 || has.Quarter != 0) {
+		if asked.Quarter == 0 || has.Quarter != 0 || has.Months != 3 {
+			return false
+		}
+	}
+	if asked.End != "" {
+		if has.End != "" {
+			return asked.End == has.End && (asked.Months == 0 || has.Months == 0 || asked.Months == has.Months)
+		}
+		return asked.End.Year() == has.Year && (has.Months == 0 || has.Months == 12)
+	}
+	if asked.Months != 0 && asked.Months != 12 && has.Months != asked.Months {
+		return false
+	}
+	if has.Months != 0 && has.Months != 12 && asked.Months != has.Months && asked.Quarter == 0 {
+		return false
+	}
+	return asked.Year == has.AnyYear()
+}
+
+// ordered sorts points by time, the earliest first.
+func ordered(points []Point) []Point {
+	sorted := slices.Clone(points)
+	slices.SortStableFunc(sorted, func(a, b Point) int {
+		if y := a.Period.AnyYear() - b.Period.AnyYear(); y != 0 {
+			return y
+		}
+		if q := a.Period.Quarter - b.Period.Quarter; q != 0 {
+			return q
+		}
+		return strings.Compare(string(a.Period.End), string(b.Period.End))
+	})
+	return sorted
+}

@@ -1,0 +1,178 @@
+package formula
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+// Point is a figure of a period, with the passage that has it.
+type Point struct {
+	kernel.Figure
+	Period kernel.Period
+	// Head is how its table names the period: "2019", "Q3", "June 30".
+	Head    string
+	Passage int // its place among the passages that were given
+}
+
+// Series is what a table, or facts, tell of one thing over time.
+type Series struct {
+	// Name is how it is named, "Automotive"; Group, what it stands under.
+	Name, Group string
+	Points      []Point
+	table       int // which table it is of; -1: it is of facts
+	key         string
+	name, group set // terms
+	header      set // of the column, but for its period
+	caption     set // what stands over its table, and its section
+	around      set // of the text around it
+	total       bool
+}
+
+// set is terms without their order.
+type set map[terms.Term]bool
+
+func setOf(texts ...string) set {
+	s := make(set)
+	for _, text := range texts {
+		for _, t := range terms.Of(text) {
+			s[t] = true
+		}
+	}
+	return s
+}
+
+func (s set) has(t terms.Term) bool { return s[t] }
+
+// mostSeries bounds what is compared with a question.
+const mostSeries = 8000
+
+// read makes the series of the tables of passages.
+func read(passages []kernel.Passage) []*Series {
+	var all []*Series
+	n := 0
+	for i := range passages {
+		p := &passages[i]
+		if !strings.Contains(p.Text, "|") {
+			continue
+		}
+		for _, t := range tables.ParseAll(p.Text, 8) {
+			all = append(all, ofTable(t, p, i, n)...)
+			if n++; len(all) > mostSeries {
+				return all
+			}
+		}
+	}
+	return all
+}
+
+// ofTable makes the series of a table: its rows over the periods of its columns, or its
+// columns over the periods of its rows, or single figures without a period.
+func ofTable(t *tables.Table, p *kernel.Passage, passage, table int) []*Series {
+	text := paragraph(p.Text)
+	caption, around := setOf(t.Caption, t.Corner, p.Section), setOf(text)
+	scale := scaleIn(text)
+	heads := make([]string, len(t.Columns))
+	byColumn := false
+	for i, c := range t.Columns {
+		heads[i] = residual(c.Header)
+		byColumn = byColumn || c.Period.Known() && !c.Change
+	}
+	byRow := 0
+	for _, r := range t.Rows {
+		if r.Period.Known() {
+			byRow++
+		}
+	}
+	var all []*Series
+	index := make(map[string]*Series)
+	for ri := range t.Rows {
+		row := &t.Rows[ri]
+		for ci := range t.Columns {
+			column := &t.Columns[ci]
+			f, ok := t.Figure(ri, ci)
+			if !ok {
+				continue
+			}
+			if t.Units.Scale == 0 && column.Units.Scale == 0 {
+				f = scaled(f, scale)
+			}
+			period, head := column.Period, column.Header
+			name, other := row.Label, heads[ci]
+			group := row.Group
+			if row.Period.Known() && !byColumn {
+				period, head = row.Period, row.Label
+				if name = residual(row.Label); name == "" {
+					name, other = heads[ci], ""
+				}
+				if metrics.Periods(group) != nil {
+					group = ""
+				}
+			} else if column.Change && byColumn {
+				period = kernel.Period{}
+				other = column.Header
+			}
+			key := strings.Join([]string{group, name, other}, "\x00")
+			s := index[key]
+			if s == nil || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Period == period && period.Known() }) {
+				s = &Series{
+					Name: name, Group: group, table: table, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: around,
+					total: strings.HasPrefix(strings.ToLower(name), "total"),
+				}
+				if s.Name == "" {
+					s.Name = other
+				}
+				index[key] = s
+				all = append(all, s)
+			}
+			s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head, Passage: passage})
+		}
+	}
+	return all
+}
+
+// residual is a header without the periods and units in it.
+func residual(header string) string {
+	return strings.TrimSpace(unitWords.ReplaceAllString(without(header, metrics.Periods(header)), " "))
+}
+
+// paragraph is the text around a table, as far as it is short.
+func paragraph(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !tables.IsRow(line) && b.Len() < 3000 {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// inText is how a text says the scale of the table in it.
+var inText = regexp.MustCompile(`(?i)\((?:[^()]{0,40}\b)?(thousands|millions|billions)\b[^()]{0,80}\)|\b(?:table|amounts?|figures|data|summari[sz]ed|as follows|presented|expressed|stated|shown)\b[^.|]{0,120}?\bin (?:[a-z.$€£]+ ){0,4}(thousands|millions|billions)\b|\bin (thousands|millions|billions)\b[^.|]{0,40}:|[$€£]\s?(m|bn)\)`)
+
+// scaleIn is the one scale that a text says of tables; 0: none, or several.
+func scaleIn(text string) float64 {
+	scale := 0.0
+	for _, m := range inText.FindAllStringSubmatch(text, 8) {
+		found := map[string]float64{"thousands": 1e3, "millions": 1e6, "billions": 1e9, "m": 1e6, "bn": 1e9}[strings.ToLower(m[1]+m[2]+m[3]+m[4])]
+		if scale != 0 && found != scale {
+			return 0
+		}
+		scale = found
+	}
+	return scale
+}
+
+// scaled is a figure of a table in the scale that the text around it says.
+func scaled(f kernel.Figure, scale float64) kernel.Figure {
+	if scale == 0 || f.Unit == kernel.Percent || f.Unit == kernel.PerShare || f.Unit == kernel.Times || f.Step > 1 {
+		return f
+	}
+	f.Value, f.Step = f.Value*scale, f.Step*scale
+	return f
+}
