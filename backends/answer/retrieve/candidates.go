@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -21,59 +22,71 @@ type candidate struct {
 	fact    bool // a fact is in it of a metric that is asked for
 }
 
-// mostScored is how many passages are scored, the latest of the issuer.
-const mostScored = 20_000
+// mostScored is how many passages are scored. Of more the full-text index proposes some.
+const mostScored = 8_000
 
 // candidates are the passages that filters leave and that have a term that is sought.
-func candidates(c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
-	query := strings.Builder{}
-	args := make([]any, 0, 8)
-	query.WriteString("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE ")
-	in := func(column string, n int) {
-		query.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")")
-	}
+func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
-		in("issuer_id", len(f.Issuers))
+		query := strings.Builder{}
+		args := make([]any, 0, 8)
+		one := func(column string, n int) {
+			query.WriteString(column + " IN (" + marks(n) + ")")
+		}
+		one("issuer_id", len(f.Issuers))
 		for _, id := range f.Issuers {
 			args = append(args, id)
 		}
-	} else {
-		query.WriteString("1 = 1")
-	}
-	if years := near1(f.Periods); len(years) > 0 {
-		query.WriteString(" AND ")
-		in("fiscal", len(years))
-		for _, y := range years {
-			args = append(args, y)
+		if years := aroundYears(f.Periods); len(years) > 0 {
+			query.WriteString(" AND ")
+			one("fiscal", len(years))
+			for _, y := range years {
+				args = append(args, y)
+			}
+		}
+		if len(f.Kinds) > 0 {
+			query.WriteString(" AND ")
+			one("kind", len(f.Kinds))
+			for _, k := range f.Kinds {
+				args = append(args, string(k))
+			}
+		}
+		all, looked, err := scan(c, w, query.String(), args)
+		if err != nil || looked <= mostScored {
+			return all, err
 		}
 	}
-	if len(f.Kinds) > 0 {
-		query.WriteString(" AND ")
-		in("kind", len(f.Kinds))
-		for _, k := range f.Kinds {
-			args = append(args, string(k))
-		}
+	ids, err := r.propose(ctx, c, w, f)
+	if err != nil || len(ids) == 0 {
+		return nil, err
 	}
-	query.WriteString(" LIMIT ?")
-	args = append(args, mostScored)
-	var all []*candidate
+	args := make([]any, 0, len(ids))
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	all, _, err := scan(c, w, "chunk_id IN ("+marks(len(ids))+")", args)
+	return all, err
+}
+
+// scan reads the vectors that a condition leaves, at most one more than are scored.
+func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate, looked int, err error) {
 	for i := range w.terms {
 		w.terms[i].found = 0 // there may have been narrower filters before
 	}
-	err := c.All(query.String(), args, func(r store.Row) error {
+	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?", append(args, mostScored+1), func(r store.Row) error {
 		one := new(candidate)
 		if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
 			return err
 		}
-		if !one.vector.Good() {
+		if looked++; !one.vector.Good() {
 			return nil
 		}
 		counts := make([]terms.Counts, len(w.terms))
-		some := false
+		some := w.all
 		for i := range w.terms {
 			if counts[i] = one.vector.Find(w.terms[i].hash); counts[i] != 0 {
 				w.terms[i].found++
-				some = some || !w.terms[i].year && w.terms[i].weight == 1
+				some = some || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].other || w.vague)
 			}
 		}
 		if one.counts = counts; some {
@@ -81,11 +94,11 @@ func candidates(c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error
 		}
 		return nil
 	})
-	return all, err
+	return all, looked, err
 }
 
-// near1 are the years of periods and those beside them, and 0, which is unknown.
-func near1(periods []kernel.Period) []int {
+// aroundYears are the years of periods and those beside them, and 0, which is unknown.
+func aroundYears(periods []kernel.Period) []int {
 	var years []int
 	for _, p := range periods {
 		if y := p.AnyYear(); y != 0 {

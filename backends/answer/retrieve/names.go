@@ -26,7 +26,7 @@ func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
 			sum += s.idf
 		}
 	}
-	if sum == 0 {
+	if sum == 0 || len(all) == 0 {
 		return nil
 	}
 	list := make([]ranked, 0, len(all))
@@ -131,9 +131,4 @@ func unix(micros int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(micros).UTC()
-}
-
-// near reports whether two passages say the same: most of their terms are equal.
-func near(a, b terms.Vector) bool {
-	return len(a) == len(b) && string(a) == string(b)
 }

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -27,19 +29,25 @@ type Options struct {
 	Most int
 	// MostTokens is how many tokens they have together. Default: 8,000.
 	MostTokens int
+	// Web is a provider of web search, for a list of its own; nil: there is none.
+	Web Web
+	// Dense makes vectors of meaning, for a list of its own; nil: there are none. The
+	// corpus has those of its passages once Embed has made them.
+	Dense Embedder
 }
 
 // Retriever finds passages of a corpus.
 type Retriever struct {
 	corpus  *corpus.Corpus
 	options Options
+	sample  sample
 }
 
 // New makes a retriever.
 func New(c *corpus.Corpus, o Options) *Retriever {
 	o.Most = cmp.Or(o.Most, 12)
 	o.MostTokens = cmp.Or(o.MostTokens, 8_000)
-	return &Retriever{c, o}
+	return &Retriever{corpus: c, options: o}
 }
 
 // Query is what is looked for.
@@ -53,8 +61,10 @@ type Query struct {
 	Wide bool
 }
 
-// Result is what was found, the best first.
+// Result is what was found.
 type Result struct {
+	// Passages are the best first; behind them those before and after the first four of
+	// them, where there is room.
 	Passages []kernel.Passage
 	// Facts are those of the issuers, metrics and periods that the query names, the
 	// latest first.
@@ -80,17 +90,31 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Wide {
 		f.Periods, f.Kinds = nil, nil
 	}
+	var meaning []float32
+	if r.options.Dense != nil {
+		made, err := r.options.Dense.Embed(ctx, []string{q.Text})
+		if err != nil || len(made) != 1 { // words do without
+			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
+		} else {
+			meaning, w.all = made[0], true
+		}
+	}
 	var ranked []*candidate
+	var others []ranking
+	within := make(map[int64]bool) // what was found before a filter was given up
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
 			var all []*candidate
-			all, err = candidates(c, w, f)
+			all, err = r.candidates(ctx, c, w, f)
 			if err != nil {
 				return err
 			}
 			if len(all) >= fewest || len(f.Periods) == 0 && len(f.Kinds) == 0 {
 				ranked = score(w, all)
 				break
+			}
+			for _, one := range all {
+				within[one.ID] = true
 			}
 			if len(f.Periods) > 0 {
 				f.Periods = nil
@@ -100,8 +124,12 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 				result.Dropped = append(result.Dropped, "kind")
 			}
 		}
+		dense := r.byMeaning(c, meaning, ranked)
 		ranked = ranked[:min(deep, len(ranked))]
-		if err := load(c, ranked); err != nil {
+		if len(dense) > 0 {
+			others = append(others, ranking{dense, denseList})
+		}
+		if err := load(c, union(ranked, dense)); err != nil {
 			return err
 		}
 		result.Facts, err = facts(c, w, ranked, q.Filters)
@@ -110,13 +138,31 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	named := r.byNames(w, ranked)
-	merged := merge(ranking{ranked, lexicalList}, ranking{named, namesList})
+	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
+	lists = append(lists, others...)
+	if r.options.Web != nil {
+		if found, err := r.fromWeb(ctx, q.Text); err != nil { // the corpus may do
+			r.corpus.Logger().Warn("web search", zap.Error(err))
+		} else {
+			lists = append(lists, ranking{found, webList})
+		}
+	}
+	merged := merge(lists...)
 	if len(q.Filters.Periods) == 0 {
 		r.recent(merged)
 	}
+	slices.SortStableFunc(merged, func(a, b *candidate) int { // what is beyond a filter comes behind
+		switch {
+		case within[a.ID] == within[b.ID]:
+			return 0
+		case within[a.ID]:
+			return -1
+		}
+		return 1
+	})
 	result.Passages = choose(merged, q.Most, q.MostTokens)
-	return result, nil
+	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return neighbours(c, &result, q) })
+	return result, err
 }
 
 // deep is how many passages are looked at closely.
@@ -136,6 +182,8 @@ type ranking struct {
 const (
 	lexicalList = 0.25
 	namesList   = 1
+	webList     = 0.5
+	denseList   = 1
 )
 
 // merge gives each passage the sum of its reciprocal ranks in all lists, and sorts.
@@ -180,6 +228,10 @@ func (r *Retriever) recent(all []*candidate) {
 	}
 }
 
+// nearDuplicate is the share of their terms that two passages have in common of which
+// one is enough. Tables of two years have the same names, and other figures.
+const nearDuplicate = 0.95
+
 // choose takes the best that are no near duplicates of better ones.
 func choose(all []*candidate, most, mostTokens int) []kernel.Passage {
 	var chosen []kernel.Passage
@@ -189,7 +241,7 @@ func choose(all []*candidate, most, mostTokens int) []kernel.Passage {
 		if len(chosen) == most {
 			break
 		}
-		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, func(other *candidate) bool { return near(one.vector, other.vector) }) {
+		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }) {
 			continue
 		}
 		tokens += one.Tokens

@@ -20,6 +20,8 @@ type wanted struct {
 	pairs   []string
 	metrics []string // keys of those that it names
 	parts   []byte   // of a report in which they are, as a vector has them
+	all     bool     // passages without any of its terms may be found too
+	vague   bool     // it has no words but those that say what to do
 }
 
 // sought is a term with what it weighs.
@@ -76,6 +78,7 @@ func parse(text string) *wanted {
 		}
 		w.terms = append(w.terms, s)
 	})
+	w.vague = !slices.ContainsFunc(w.terms, func(s sought) bool { return s.weight == 1 && !s.year })
 	w.synonyms(text)
 	return w
 }

@@ -57,6 +57,11 @@ func TestVector(t *testing.T) {
 	if c := find("reports"); c.Text() != 0 || !c.Title() {
 		t.Errorf("report: %b", c)
 	}
+	var other Builder
+	other.Add(Text, "net sales rose")
+	if o := other.Vector(0, 0); v.Overlap(v) != 1 || o.Overlap(v) != 0 || o.Overlap(o) != 1 {
+		t.Error("overlap")
+	}
 	if find("costs").Text() != 15 || find("profit") != 0 {
 		t.Error("costs or profit")
 	}

@@ -133,3 +133,26 @@ func (v Vector) Find(hash uint32) Counts {
 	}
 	return 0
 }
+
+// Overlap is the share of the terms of both that are in each of them, 0 to 1.
+func (v Vector) Overlap(other Vector) float64 {
+	n, m := len(v)/4-1, len(other)/4-1
+	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {
+		return 0
+	}
+	both := 0
+	for i, k := 1, 1; i <= n && k <= m; {
+		a, b := binary.BigEndian.Uint32(v[4*i:])>>8, binary.BigEndian.Uint32(other[4*k:])>>8
+		switch {
+		case a == b:
+			both++
+			i++
+			k++
+		case a < b:
+			i++
+		default:
+			k++
+		}
+	}
+	return float64(both) / float64(n+m-both)
+}

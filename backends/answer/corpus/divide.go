@@ -1,0 +1,55 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+// Part is a passage of a text that is not of the corpus, with its vector.
+type Part struct {
+	kernel.Passage
+	Vector terms.Vector
+}
+
+// Divide makes passages of a document that is not kept, such as a page of the web. The
+// error of one that has no address or no text is a *RefusedError.
+func Divide(s Source) ([]Part, error) {
+	p, err := prepare(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]Part, 0, len(p.chunks))
+	for i := range p.chunks {
+		c := &p.chunks[i]
+		parts = append(parts, Part{kernel.Passage{
+			Seq: i, Title: p.source.Title, URL: p.source.URL, Kind: p.source.Kind, Section: c.section, Page: c.page, Text: c.text, Table: len(c.tables) > 0,
+			Tokens: c.tokens, Period: p.period, Published: p.source.Published,
+		}, p.vectors[i]})
+	}
+	return parts, nil
+}
+
+// TextOf is the Markdown of a page of the web: of text/html, or of text/plain.
+func TextOf(ctx context.Context, kind string, body []byte) (text string, err error) {
+	read := readText
+	switch kind {
+	case "text/html", "application/xhtml+xml":
+		read = readHTML
+	case "text/plain", "text/markdown":
+	default:
+		return "", refuse("a page of the kind %q is not read", cut(kind, 80))
+	}
+	err = read(ctx, bytes.NewReader(body), Source{}, func(s Source, err error) error {
+		pages := make([]string, 0, len(s.Pages))
+		for _, page := range s.Pages {
+			pages = append(pages, page.Text)
+		}
+		text = strings.Join(pages, "\n\n")
+		return err
+	})
+	return text, err
+}

@@ -1,0 +1,214 @@
+package retrieve
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Bounds of what the full-text index proposes.
+const (
+	mostProposed = 300 // of one query, the latest
+	sampled      = 1500
+	fewProposals = 60 // with so many no looser query is made
+)
+
+// sample is the vectors of some passages: how rare a term is among them is about how
+// rare it is.
+type sample struct {
+	mu      sync.Mutex
+	version int64
+	vectors []terms.Vector
+}
+
+// of gives the sample. It is taken again once the corpus has changed.
+func (s *sample) of(ctx context.Context, r *Retriever) ([]terms.Vector, error) {
+	version, err := r.corpus.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	vectors, of := s.vectors, s.version
+	s.mu.Unlock()
+	if of == version {
+		return vectors, nil
+	}
+	vectors = nil
+	err = r.corpus.Read(ctx, func(c kernel.Conn) error {
+		var first, last int64
+		if err := c.Row("SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM answer_chunks").Scan(&first, &last); err != nil || last == 0 {
+			return err
+		}
+		step := max((last-first)/sampled, 1)
+		ids := make([]any, 0, sampled+1)
+		for id := first; id <= last && len(ids) <= sampled; id += step {
+			ids = append(ids, id)
+		}
+		return c.All("SELECT terms FROM answer_vectors WHERE chunk_id IN ("+marks(len(ids))+")", ids, func(row store.Row) error {
+			var v terms.Vector
+			if err := row.Scan((*[]byte)(&v)); err != nil {
+				return err
+			}
+			if v.Good() {
+				vectors = append(vectors, v)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vectors, s.version = vectors, version
+	return vectors, nil
+}
+
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// rarest are the words of a question, those that the fewest of the sample have first.
+// Words that say what to do, and years, are not among them unless there is nothing else.
+func (w *wanted) rarest(sample []terms.Vector) []string {
+	type rare struct {
+		word  string
+		found int
+	}
+	var list, rest []rare
+	for _, s := range w.terms {
+		if s.other {
+			continue
+		}
+		one := rare{word: s.word}
+		for _, v := range sample {
+			if v.Find(s.hash) != 0 {
+				one.found++
+			}
+		}
+		if s.year || s.weight < 1 {
+			rest = append(rest, one)
+		} else {
+			list = append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		list = rest
+	}
+	slices.SortStableFunc(list, func(a, b rare) int { return a.found - b.found })
+	words := make([]string, 0, len(list))
+	for _, one := range list {
+		words = append(words, one.word)
+	}
+	return words
+}
+
+// propose gives passages that have the rarest words of a question: those with the most
+// of them, then those with any two, then with the rarest.
+func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]int64, error) {
+	sampled, err := r.sample.of(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	words := w.rarest(sampled)
+	var tries [][]string
+	for n := min(len(words), 4); n > 1; n-- {
+		tries = append(tries, words[:n])
+	}
+	for i := 1; i < min(len(words), 4); i++ {
+		for k := range i {
+			tries = append(tries, []string{words[k], words[i]})
+		}
+	}
+	for _, word := range words[:min(len(words), 2)] {
+		tries = append(tries, []string{word})
+	}
+	seen := make(map[int64]bool)
+	var ids []int64
+	for i, all := range tries {
+		if i > 0 && len(ids) >= fewProposals && len(all) < 3 {
+			break
+		}
+		more, err := having(c, all, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range more {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) >= 2*mostProposed {
+			break
+		}
+	}
+	return ids, nil
+}
+
+// having are the latest passages with all words, within the filters.
+func having(c kernel.Conn, words []string, f kernel.Filters) ([]int64, error) {
+	var scopes [][]string
+	add := func(list []string) {
+		if len(list) > 0 {
+			scopes = append(scopes, list)
+		}
+	}
+	var issuers, years, kinds []string
+	for _, id := range f.Issuers {
+		issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
+	}
+	for _, y := range aroundYears(f.Periods) {
+		if y != 0 {
+			years = append(years, "y"+strconv.Itoa(y))
+		}
+	}
+	for _, k := range f.Kinds {
+		kinds = append(kinds, "k"+string(k))
+	}
+	add(issuers)
+	add(years)
+	add(kinds)
+	query := "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?"
+	var b strings.Builder
+	if c.Dialect() == store.SQLite {
+		for i, list := range scopes {
+			if i > 0 {
+				b.WriteString(" AND ")
+			}
+			b.WriteString("scope : (" + strings.Join(list, " OR ") + ")")
+		}
+		for _, word := range words {
+			if b.Len() > 0 {
+				b.WriteString(" AND ")
+			}
+			b.WriteString(`{title section text} : "` + strings.ReplaceAll(word, `"`, " ") + `"`)
+		}
+		return store.List(c, scanID, query, b.String(), mostProposed)
+	}
+	args := make([]any, 0, len(words)+2)
+	b.WriteString("SELECT chunk_id FROM answer_search WHERE words @@ (")
+	for i, word := range words {
+		if i > 0 {
+			b.WriteString(" && ")
+		}
+		b.WriteString("plainto_tsquery('english', ?)")
+		args = append(args, word)
+	}
+	b.WriteString(")")
+	for _, list := range scopes {
+		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
+		args = append(args, strings.Join(list, " | "))
+	}
+	b.WriteString(" ORDER BY chunk_id DESC LIMIT ?")
+	return store.List(c, scanID, b.String(), append(args, mostProposed)...)
+}
+
+func scanID(r store.Row) (id int64, err error) {
+	err = r.Scan(&id)
+	return id, err
+}

@@ -1,0 +1,199 @@
+package retrieve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+const table = "Results (in millions)\n\n|  | 2019 | 2018 |\n|---|---|---|\n| Net sales | $%d | $%d |\n| Cost of sales | 70 | 60 |\n| Gross profit | 30 | 20 |"
+
+// fill takes in three years of two issuers, and news.
+func fill(t *testing.T, k answertest.Kernel) (*corpus.Corpus, map[string]int64) {
+	t.Helper()
+	c := corpus.New(k.Server)
+	put := func(s corpus.Source) {
+		t.Helper()
+		if _, err := c.Put(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{"Wexlermere Inc.", "Brantpoint Industries"} {
+		for year := 2016; year <= 2019; year++ {
+			pages := []corpus.Page{
+				{Number: 1, Text: "Overview\n\nWe make pumps and valves in fiscal " + fmt.Sprint(year) + ". Demand for pumps grew."},
+				{Number: 2, Text: fmt.Sprintf(strings.ReplaceAll(strings.ReplaceAll(table, "2018", fmt.Sprint(year-1)), "2019", fmt.Sprint(year)), 100*i+year, 100*i+year-1)},
+				{Number: 3, Text: "Employees\n\nWe had " + fmt.Sprint(1000+year) + " employees. None of them is covered by an agreement."},
+				{Number: 4, Text: "Dividends\n\nThe board declared a dividend of $0." + fmt.Sprint(year-2000) + " per share."},
+			}
+			put(corpus.Source{
+				Title: name + " annual report " + fmt.Sprint(year), URL: fmt.Sprintf("https://a.example/%d/%d", i, year), Fiscal: fmt.Sprint("FY", year),
+				Issuer: corpus.Company{Name: name}, Pages: pages,
+			})
+		}
+	}
+	for i, day := range []string{"2026-03-01", "2025-03-01"} {
+		at, _ := kernel.ParseDay(day)
+		put(corpus.Source{
+			Kind: kernel.News, Title: "Central bank decision", URL: fmt.Sprintf("https://a.example/news/%d", i), Published: at.Time(),
+			Pages: []corpus.Page{{Text: "The central bank left its rate at " + fmt.Sprint(4+i) + " per cent, saying that inflation was near target in " + day[:4] + "."}},
+		})
+	}
+	issuers, _, err := c.Issuers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make(map[string]int64)
+	for id, issuer := range issuers {
+		ids[strings.Fields(issuer.Name)[0]] = id
+	}
+	return c, ids
+}
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		c, ids := fill(t, k)
+		r := retrieve.New(c, retrieve.Options{})
+		wexlermere := kernel.Filters{Issuers: []int64{ids["Wexlermere"]}}
+		search := func(q retrieve.Query) retrieve.Result {
+			t.Helper()
+			result, err := r.Search(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result
+		}
+		years := func(r retrieve.Result) (list []int) {
+			for _, p := range r.Passages {
+				if !slices.Contains(list, p.Period.Year) {
+					list = append(list, p.Period.Year)
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+
+		f := wexlermere
+		f.Periods = []kernel.Period{{Year: 2019}}
+		got := search(retrieve.Query{Text: "What were the total revenues in 2019?", Filters: f})
+		// Two passages fit; those of other years come behind them.
+		if len(got.Passages) < 3 || !slices.Equal(got.Dropped, []string{"period"}) || got.Passages[0].Page != 2 || got.Passages[0].Period.Year != 2019 || !got.Passages[0].Table ||
+			got.Passages[1].Period.Year != 2018 {
+			t.Errorf("%+v", got)
+		}
+		for _, p := range got.Passages {
+			if p.Issuer != ids["Wexlermere"] {
+				t.Errorf("a passage of another issuer: %+v", p)
+			}
+		}
+		if len(got.Facts) != 1 || got.Facts[0].Figure.Value != 2019e6 || got.Facts[0].Metric != "revenue" {
+			t.Errorf("facts %+v", got.Facts)
+		}
+
+		f.Periods, f.Kinds = []kernel.Period{{Year: 2012}}, []kernel.Kind{kernel.News}
+		got = search(retrieve.Query{Text: "How many employees were there?", Filters: f})
+		if !slices.Equal(got.Dropped, []string{"period", "kind"}) || len(got.Passages) < 3 || got.Passages[0].Page != 3 {
+			t.Errorf("%+v", got)
+		}
+		if got = search(retrieve.Query{Text: "How many employees were there?", Filters: f, Wide: true}); len(got.Dropped) > 0 || got.Passages[0].Page != 3 {
+			t.Errorf("%+v", got)
+		}
+		if got = search(retrieve.Query{Text: "dividend per share", Filters: wexlermere, Most: 3, MostTokens: 30}); len(got.Passages) == 0 || len(got.Passages) > 1 {
+			t.Errorf("%+v", got.Passages)
+		}
+
+		// Without an issuer the index proposes; the later of two like reports comes first.
+		got = search(retrieve.Query{Text: "What is the rate of the central bank?"})
+		if len(got.Passages) < 2 || got.Passages[0].URL != "https://a.example/news/0" || got.Passages[1].URL != "https://a.example/news/1" {
+			t.Errorf("%+v", got.Passages)
+		}
+		got = search(retrieve.Query{Text: "pumps and valves", Filters: kernel.Filters{Kinds: []kernel.Kind{kernel.Filing}, Periods: []kernel.Period{{Year: 2017}}}})
+		if y := years(got); !slices.Equal(y, []int{2016, 2017, 2018}) {
+			t.Errorf("years %v", y)
+		}
+		for _, nothing := range []string{"", "what is the", "zyzzyva quokka", `" AND ( * : ^ 'x`} {
+			if got, err := r.Search(t.Context(), retrieve.Query{Text: nothing}); err != nil || len(got.Passages) > 0 {
+				t.Errorf("%q: %+v, %v", nothing, got, err)
+			}
+		}
+	})
+}
+
+// web is a provider with two pages, or a fault.
+type web struct{ err error }
+
+func (w web) Search(context.Context, string, int) ([]retrieve.WebPage, error) {
+	return []retrieve.WebPage{
+		{Title: "Pumps today", URL: "https://b.example/pumps", Text: "Makers of pumps see demand.", Published: time.Unix(0, 0)},
+		{Title: "No address", URL: "nowhere", Text: "Pumps."},
+	}, w.err
+}
+
+func TestWeb(t *testing.T) {
+	t.Parallel()
+	c, _ := fill(t, answertest.SQLite(t))
+	for _, fault := range []error{nil, errors.New("down")} {
+		got, err := retrieve.New(c, retrieve.Options{Web: web{fault}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := slices.IndexFunc(got.Passages, func(p kernel.Passage) bool { return p.URL == "https://b.example/pumps" })
+		if (of >= 0) != (fault == nil) || len(got.Passages) < 3 {
+			t.Errorf("%v: %+v", fault, got.Passages)
+		}
+	}
+}
+
+// meaning knows one thing alone: whether a text is about people.
+type meaning struct{}
+
+func (meaning) Model() string { return "people" }
+
+func (meaning) Embed(_ context.Context, texts []string) (all [][]float32, err error) {
+	for _, text := range texts {
+		if strings.Contains(text, "employees") || strings.Contains(text, "staff") {
+			all = append(all, []float32{1, 0.1})
+		} else {
+			all = append(all, []float32{0.1, 1})
+		}
+	}
+	return all, nil
+}
+
+func TestDense(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		c, ids := fill(t, k)
+		made, err := c.Embed(t.Context(), meaning{}, nil)
+		if err != nil || made != 34 {
+			t.Fatal(made, err)
+		}
+		if again, err := c.Embed(t.Context(), meaning{}, nil); err != nil || again != 0 {
+			t.Error(again, err)
+		}
+		f := kernel.Filters{Issuers: []int64{ids["Brantpoint"]}, Periods: []kernel.Period{{Year: 2016}}}
+		got, err := retrieve.New(c, retrieve.Options{Dense: meaning{}}).Search(t.Context(), retrieve.Query{Text: "size of the staff", Filters: f})
+		if err != nil || len(got.Passages) == 0 || got.Passages[0].Page != 3 {
+			t.Errorf("%+v, %v", got.Passages, err)
+		}
+		if err := c.Remove(t.Context(), "https://a.example/1/2016"); err != nil {
+			t.Error(err)
+		}
+		if made, err := c.Embed(t.Context(), meaning{}, nil); err != nil || made != 0 {
+			t.Error(made, err)
+		}
+	})
+}

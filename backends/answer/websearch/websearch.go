@@ -1,0 +1,187 @@
+// Package websearch asks a provider of web search over HTTP, and fetches the pages it
+// names where it gives no text of them. It is optional and off unless an operator
+// configures it.
+//
+// The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with
+// {"results": [{"title", "url", "text", "published"}]}. Pages are fetched from allowed
+// hosts alone, and no connection goes to a private address that is not allowed.
+package websearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+)
+
+// Options are how a provider is asked.
+type Options struct {
+	// Endpoint is its URL, http or https.
+	Endpoint string
+	// Key is sent as a bearer token; empty: none is.
+	Key string
+	// Hosts are those whose pages may be fetched, "example.com" or "*.example.com".
+	// Empty: none, and results without text are left out.
+	Hosts []string
+	// Allow are private networks that may be connected to.
+	Allow []netip.Prefix
+	// Timeout is that of a search with all its pages. Default: 5s.
+	Timeout time.Duration
+}
+
+// Bounds of what is read.
+const (
+	mostAnswer = 4 << 20
+	mostPage   = 4 << 20
+	mostHops   = 3
+)
+
+// Provider is one of web search. It implements retrieve.Web.
+type Provider struct {
+	endpoint *url.URL
+	options  Options
+	client   *http.Client
+	pages    *http.Client
+}
+
+// New makes a provider.
+func New(o Options) (*Provider, error) {
+	endpoint, err := url.Parse(o.Endpoint)
+	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {
+		return nil, errors.New("web search: the endpoint is not a URL of http or https")
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	p := &Provider{endpoint: endpoint, options: o}
+	transport := &http.Transport{DialContext: outbound.Dialer(o.Allow).DialContext, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
+	p.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > mostHops || !p.allowed(r.URL) {
+			return errNotAllowed
+		}
+		return nil
+	}}
+	return p, nil
+}
+
+var errNotAllowed = errors.New("the host is not among those whose pages may be fetched")
+
+// allowed reports whether a page may be fetched.
+func (p *Provider) allowed(u *url.URL) bool {
+	host := strings.ToLower(u.Hostname())
+	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && slices.ContainsFunc(p.options.Hosts, func(allowed string) bool {
+		if domain, ok := strings.CutPrefix(allowed, "*."); ok {
+			return strings.HasSuffix(host, "."+strings.ToLower(domain))
+		}
+		return strings.EqualFold(host, allowed)
+	})
+}
+
+type answer struct {
+	Results []struct {
+		Title     string `json:"title"`
+		URL       string `json:"url"`
+		Text      string `json:"text"`
+		Published string `json:"published"`
+	} `json:"results"`
+}
+
+// Search implements retrieve.Web. A page that cannot be fetched is left out.
+func (p *Provider) Search(ctx context.Context, query string, most int) ([]retrieve.WebPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	u := *p.endpoint
+	values := u.Query()
+	values.Set("q", query)
+	values.Set("count", strconv.Itoa(most))
+	u.RawQuery = values.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if p.options.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+p.options.Key)
+	}
+	body, _, err := fetch(p.client, request, mostAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("web search: %w", err)
+	}
+	var a answer
+	if err := json.Unmarshal(body, &a); err != nil {
+		return nil, fmt.Errorf("web search: %w", err)
+	}
+	var pages []retrieve.WebPage
+	for _, r := range a.Results[:min(len(a.Results), most)] {
+		u, err := url.Parse(r.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			continue
+		}
+		page := retrieve.WebPage{Title: r.Title, URL: r.URL, Text: r.Text}
+		if at, err := time.Parse(time.RFC3339, r.Published); err == nil {
+			page.Published = at
+		}
+		if strings.TrimSpace(page.Text) == "" {
+			if page.Text = p.text(ctx, u); page.Text == "" {
+				continue
+			}
+		}
+		pages = append(pages, page)
+	}
+	return pages, nil
+}
+
+// text is the text of a page; empty: it may not be fetched, or cannot.
+func (p *Provider) text(ctx context.Context, u *url.URL) string {
+	if !p.allowed(u) {
+		return ""
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return ""
+	}
+	request.Header.Set("Accept", "text/html, text/plain")
+	body, kind, err := fetch(p.pages, request, mostPage)
+	if err != nil {
+		return ""
+	}
+	text, err := corpus.TextOf(ctx, kind, body)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// fetch is a body of at most so many bytes, with its media type.
+func fetch(client *http.Client, request *http.Request, most int64) (body []byte, kind string, err error) {
+	response, err := client.Do(request) //nolint:gosec // the dialer and the list of hosts guard where to
+	if err != nil {
+		return nil, "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, "", fmt.Errorf("status %d", response.StatusCode)
+	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, most+1))
+	if err == nil && int64(len(body)) > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	kind, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return body, kind, err
+}
+
+var _ retrieve.Web = (*Provider)(nil)
