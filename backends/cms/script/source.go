@@ -40,6 +40,9 @@ type source struct {
 	// made anew.
 	keeps    bool
 	problems []*routes.Error // that do not keep it from running
+	// Of Routes.js: what it says, and what module.exports is set to, if that is written out.
+	tree      *ast.Program
+	exportsAt ast.Expression
 }
 
 // sources are the files of a site, each read and compiled once.
@@ -148,6 +151,9 @@ func compile(name, text string) (*source, error) {
 	}
 	l := look(name, tree)
 	made.keeps, made.problems = l.keeps, l.problems
+	if name == routesJS {
+		made.tree, made.exportsAt = tree, l.value
+	}
 	if !l.keeps { // what it declares is asked for, to be frozen
 		if tree, err = parse(name, before+text+"\nreturn ["+strings.Join(l.declared, ", ")+"];"+behind); err != nil {
 			return nil, err
@@ -214,6 +220,7 @@ type looking struct {
 	instance map[*ast.ThisExpression]bool // of constructors and of methods that are not static
 	keeps    bool
 	problems []*routes.Error
+	value    ast.Expression // of module.exports
 }
 
 // look decides whether a call could leave something in what a file declares. It may
@@ -229,6 +236,13 @@ func look(name string, tree *ast.Program) *looking {
 	}
 	for _, statement := range outer.Body.List {
 		l.declares(statement)
+		if s, ok := statement.(*ast.ExpressionStatement); ok {
+			if assign, ok := s.Expression.(*ast.AssignExpression); ok {
+				if left, ok := assign.Left.(*ast.DotExpression); ok && left.Identifier.Name == "exports" {
+					l.value = assign.Right
+				}
+			}
+		}
 	}
 	for _, statement := range outer.Body.List {
 		walk(reflect.ValueOf(statement), l.sees)
