@@ -43,3 +43,6 @@ func (u *User) Guest() bool { return u.Name == RoleGuest }
 func (u *User) May(permission string) bool {
 	return u.Superuser() || slices.Contains(u.Permissions, permission)
 }
+
+// Site is the site itself as one who acts: a command, an installation, a job.
+func Site() *User { return &User{Roles: []string{RoleSuperuser}} }

@@ -1,0 +1,334 @@
+// Package content holds the pages of a site: templates and fields, the tree, values and
+// their searchable copies, revisions, the trash, drafts and what is published at a time.
+//
+// Who acts sees the published and hidden pages of templates that one of their roles may
+// view, and the others of templates that one may edit. Lists leave hidden pages out; who
+// names one gets it. A superuser sees and does everything, but for what would leave the
+// tree in pieces.
+//
+// What a page is not allowed to see is answered as what is not there. Refusals are
+// *apierror.Error: 400 for a selector, 404, 409 for what does not go with how things are,
+// 412 for a version that is not the last, 422 with the field at fault.
+package content
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/cache"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The states of a page.
+const (
+	StatusPublished   = "published"
+	StatusHidden      = "hidden"      // as published, but in no list that does not ask for it
+	StatusUnpublished = "unpublished" // for those who may edit it
+	StatusTrash       = "trash"
+)
+
+// The topics of webhooks.
+const (
+	TopicCreated   = "page.created"
+	TopicChanged   = "page.changed"
+	TopicPublished = "page.published"
+	TopicDeleted   = "page.deleted" // also into the trash
+)
+
+// Topics are all of them.
+var Topics = []string{TopicCreated, TopicChanged, TopicPublished, TopicDeleted}
+
+// Content is the pages of a site. It is safe for concurrent use.
+type Content struct {
+	*kernel.Server
+	schemas *cache.Cache[*schema]
+	stop    func()
+}
+
+// topic is what nodes tell each other of templates and fields under.
+const topic = "cms_schema"
+
+// New makes the content of a site. It touches nothing yet; end it with Close.
+func New(s *kernel.Server) *Content {
+	p := &Content{Server: s}
+	p.schemas = cache.New(1, s.Now, p.loadSchema)
+	p.stop = s.DB.Listen(topic, p.schemas.Drop)
+	return p
+}
+
+// Close ends what New began.
+func (p *Content) Close() { p.stop() }
+
+// Page is a page as one who may see it gets it.
+type Page struct {
+	ID       int64  `json:"id"`
+	Parent   int64  `json:"parent"` // 0: the root has none
+	Template string `json:"template"`
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	Title    string `json:"title"`
+	Status   string `json:"status"`
+	Sort     int64  `json:"sort"` // among its siblings
+	// Fields are the values by the names of the template's fields, without those that
+	// have none: string, float64, bool, []any, map[string]any. A datetime is RFC 3339, a
+	// page its id, several of them or of options a list.
+	Fields     map[string]any `json:"fields"`
+	Created    kernel.Moment  `json:"created"`
+	CreatedBy  int64          `json:"created_by"`
+	Modified   kernel.Moment  `json:"modified"`
+	ModifiedBy int64          `json:"modified_by"`
+	// Published is when it was published the first time; zero: never.
+	Published kernel.Moment `json:"published,omitzero"`
+	Version   int64         `json:"version"` // grows with each change
+
+	// For those who may edit it.
+	Draft       bool          `json:"draft,omitempty"` // there is one
+	PublishAt   kernel.Moment `json:"publish_at,omitzero"`
+	UnpublishAt kernel.Moment `json:"unpublish_at,omitzero"`
+
+	status selector.Status
+	draft  string
+}
+
+// List is a page of a list.
+type List struct {
+	Pages []*Page `json:"pages"`
+	// Next is the cursor for after=; empty: this is the end.
+	Next  string `json:"next"`
+	Limit int    `json:"limit"`
+	Start int    `json:"start"`
+}
+
+// columns are what a Page is read from.
+const columns = `p.id, COALESCE(p.parent_id, 0), p.template_id, p.name, p.path, p.title, p.status, p.sort, p.data, p.created, p.created_by,
+	p.modified, p.modified_by, p.published, p.version, COALESCE(p.draft, ''), COALESCE(p.publish_at, 0), COALESCE(p.unpublish_at, 0)`
+
+// scan reads a page, and more columns behind it.
+func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
+	page := new(Page)
+	var template int64
+	var data string
+	err := r.Scan(append([]any{
+		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data, &page.Created, &page.CreatedBy,
+		&page.Modified, &page.ModifiedBy, &page.Published, &page.Version, &page.draft, &page.PublishAt, &page.UnpublishAt,
+	}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	page.Status, page.Draft = selector.Statuses[page.status], page.draft != ""
+	t := s.templates[template]
+	if t == nil { // made a moment ago on another node
+		t = &Template{}
+	}
+	page.Template = t.Name
+	if page.Fields, err = decode(data); err != nil {
+		return nil, err
+	}
+	for name := range page.Fields {
+		if !slices.Contains(t.Fields, name) {
+			delete(page.Fields, name)
+		}
+	}
+	return page, nil
+}
+
+// decode reads stored values.
+func decode(data string) (fields map[string]any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(data))
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("the stored values of a page: %w", err)
+	}
+	return fields, nil
+}
+
+// encode writes values as they are stored, < and its like as they are.
+func encode(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err) // values were checked
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// shown takes from a page what is for editors, where u is none.
+func (s *schema) shown(u *kernel.User, page *Page) *Page {
+	if !s.may(u, page.Template, editing) {
+		page.Draft, page.PublishAt, page.UnpublishAt, page.draft = false, 0, 0, ""
+	}
+	return page
+}
+
+// Find is the pages that a selector is of, and that u may see.
+func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List, error) {
+	s, q, err := p.query(ctx, u, text, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.list(ctx, s, u, q)
+}
+
+func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
+	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
+	statement, args := q.Select(columns)
+	err := p.Read(ctx, func(c kernel.Conn) error {
+		var last []any
+		return c.All(statement, c.Fresh(args...), func(r store.Row) error {
+			if len(list.Pages) == q.Limit {
+				list.Next = q.Cursor(last)
+				return nil
+			}
+			last = q.Keys()
+			page, err := s.scan(r, last...)
+			list.Pages = append(list.Pages, page)
+			if err == nil {
+				s.shown(u, page)
+			}
+			return err
+		})
+	})
+	return list, err
+}
+
+// Get is the first page that a selector is of; hidden ones count.
+func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {
+	s, q, err := p.query(ctx, u, text, true)
+	if err != nil {
+		return nil, err
+	}
+	q.Limit = 1
+	list, err := p.list(ctx, s, u, q)
+	if err == nil && len(list.Pages) == 0 {
+		err = kernel.NotFound("page")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list.Pages[0], nil
+}
+
+// Count is how many pages a selector is of, whatever its limit and start.
+func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int64, err error) {
+	_, q, err := p.query(ctx, u, text, false)
+	if err != nil {
+		return 0, err
+	}
+	statement, args := q.Count()
+	err = p.Read(ctx, func(c kernel.Conn) error { return c.Row(statement, c.Fresh(args...)...).Scan(&n) })
+	return n, err
+}
+
+// query compiles a selector for u; hidden pages count also where it does not ask for
+// them.
+func (p *Content) query(ctx context.Context, u *kernel.User, text string, hidden bool) (*schema, *selector.Query, error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	parsed, err := selector.Parse(text)
+	if err != nil {
+		return nil, nil, badSelector(err)
+	}
+	q, err := parsed.Compile(&selector.Scheme{
+		Dialect: p.DB.Dialect(), Fields: s.found, Templates: s.ids, Hidden: hidden,
+		View: s.set(u, viewing), Edit: s.set(u, editing), Cursor: p.Signer("cms list"),
+	})
+	if err != nil {
+		return nil, nil, badSelector(err)
+	}
+	return s, q, nil
+}
+
+func badSelector(err error) error {
+	var e *selector.Error
+	if errors.As(err, &e) {
+		return &apierror.Error{Status: http.StatusBadRequest, Code: "bad_selector", Message: e.Error()}
+	}
+	return err
+}
+
+// Page is the page of an id, hidden or not; for those who may edit it in any state.
+func (p *Content) Page(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
+	return p.one(ctx, u, "p.id = ?", id)
+}
+
+// At is the page of a path; it may end with a slash.
+func (p *Content) At(ctx context.Context, u *kernel.User, path string) (*Page, error) {
+	return p.one(ctx, u, "p.path = ?", cleanPath(path))
+}
+
+// cleanPath is a path as it is stored.
+func cleanPath(path string) string { return "/" + strings.Trim(strings.ToLower(path), "/") }
+
+func (p *Content) one(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Read(ctx, func(c kernel.Conn) error {
+		page, err = s.seen(c, u, where, arg)
+		return err
+	})
+	return page, err
+}
+
+// seen reads one page that u may see.
+func (s *schema) seen(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
+	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
+	if err != nil {
+		return nil, kernel.OrNotFound(err, "page")
+	}
+	if !s.sees(u, page) {
+		return nil, kernel.NotFound("page")
+	}
+	return s.shown(u, page), nil
+}
+
+// sees reports whether u may see a page at all.
+func (s *schema) sees(u *kernel.User, page *Page) bool {
+	return page.status < selector.Unpublished && s.may(u, page.Template, viewing) || s.may(u, page.Template, editing)
+}
+
+// Moved is the path where what was once at a path is now; a page that is there already
+// is not asked for. Not found: nothing was, or u may not see it.
+func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to string, err error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return "", err
+	}
+	path = cleanPath(path)
+	err = p.Read(ctx, func(c kernel.Conn) error {
+		rest := ""
+		for begin := path; begin != "" && len(path) <= pathMost; { // the longest that was moved counts
+			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?", begin).Scan(&to)
+			if err == nil {
+				page, err := s.seen(c, u, "p.path = ?", to+rest)
+				if err == nil && page.Path == path {
+					err = kernel.NotFound("page")
+				}
+				to += rest
+				return err
+			}
+			if !kernel.IsNotFound(kernel.OrNotFound(err, "page")) {
+				return err
+			}
+			begin = begin[:strings.LastIndexByte(begin, '/')]
+			rest = path[len(begin):]
+		}
+		return kernel.NotFound("page")
+	})
+	if err != nil {
+		return "", err
+	}
+	return to, nil
+}

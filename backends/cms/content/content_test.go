@@ -1,0 +1,234 @@
+package content_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+var databases = storetest.Fixture{Schemas: migrations.Schemas()}
+
+// site is a site with a template post, which guests view and ann edits and creates.
+type site struct {
+	*content.Content
+	t                *testing.T
+	guest, ann, root *kernel.User
+	top              int64
+	ahead            atomic.Int64
+}
+
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(t, newSite(t, db)) })
+}
+
+func newSite(t *testing.T, db *store.DB) *site {
+	t.Helper()
+	s := &site{t: t, guest: &kernel.User{ID: 1, Name: "guest", Roles: []string{"guest"}}, root: kernel.Site()}
+	s.ann = &kernel.User{ID: 7, Name: "ann", Roles: []string{"editor", "guest"}}
+	err := db.Write(t.Context(), func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO cms_roles (name) VALUES ('editor')")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := []byte(strings.Repeat("k", 32))
+	s.Content = content.New(&kernel.Server{
+		DB: db, Logger: zap.NewNop, Key: func() []byte { return key },
+		Now: func() time.Time { return begin.Add(time.Duration(s.ahead.Add(int64(time.Second)))) },
+	})
+	t.Cleanup(s.Close)
+	made, err := s.Install(t.Context())
+	if err != nil || !slices.Equal(made, []string{"/", "/home", "/admin", "/admin/users"}) {
+		t.Fatal(made, err)
+	}
+	page, err := s.At(t.Context(), s.root, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.top = page.ID
+	lo := 0.0
+	for _, f := range []content.Field{
+		{Name: "body", Type: content.TypeTextarea}, {Name: "summary", Type: content.TypeText, Required: true}, {Name: "price", Type: content.TypeFloat, Settings: content.Settings{Min: &lo}},
+		{Name: "stock", Type: content.TypeInt}, {Name: "sold", Type: content.TypeBool}, {Name: "starts", Type: content.TypeDatetime}, {Name: "mail", Type: content.TypeEmail},
+		{Name: "link", Type: content.TypeURL}, {Name: "author", Type: content.TypePage}, {Name: "related", Type: content.TypePage, Settings: content.Settings{Multiple: true, Most: 3}},
+		{Name: "tags", Type: content.TypeOptions, Settings: content.Settings{Multiple: true, Options: []string{"Red", "Green", "Blue"}}},
+		{Name: "pictures", Type: content.TypeFile}, {Name: "extra", Type: content.TypeJSON},
+		{Name: "sections", Type: content.TypeBlocks, Settings: content.Settings{Blocks: map[string][]string{"quote": {"body", "author"}, "heading": {"summary"}}}},
+	} {
+		if _, err := s.SaveField(t.Context(), s.root, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guests, editors := []string{"guest"}, []string{"editor"}
+	fields := []string{"body", "price", "stock", "sold", "starts", "mail", "link", "author", "related", "tags", "pictures", "extra", "sections"}
+	for _, template := range []content.Template{
+		{Name: "post", Fields: fields, View: guests, Edit: editors, Create: editors},
+		{Name: "secret", Fields: []string{"summary"}, View: editors, Edit: editors, Create: editors, Family: content.Family{NoChildren: true}},
+		{Name: "hers", Fields: []string{"body"}, View: editors},
+	} {
+		if _, err := s.SaveTemplate(t.Context(), s.root, template); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func ref[T any](v T) *T { return &v }
+
+// post makes a published one.
+func (s *site) post(parent int64, title string, fields map[string]any) *content.Page {
+	s.t.Helper()
+	return s.save(content.Edit{Parent: parent, Template: "post", Title: &title, Status: ref("published"), Fields: fields})
+}
+
+func (s *site) save(e content.Edit) *content.Page {
+	s.t.Helper()
+	page, err := s.Save(s.t.Context(), s.ann, e)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return page
+}
+
+// titles are those of the pages of a selector.
+func (s *site) titles(u *kernel.User, selector string) string {
+	s.t.Helper()
+	list, err := s.Find(s.t.Context(), u, selector)
+	if err != nil {
+		s.t.Fatalf("%s: %v", selector, err)
+	}
+	var titles []string
+	for _, page := range list.Pages {
+		titles = append(titles, page.Title)
+	}
+	n, err := s.Count(s.t.Context(), u, selector)
+	if err != nil || list.Next == "" && list.Start == 0 && n != int64(len(titles)) {
+		s.t.Errorf("%s: counts %d of %d, error %v", selector, n, len(titles), err)
+	}
+	return strings.Join(titles, " ")
+}
+
+func (s *site) want(err error, status int, what string) {
+	s.t.Helper()
+	if kernel.Status(err) != status {
+		s.t.Errorf("%s: %v, want %d", what, err, status)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		blog := s.post(s.top, "Blog", nil)
+		long := strings.Repeat("Ünïcode ", 40)
+		a := s.post(blog.ID, "Alpha", map[string]any{
+			"body": "The quick brown fox\r\njumps over it's \"dog\"", "price": 2.5, "stock": 3, "sold": true, "starts": "2026-05-01", "mail": "Ann@Example.com", "link": "/x", "tags": []any{"Red", "Blue"},
+			"sections": []any{map[string]any{"type": "quote", "body": "Buried words", "author": blog.ID}, map[string]any{"type": "heading", "summary": "Deep"}},
+		})
+		s.post(blog.ID, "Beta", map[string]any{"body": "quick fox brown 100%_sure \\", "price": 10, "sold": false, "starts": 1780000000, "author": a.ID, "related": []any{blog.ID, a.ID, a.ID}, "tags": "Green"})
+		s.post(blog.ID, "gamma", map[string]any{"body": long + "end", "stock": 0, "extra": map[string]any{"n": []any{1, "two", nil}}})
+		hidden := s.save(content.Edit{Parent: blog.ID, Template: "post", Title: ref("Hidden"), Status: ref("hidden")})
+		s.save(content.Edit{Parent: blog.ID, Template: "post", Title: ref("Draft")})
+		s.save(content.Edit{Parent: hidden.ID, Template: "secret", Title: ref("Secret"), Status: ref("published"), Fields: map[string]any{"summary": "s"}})
+		s.post(s.top, "Other", nil)
+		for _, c := range []struct{ selector, guest, ann string }{
+			{"template=post", "Blog Alpha Beta gamma Other", "Blog Alpha Beta gamma Other"},
+			{"template=post, sort=title", "Alpha Beta Blog gamma Other", "Alpha Beta Blog gamma Other"},
+			{"template=post, sort=-title, limit=2", "Other gamma", "Other gamma"},
+			{"template=post, sort=-created, start=1, limit=2", "gamma Beta", "gamma Beta"},
+			{"template=post|secret", "Blog Alpha Beta gamma Other", "Blog Alpha Beta gamma Secret Other"},
+			{"template=secret", "", "Secret"},
+			{"template=hers", "", ""},
+			{"template=admin, include=all", "", ""},
+			{"parent=/blog, include=all", "Alpha Beta gamma Hidden", "Alpha Beta gamma Hidden Draft"},
+			{"parent=/blog, include=unpublished", "Alpha Beta gamma", "Alpha Beta gamma Draft"},
+			{"parent=/blog, status=hidden|unpublished", "Hidden", "Hidden Draft"},
+			{"parent=/blog, status!=published, include=hidden", "Hidden", "Hidden"},
+			{"parent=/blog, sort=sort, sort=-title", "Alpha Beta gamma", "Alpha Beta gamma"},
+			{"has_parent=/blog/", "Alpha Beta gamma", "Alpha Beta gamma Secret"},
+			{"has_parent!=/blog, template=post", "Blog Other", "Blog Other"},
+			{"title=ALPHA", "Alpha", "Alpha"}, {"title=alpha|GAMMA", "Alpha gamma", "Alpha gamma"}, {"parent=/blog, title!=Alpha|Beta", "gamma", "gamma"},
+			{"title^=al", "Alpha", "Alpha"}, {"title$=TA", "Beta", "Beta"}, {"title%=lph", "Alpha", "Alpha"}, {"template=post, title>b, title<c", "Blog Beta", "Blog Beta"},
+			{"body*='brown fox'", "Alpha", "Alpha"}, {"body~=fox brown", "Alpha Beta", "Alpha Beta"}, {"body~=fox cat", "", ""}, {"body*='jumps over it s dog'", "Alpha", "Alpha"},
+			{"body%='100%_sure'", "Beta", "Beta"}, {"body%='0%s'", "", ""}, {`body$=\`, "Beta", "Beta"}, {`body%="""dog"""`, "Alpha", "Alpha"}, {"body%=ünïcode end", "gamma", "gamma"}, {"body$=end", "gamma", "gamma"},
+			{"body='" + long + "end'", "gamma", "gamma"}, {"body='" + long + "'", "", ""}, {"body^='" + long + "'", "gamma", "gamma"}, {"body~=ÜNÏCODE END", "gamma", "gamma"},
+			{"title|body%=quick|gamma", "Alpha Beta gamma", "Alpha Beta gamma"}, {"parent=/blog, body=''", "", ""}, {"parent=/blog, body!=''", "Alpha Beta gamma", "Alpha Beta gamma"},
+			{"price=2.5", "Alpha", "Alpha"}, {"price>2.5", "Beta", "Beta"}, {"price>=2.5, price<=10", "Alpha Beta", "Alpha Beta"}, {"parent=/blog, price=''", "gamma", "gamma"}, {"parent=/blog, price!=10", "Alpha gamma", "Alpha gamma"},
+			{"parent=/blog, sort=-price", "Beta Alpha gamma", "Beta Alpha gamma"}, {"parent=/blog, sort=price", "gamma Alpha Beta", "gamma Alpha Beta"},
+			{"sold=1", "Alpha", "Alpha"}, {"parent=/blog, sold=false", "Beta gamma", "Beta gamma"}, {"starts=2026-05-01", "Alpha", "Alpha"}, {"starts>=1780000000", "Beta", "Beta"}, {"starts<2026-05-01T00:00:01Z", "Alpha", "Alpha"},
+			{"mail=ann@example.com", "Alpha", "Alpha"}, {"tags=red", "Alpha", "Alpha"}, {"tags=red|green, sort=id", "Alpha Beta", "Alpha Beta"}, {"tags=red, tags=blue", "Alpha", "Alpha"}, {"parent=/blog, tags!=red", "Beta gamma", "Beta gamma"},
+			{"author=/blog/alpha", "Beta", "Beta"}, {"related=/blog", "Beta", "Beta"}, {"related=/blog/alpha|/none", "Beta", "Beta"}, {"author!=/blog/alpha, parent=/blog", "Alpha gamma", "Alpha gamma"},
+			{"sections%=buried", "Alpha", "Alpha"}, {"sections~=deep", "Alpha", "Alpha"},
+			{"name=alpha", "Alpha", "Alpha"}, {"name^=al|be", "Alpha Beta", "Alpha Beta"}, {"path=/BLOG/alpha/", "Alpha", "Alpha"}, {"path^=/blog/", "Alpha Beta gamma", "Alpha Beta gamma Secret"},
+			{"created>2030-01-01", "", ""}, {"template=post, published>=2026-01-01", "Blog Alpha Beta gamma Other", "Blog Alpha Beta gamma Other"}, {"id=0", "", ""},
+			{"body~='quick fox', template=post, price>5", "Beta", "Beta"},
+		} {
+			if got := s.titles(s.guest, c.selector); got != c.guest {
+				t.Errorf("guest: %s: %q, want %q", c.selector, got, c.guest)
+			}
+			if got := s.titles(s.ann, c.selector); got != c.ann {
+				t.Errorf("ann: %s: %q, want %q", c.selector, got, c.ann)
+			}
+		}
+		if got := s.titles(s.root, "include=all, sort=id"); got != "Root Home Administration Users Blog Alpha Beta gamma Hidden Draft Secret Other" {
+			t.Errorf("a superuser sees %s", got)
+		}
+		if page, err := s.Get(t.Context(), s.guest, "title=hidden"); err != nil || page.ID != hidden.ID {
+			t.Errorf("%v, error %v", page, err)
+		}
+		_, err := s.Get(t.Context(), s.guest, "title=secret")
+		s.want(err, 404, "a secret")
+		_, err = s.Find(t.Context(), s.guest, "title=x, colour=red")
+		s.want(err, 400, "an unknown field")
+		if err == nil || !strings.Contains(err.Error(), "character 10") {
+			t.Error(err)
+		}
+	})
+}
+
+// A list that is read in pages has each page once, in any order.
+func TestCursors(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		for i := range 7 {
+			s.post(s.top, "Page "+string(rune('a'+i%3)), map[string]any{"price": i / 2, "body": strings.Repeat("x", i)})
+		}
+		s.post(s.top, "None", nil)
+		for _, order := range []string{"", "sort=-created", "sort=title", "sort=-title, sort=price", "sort=-price, sort=-id", "sort=price, sort=body", "sort=starts", "parent=/, template=post", "sort=name", "sort=-parent"} {
+			all := s.titles(s.guest, "template=post, "+strings.TrimPrefix(order+", limit=500", ", "))
+			for limit := 1; limit <= 3; limit++ {
+				var titles []string
+				for after := ""; ; {
+					list, err := s.Find(t.Context(), s.guest, strings.TrimPrefix(order+", template=post, limit="+string(rune('0'+limit))+", after="+after, ", "))
+					if err != nil {
+						t.Fatalf("%s: %v", order, err)
+					}
+					for _, page := range list.Pages {
+						titles = append(titles, page.Title)
+					}
+					if after = list.Next; after == "" || len(titles) > 20 {
+						break
+					}
+				}
+				if got := strings.Join(titles, " "); got != all {
+					t.Errorf("%s, %d at a time: %s, want %s", order, limit, got, all)
+				}
+			}
+		}
+	})
+}

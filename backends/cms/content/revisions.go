@@ -1,0 +1,97 @@
+package content
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Revision is what a page was. The last 50 of a page are kept.
+type Revision struct {
+	Revision int64          `json:"revision"` // the version that it was
+	Title    string         `json:"title"`
+	Fields   map[string]any `json:"fields"`
+	By       int64          `json:"by"` // who had made it so
+	At       kernel.Moment  `json:"at"`
+}
+
+// keepRevision notes what a page is before it changes.
+func keepRevision(c kernel.Conn, page *Page) error {
+	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
+		page.ID, page.Version, page.Title, encode(page.Fields), page.ModifiedBy, page.Modified)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("DELETE FROM cms_page_revisions WHERE page_id = ? AND rev <= (SELECT r.rev FROM cms_page_revisions r WHERE r.page_id = ? ORDER BY r.rev DESC LIMIT 1 OFFSET ?)",
+		page.ID, page.ID, revisionsMost)
+	return err
+}
+
+// Revisions are what a page was, newest first, for those who may edit it.
+func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list []*Revision, err error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Read(ctx, func(c kernel.Conn) error {
+		page, err := s.seen(c, u, "p.id = ?", id)
+		if err != nil {
+			return err
+		}
+		if !s.may(u, page.Template, editing) {
+			return kernel.Forbidden("you may not see what pages of the template %s were", page.Template)
+		}
+		list, err = store.List(c, revision, "SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", id, revisionsMost)
+		return err
+	})
+	return list, err
+}
+
+func revision(r store.Row) (*Revision, error) {
+	v := new(Revision)
+	var data string
+	err := r.Scan(&v.Revision, &v.Title, &data, &v.By, &v.At)
+	if err == nil {
+		v.Fields, err = decode(data)
+	}
+	return v, err
+}
+
+// Revert makes a page what it was in a revision; what it is becomes one. Fields that the
+// template has no more stay away. version is as in Edit.
+func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version int64) (page *Page, err error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Write(ctx, func(c kernel.Conn) error {
+		before, err := s.editable(c, u, id, version)
+		if err != nil {
+			return err
+		}
+		was, err := revision(c.Row("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? AND rev = ?", id, rev))
+		if err != nil {
+			return kernel.OrNotFound(err, "revision")
+		}
+		page, err = p.become(c, s, u, before, was.Title, was.Fields)
+		return err
+	})
+	return page, err
+}
+
+// become makes a page what it was, or what it was to be. Files that are gone from it
+// come back: their content is kept as long as a revision names it.
+func (p *Content) become(c kernel.Conn, s *schema, u *kernel.User, before *Page, title string, fields map[string]any) (*Page, error) {
+	page := *before
+	page.Title, page.Fields = title, make(map[string]any)
+	for _, name := range s.names[page.Template].Fields {
+		if value, ok := fields[name]; ok {
+			page.Fields[name] = value
+		}
+	}
+	if err := s.complete(&page); err != nil {
+		return nil, err
+	}
+	return p.write(c, s, u, before, &page, encode(page.Fields), p.Moment())
+}

@@ -1,0 +1,537 @@
+package content
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/sanitize"
+	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// The bounds of a page.
+const (
+	nameMost      = 128  // of a name, in characters
+	pathMost      = 2048 // of a path
+	revisionsMost = 50   // of a page; older ones go
+	siblingsTried = 1000 // names such as post-2, where none was given
+)
+
+// gateTree has changes of the tree wait for each other on PostgreSQL: a path is made of
+// those above it.
+const gateTree = 0x636d7374
+
+// Edit is what is to be set of a page; nil: it stays, or is what a new page begins with.
+type Edit struct {
+	ID int64 // 0: a new page
+	// Version is the one that was edited; 412 where it is not the last. 0: any.
+	Version int64
+	// Parent and Template are a new page's.
+	Parent   int64
+	Template string
+	// Name is the last segment of the path. Default: made of the title.
+	Name  *string
+	Title *string
+	// Status is published, hidden or unpublished. Default: unpublished.
+	Status *string
+	// Fields are the values to be set by their names; nil: none from now on.
+	Fields map[string]any
+	// PublishAt and UnpublishAt say when a page is published, or unpublished, by itself;
+	// 0: not.
+	PublishAt, UnpublishAt *kernel.Moment
+	// Draft keeps title and fields beside the page, as they are to be once they are
+	// published; see PublishDraft.
+	Draft bool
+}
+
+// Save makes a page or changes one, and returns it as it is then. Its required fields are
+// asked for unless it is unpublished, or a draft.
+func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page, err error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if e.Fields, err = plain(e.Fields); err != nil {
+		return nil, err
+	}
+	err = p.Write(ctx, func(c kernel.Conn) error {
+		if e.ID == 0 || e.Name != nil { // its path is made
+			if err := c.Enter(gateTree); err != nil {
+				return err
+			}
+		}
+		if e.ID == 0 {
+			page, err = p.create(c, s, u, &e)
+		} else {
+			page, err = p.edit(c, s, u, &e)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// plain are values as JSON has them, whatever program made them.
+func plain(fields map[string]any) (map[string]any, error) {
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, kernel.Invalid("fields", "type", "these values are no JSON")
+	}
+	if len(raw) > dataMost {
+		return nil, kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", dataMost))
+	}
+	return decode(string(raw))
+}
+
+// create makes a page in a transaction that is behind the gate.
+func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
+	t := s.names[e.Template]
+	if t == nil {
+		return nil, kernel.Invalid("template", "unknown", "there is no template "+strconv.Quote(e.Template))
+	}
+	if !s.may(u, t.Name, creating) {
+		return nil, kernel.Forbidden("you may not make pages of the template %s", t.Name)
+	}
+	page := &Page{Template: t.Name, Parent: e.Parent, Fields: map[string]any{}, status: selector.Unpublished}
+	var parent *Page
+	if e.Parent != 0 {
+		var err error
+		if parent, err = s.seen(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
+			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+" to put it below")
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if err := s.fits(c, t, parent); err != nil {
+		return nil, err
+	}
+	now := p.Moment()
+	values, err := s.apply(page, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.schedule(page, e); err != nil {
+		return nil, err
+	}
+	if err := s.complete(page); err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		if page.Name, err = freeName(c, page, e.Name); err != nil {
+			return nil, err
+		}
+	}
+	if page.Path, err = join(parent, page.Name); err != nil {
+		return nil, err
+	}
+	if page.status != selector.Unpublished {
+		page.Published = now
+	}
+	page.Created, page.Modified, page.CreatedBy, page.ModifiedBy, page.Version = now, now, u.ID, u.ID, 1
+	err = c.Row(`INSERT INTO cms_pages (parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published, publish_at, unpublish_at)
+		VALUES (NULLIF(CAST(? AS BIGINT), 0), ?, ?, ?, ?, ?, COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1), ?, ?, ?, ?, ?, ?, NULLIF(CAST(? AS BIGINT), 0), NULLIF(CAST(? AS BIGINT), 0)) RETURNING id, sort`,
+		page.Parent, t.ID, page.Name, page.Path, page.Title, int(page.status), page.Parent, values, now, u.ID, now, u.ID, page.Published, page.PublishAt, page.UnpublishAt).
+		Scan(&page.ID, &page.Sort)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
+			return nil, err
+		}
+		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)", parent.ID, page.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.index(c, page, &Page{}); err != nil {
+		return nil, err
+	}
+	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
+		return nil, err
+	}
+	page.Status = selector.Statuses[page.status]
+	if err := p.tell(c, TopicCreated, page); err != nil {
+		return nil, err
+	}
+	if page.Published != 0 {
+		err = p.tell(c, TopicPublished, page)
+	}
+	return s.shown(u, page), err
+}
+
+// edit changes a page.
+func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
+	page, err := s.editable(c, u, e.ID, e.Version)
+	if err != nil {
+		return nil, err
+	}
+	if e.Draft && page.status == selector.Unpublished {
+		return nil, kernel.Conflict("an unpublished page is a draft itself: change it")
+	}
+	if e.Draft && (e.Name != nil || e.Status != nil) {
+		return nil, kernel.Conflict("a draft has a title and fields")
+	}
+	before := *page
+	before.Fields = maps.Clone(page.Fields)
+	if e.Draft && page.draft != "" {
+		if err := page.useDraft(); err != nil {
+			return nil, err
+		}
+	}
+	values, err := s.apply(page, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.schedule(page, e); err != nil {
+		return nil, err
+	}
+	now := p.Moment()
+	if e.Draft {
+		_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
+			encode(drafted{page.Title, page.Fields, u.ID}), page.PublishAt, page.UnpublishAt, page.ID)
+		before.Draft, before.PublishAt, before.UnpublishAt = true, page.PublishAt, page.UnpublishAt
+		before.Version++
+		return &before, err
+	}
+	if err := s.complete(page); err != nil {
+		return nil, err
+	}
+	if e.Name != nil && *e.Name != page.Name {
+		if err := p.rename(c, s, page, *e.Name, now); err != nil {
+			return nil, err
+		}
+	}
+	return p.write(c, s, u, &before, page, values, now)
+}
+
+// write writes what has become of a page, and what it was as a revision.
+func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *Page, values string, now kernel.Moment) (*Page, error) {
+	if page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields) {
+		if err := keepRevision(c, before); err != nil {
+			return nil, err
+		}
+		if err := s.index(c, page, before); err != nil {
+			return nil, err
+		}
+	}
+	visible := page.status != selector.Unpublished
+	if visible && page.Published == 0 {
+		page.Published = now
+	}
+	page.Modified, page.ModifiedBy, page.Version, page.Status = now, u.ID, before.Version+1, selector.Statuses[page.status]
+	_, err := c.Exec(`UPDATE cms_pages SET title = ?, status = ?, data = ?, modified = ?, modified_by = ?, published = ?, version = ?,
+		draft = NULLIF(?, ''), publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0) WHERE id = ?`,
+		page.Title, int(page.status), values, now, u.ID, page.Published, page.Version, page.draft, page.PublishAt, page.UnpublishAt, page.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.tell(c, TopicChanged, page); err != nil {
+		return nil, err
+	}
+	if visible && before.status == selector.Unpublished {
+		err = p.tell(c, TopicPublished, page)
+	}
+	return page, err
+}
+
+// editable is a page that u may change, held until the transaction ends.
+func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Page, error) {
+	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !s.may(u, page.Template, editing):
+		return nil, kernel.Forbidden("you may not change pages of the template %s", page.Template)
+	case version != 0 && version != page.Version:
+		return nil, kernel.Changed("the page")
+	case page.status == selector.Trash:
+		return nil, kernel.Conflict("the page is in the trash: restore it first")
+	}
+	return page, nil
+}
+
+// apply puts what an Edit sets into a page, and returns its values as they are stored.
+func (s *schema) apply(page *Page, e *Edit) (string, error) {
+	var faults []error
+	if e.Title != nil {
+		title := strings.TrimSpace(*e.Title)
+		if most := max(s.fields[TitleField].Settings.Most, textMost); title == "" || utf8.RuneCountInString(title) > most || !text.IsLine(title) {
+			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters", most)))
+		}
+		page.Title = title
+	} else if page.ID == 0 {
+		faults = append(faults, kernel.Invalid(TitleField, "required", "a page has a title"))
+	}
+	if e.Status != nil {
+		i := slices.Index(selector.Statuses, *e.Status)
+		if i < 0 || selector.Status(i) == selector.Trash {
+			faults = append(faults, kernel.Invalid("status", "unknown", "a status is published, hidden or unpublished"))
+		} else {
+			page.status = selector.Status(i)
+		}
+	}
+	t := s.names[page.Template]
+	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+		if t == nil || !slices.Contains(t.Fields, name) {
+			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+strconv.Quote(name)))
+			continue
+		}
+		value, err := s.clean(s.fields[name], e.Fields[name], page.Fields[name])
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if page.Fields[name] = value; value == nil {
+			delete(page.Fields, name)
+		}
+	}
+	if err := apierror.Join(faults...); err != nil {
+		return "", err
+	}
+	values := encode(page.Fields)
+	if len(values) > dataMost {
+		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", dataMost))
+	}
+	return values, nil
+}
+
+// complete asks for the required fields of a page that others see.
+func (s *schema) complete(page *Page) error {
+	if page.status == selector.Unpublished {
+		return nil
+	}
+	var faults []error
+	for _, name := range s.names[page.Template].Fields {
+		if _, ok := page.Fields[name]; !ok && s.fields[name].Required {
+			faults = append(faults, kernel.Invalid(name, "required", name+" is required of a page that is published"))
+		}
+	}
+	return apierror.Join(faults...)
+}
+
+// fits tells whether a page of a template can be below another one; nil: be the root.
+func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
+	if t.Family.One {
+		var there bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			return kernel.Conflict("there is one page of the template %s, and it is there", t.Name)
+		}
+	}
+	return s.below(c, t, parent)
+}
+
+// below is fits for a page that is there.
+func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
+	if parent == nil {
+		var there bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			return kernel.Invalid("parent", "required", "a page is below another one")
+		}
+		return nil
+	}
+	above := s.names[parent.Template]
+	switch {
+	case parent.status == selector.Trash:
+		return kernel.Conflict("the page above is in the trash")
+	case above == nil:
+		return kernel.NotFound("template")
+	case above.Family.NoChildren,
+		len(above.Family.Children) > 0 && !slices.Contains(above.Family.Children, t.Name),
+		len(t.Family.Parents) > 0 && !slices.Contains(t.Family.Parents, above.Name):
+		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s", t.Name, above.Name))
+	}
+	return nil
+}
+
+// freeName is a name that no sibling has: the one that was given, or one made of the
+// title.
+func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
+	taken := func(name string) (taken bool, err error) {
+		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)", page.Parent, name, page.ID).Scan(&taken)
+		return taken, err
+	}
+	if given != nil && *given != "" {
+		if !goodPageName(*given) {
+			return "", kernel.Invalid("name", "form", "a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		}
+		there, err := taken(*given)
+		if there {
+			err = kernel.Invalid("name", "taken", "another page here has this name")
+		}
+		return *given, err
+	}
+	made, err := sanitize.Apply("pageNameTranslate", page.Title)
+	if err != nil {
+		return "", err
+	}
+	base, _ := made.(string)
+	if base == "" {
+		base = "page"
+	}
+	if len(base) > nameMost-5 {
+		base = strings.Trim(base[:nameMost-5], "._-")
+	}
+	for n := 1; n <= siblingsTried; n++ {
+		name := base
+		if n > 1 {
+			name += "-" + strconv.Itoa(n)
+		}
+		if there, err := taken(name); !there || err != nil {
+			return name, err
+		}
+	}
+	return "", kernel.Invalid("name", "taken", "too many pages here have this title: give it a name")
+}
+
+func goodPageName(name string) bool {
+	if name == "" || len(name) > nameMost || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
+		return false
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" && strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0
+}
+
+// join is the path of a page below another one; nil: of the root.
+func join(parent *Page, name string) (string, error) {
+	if parent == nil {
+		return "/", nil
+	}
+	path := strings.TrimSuffix(parent.Path, "/") + "/" + name
+	if len(path) > pathMost {
+		return "", kernel.Invalid("name", "length", fmt.Sprintf("a path has at most %d characters", pathMost))
+	}
+	return path, nil
+}
+
+// wordsMost is how many words of a value pages are found by.
+const wordsMost = 16_000
+
+// index writes the searchable copies of the values that have changed.
+func (s *schema) index(c kernel.Conn, page, before *Page) error {
+	value := func(page *Page, name string) any {
+		if name == TitleField {
+			if page.ID == 0 {
+				return nil
+			}
+			return page.Title
+		}
+		return page.Fields[name]
+	}
+	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
+		f := s.fields[name]
+		now, then := value(page, name), value(before, name)
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) {
+			continue
+		}
+		if then != nil {
+			if err := unindex(c, "v.page_id = ? AND v.field_id = ?", page.ID, f.ID); err != nil {
+				return err
+			}
+		}
+		for n, row := range s.copies(f, now) {
+			if err := row.write(c, page.ID, f.ID, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unindex removes searchable copies.
+func unindex(c kernel.Conn, where string, args ...any) error {
+	if c.Dialect() == store.SQLite {
+		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+where+")", args...); err != nil {
+			return err
+		}
+	}
+	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+where+")", args...)
+	return err
+}
+
+// write writes one copy.
+func (r copied) write(c kernel.Conn, page, field int64, n int) error {
+	if r.isNum {
+		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
+		return err
+	}
+	folded := selector.Fold(r.text)
+	key, more := selector.Key(folded)
+	var whole any
+	if more {
+		whole = folded
+	}
+	words := selector.SplitWords(folded)
+	words = words[:min(len(words), wordsMost)]
+	if c.Dialect() == store.Postgres {
+		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, whole, vector(words))
+		return err
+	}
+	var id int64
+	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id", field, page, n, key, whole).Scan(&id); err != nil {
+		return err
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	_, err := c.Exec("INSERT INTO cms_search (rowid, words) VALUES (?, ?)", id, strings.Join(words, " "))
+	return err
+}
+
+// vector writes words as PostgreSQL reads them, with where they stand.
+func vector(words []string) string {
+	at := make(map[string][]byte, len(words))
+	for i, word := range words {
+		positions, ok := at[word]
+		if ok {
+			if len(positions) > 1200 { // of the places of a word 256 count
+				continue
+			}
+			positions = append(positions, ',')
+		}
+		at[word] = strconv.AppendInt(positions, int64(i+1), 10)
+	}
+	var out strings.Builder
+	for word, positions := range at {
+		out.WriteByte('\'')
+		out.WriteString(word)
+		out.WriteString("':")
+		out.Write(positions)
+		out.WriteByte(' ')
+	}
+	return out.String()
+}
+
+// Event is what webhooks are told of a page.
+type Event struct {
+	ID       int64         `json:"id"`
+	Path     string        `json:"path"`
+	Title    string        `json:"title"`
+	Template string        `json:"template"`
+	Status   string        `json:"status"`
+	Version  int64         `json:"version"`
+	Modified kernel.Moment `json:"modified"`
+	By       int64         `json:"modified_by"`
+}
+
+func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
+	return p.Emit(c, topic, Event{page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified, page.ModifiedBy})
+}

@@ -1,0 +1,503 @@
+package content
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Template says which fields a kind of page has, who may do what with its pages, and
+// where they may be. Its name stays: selectors and handlers know it.
+type Template struct {
+	ID     int64    `json:"id"`
+	Name   string   `json:"name"`
+	Label  string   `json:"label"`
+	System bool     `json:"system"` // of a page that every site has, which cannot go
+	Fields []string `json:"fields"` // in their order, without the title
+	Family Family   `json:"family"`
+	// The roles, sorted; guest stands for everybody. A superuser needs none.
+	View   []string `json:"view"`
+	Edit   []string `json:"edit"`
+	Create []string `json:"create"`
+}
+
+// Family is where the pages of a template may be.
+type Family struct {
+	NoChildren bool     `json:"no_children,omitempty"`
+	Children   []string `json:"children,omitempty"` // the templates below; none: any
+	Parents    []string `json:"parents,omitempty"`  // the templates above; none: any
+	One        bool     `json:"one,omitempty"`      // there is one page of it
+}
+
+// Field is a field that templates may have. Its name and type stay.
+type Field struct {
+	ID       int64    `json:"id"`
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Label    string   `json:"label"`
+	Required bool     `json:"required"` // of pages that are published or hidden
+	Settings Settings `json:"settings"`
+}
+
+// flagSystem marks a template of the system.
+const flagSystem = 1
+
+// The bounds of a site's templates and fields, which are kept in memory.
+const (
+	templatesMost = 1000
+	fieldsMost    = 2000
+	ofTemplate    = 200 // fields
+)
+
+// TitleField is the field that all pages have.
+const TitleField = "title"
+
+// schema is the templates and fields of a site. It is not changed once it is made.
+type schema struct {
+	templates map[int64]*Template
+	names     map[string]*Template
+	fields    map[string]*Field
+	// For selectors.
+	found map[string]selector.Field
+	ids   map[string]int64
+}
+
+func (p *Content) schema(ctx context.Context) (*schema, error) { return p.schemas.Get(ctx, topic) }
+
+func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err error) {
+	err = p.Read(ctx, func(c kernel.Conn) error {
+		s, err = readSchema(c)
+		return err
+	})
+	return s, err
+}
+
+func readSchema(c kernel.Conn) (*schema, error) {
+	s := &schema{
+		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
+		found: make(map[string]selector.Field), ids: make(map[string]int64),
+	}
+	roles := make(map[int64]string)
+	err := c.All("SELECT id, name FROM cms_roles", nil, func(r store.Row) error {
+		var id int64
+		var name string
+		err := r.Scan(&id, &name)
+		roles[id] = name
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.All("SELECT id, name, type, label, required, settings FROM cms_fields", nil, func(r store.Row) error {
+		f := new(Field)
+		var required int
+		var settings string
+		err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings)
+		if err == nil {
+			err = json.Unmarshal([]byte(settings), &f.Settings)
+		}
+		f.Required = required != 0
+		s.fields[f.Name] = f
+		if kind, ok := kinds[f.Type]; ok {
+			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates", nil, func(r store.Row) error {
+		t := &Template{Fields: []string{}}
+		var flags int64
+		var texts [4]string
+		if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
+			return err
+		}
+		t.System = flags&flagSystem != 0
+		if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
+			return fmt.Errorf("the family of template %s: %w", t.Name, err)
+		}
+		for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
+			var ids []int64
+			if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
+				return fmt.Errorf("the roles of template %s: %w", t.Name, err)
+			}
+			*into = []string{}
+			for _, id := range ids {
+				if name, ok := roles[id]; ok { // else the role is gone
+					*into = append(*into, name)
+				}
+			}
+			slices.Sort(*into)
+		}
+		s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, c.All("SELECT tf.template_id, f.name FROM cms_template_fields tf JOIN cms_fields f ON f.id = tf.field_id ORDER BY tf.template_id, tf.position", nil, func(r store.Row) error {
+		var id int64
+		var name string
+		err := r.Scan(&id, &name)
+		if t := s.templates[id]; t != nil {
+			t.Fields = append(t.Fields, name)
+		}
+		return err
+	})
+}
+
+// act is what a template lets roles do.
+type act int
+
+const (
+	viewing act = iota
+	editing
+	creating
+)
+
+// may reports whether u may do something with the pages of a template.
+func (s *schema) may(u *kernel.User, template string, act act) bool {
+	if u.Superuser() {
+		return true
+	}
+	t := s.names[template]
+	return t != nil && t.may(u, act)
+}
+
+func (t *Template) may(u *kernel.User, act act) bool {
+	roles := [...][]string{t.View, t.Edit, t.Create}[act]
+	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
+}
+
+// set is the templates with whose pages u may do something.
+func (s *schema) set(u *kernel.User, act act) selector.Set {
+	var set selector.Set
+	for id, t := range s.templates {
+		if u.Superuser() || t.may(u, act) {
+			set.IDs = append(set.IDs, id)
+		}
+	}
+	slices.Sort(set.IDs)
+	set.All = len(set.IDs) == len(s.templates)
+	return set
+}
+
+// Templates are those whose pages u may see, or all for those who may change them; by
+// name.
+func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []*Template{}
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
+		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.may(u, viewing) {
+			list = append(list, t.clone())
+		}
+	}
+	return list, nil
+}
+
+func (t *Template) clone() *Template {
+	made := *t
+	for _, list := range []*[]string{&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children, &made.Family.Parents} {
+		*list = slices.Clone(*list)
+	}
+	return &made
+}
+
+// Template is one of Templates.
+func (p *Content) Template(ctx context.Context, u *kernel.User, name string) (*Template, error) {
+	list, err := p.Templates(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(t *Template) bool { return t.Name == name }); i >= 0 {
+		return list[i], nil
+	}
+	return nil, kernel.NotFound("template")
+}
+
+// Fields are those of the templates that u gets, or all for those who may change them;
+// by name.
+func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{TitleField: true}
+	for _, t := range s.names {
+		for _, name := range t.Fields {
+			seen[name] = seen[name] || t.may(u, viewing)
+		}
+	}
+	list := []*Field{}
+	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
+		if seen[name] || u.May(kernel.PermissionTemplates) {
+			f := *s.fields[name]
+			list = append(list, &f)
+		}
+	}
+	return list, nil
+}
+
+// Field is one of Fields.
+func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Field, error) {
+	list, err := p.Fields(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(f *Field) bool { return f.Name == name }); i >= 0 {
+		return list[i], nil
+	}
+	return nil, kernel.NotFound("field")
+}
+
+// change is a Write of templates and fields, for those who may.
+func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.Conn, s *schema) error) error {
+	if !u.May(kernel.PermissionTemplates) {
+		return kernel.Forbidden("you may not change templates and fields")
+	}
+	err := p.Write(ctx, func(c kernel.Conn) error {
+		if err := c.Enter(gateTree); err != nil {
+			return err
+		}
+		s, err := readSchema(c)
+		if err == nil {
+			err = fn(c, s)
+		}
+		if err != nil {
+			return err
+		}
+		return c.Notify(topic, topic)
+	})
+	p.schemas.Drop(topic) // also after an error: the outcome of a commit may be unknown
+	return err
+}
+
+const nameForm = "a name has 1 to 128 of a-z, A-Z, 0-9 and underscore, and begins with a letter"
+
+// goodName reports whether a template (which may have dashes) or a field can have a name.
+func goodName(name string, dashes bool) bool {
+	if len(name) == 0 || len(name) > 128 {
+		return false
+	}
+	for i, b := range []byte(name) {
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		if !letter && (i == 0 || (b < '0' || b > '9') && b != '_' && (b != '-' || !dashes)) {
+			return false
+		}
+	}
+	return true
+}
+
+func goodLabel(label string) bool {
+	return utf8.RuneCountInString(label) <= 255 && !strings.ContainsAny(label, "\x00\r\n")
+}
+
+// SaveField makes a field (ID 0) or changes its label, whether it is required, and its
+// settings. What pages have stays as it is until they are saved.
+func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*Field, error) {
+	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error {
+		old := s.fields[field.Name]
+		switch {
+		case field.ID == 0 && (!goodName(field.Name, false) || selector.Special(field.Name)):
+			return kernel.Invalid("name", "form", nameForm+"; words of selectors such as parent and limit are taken")
+		case field.ID == 0 && old != nil:
+			return kernel.Invalid("name", "taken", "there is a field of this name")
+		case field.ID == 0 && len(s.fields) >= fieldsMost:
+			return kernel.Conflict("there are %d fields, which is the most", len(s.fields))
+		case field.ID != 0 && (old == nil || old.ID != field.ID):
+			return kernel.NotFound("field")
+		case old != nil && old.Type != field.Type:
+			return kernel.Invalid("type", "fixed", "the type of a field stays: make another field")
+		case !goodLabel(field.Label):
+			return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
+		}
+		if field.Name == TitleField {
+			field.Required = true
+		}
+		if err := field.check(s); err != nil {
+			return err
+		}
+		required, settings := 0, encode(field.Settings)
+		if field.Required {
+			required = 1
+		}
+		if field.ID != 0 {
+			_, err := c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
+			return err
+		}
+		_, err := c.Exec("INSERT INTO cms_fields (name, type, label, required, settings) VALUES (?, ?, ?, ?, ?)", field.Name, field.Type, field.Label, required, settings)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.Field(ctx, u, field.Name)
+}
+
+// DeleteField removes a field that no template has.
+func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) error {
+	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
+		f := s.fields[name]
+		if f == nil {
+			return kernel.NotFound("field")
+		}
+		if name == TitleField {
+			return kernel.Conflict("all pages have a title")
+		}
+		for _, t := range s.names {
+			if slices.Contains(t.Fields, name) {
+				return kernel.Conflict("the template %s has this field", t.Name)
+			}
+		}
+		for _, other := range s.fields {
+			for _, fields := range other.Settings.Blocks {
+				if slices.Contains(fields, name) {
+					return kernel.Conflict("the blocks of %s have this field", other.Name)
+				}
+			}
+		}
+		_, err := c.Exec("DELETE FROM cms_fields WHERE id = ?", f.ID)
+		return err
+	})
+}
+
+// SaveTemplate makes a template (ID 0) or changes all but its name. What pages have of a
+// field that it has no more is left out when they are saved, and not shown before.
+func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) (*Template, error) {
+	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error {
+		id, old := t.ID, s.names[t.Name]
+		switch {
+		case id == 0 && !goodName(t.Name, true):
+			return kernel.Invalid("name", "form", nameForm+"; templates may have dashes, too")
+		case id == 0 && old != nil:
+			return kernel.Invalid("name", "taken", "there is a template of this name")
+		case id == 0 && len(s.names) >= templatesMost:
+			return kernel.Conflict("there are %d templates, which is the most", len(s.names))
+		case id != 0 && (old == nil || old.ID != id):
+			return kernel.NotFound("template")
+		case !goodLabel(t.Label):
+			return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
+		case len(t.Fields) > ofTemplate:
+			return kernel.Invalid("fields", "many", fmt.Sprintf("a template has at most %d fields", ofTemplate))
+		}
+		if err := t.check(s); err != nil {
+			return err
+		}
+		roles, err := roleIDs(c, t.View, t.Edit, t.Create)
+		if err != nil {
+			return err
+		}
+		args := append([]any{t.Label, encode(t.Family)}, roles...)
+		if id == 0 {
+			flags := 0
+			if t.System {
+				flags = flagSystem
+			}
+			err = c.Row("INSERT INTO cms_templates (label, family, view_roles, edit_roles, create_roles, name, flags) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", append(args, t.Name, flags)...).Scan(&id)
+		} else {
+			_, err = c.Exec("UPDATE cms_templates SET label = ?, family = ?, view_roles = ?, edit_roles = ?, create_roles = ? WHERE id = ?", append(args, id)...)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM cms_template_fields WHERE template_id = ?", id); err != nil {
+			return err
+		}
+		for i, name := range t.Fields {
+			if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)", id, s.fields[name].ID, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made := s.names[t.Name]
+	if made == nil {
+		return nil, kernel.NotFound("template")
+	}
+	return made.clone(), nil
+}
+
+// check tells what a template must not name.
+func (t *Template) check(s *schema) error {
+	seen := make(map[string]bool)
+	for _, name := range t.Fields {
+		if s.fields[name] == nil || name == TitleField || seen[name] {
+			return kernel.Invalid("fields", "unknown", "there is no field "+strconv.Quote(name)+", or it is there already")
+		}
+		seen[name] = true
+	}
+	for field, names := range map[string][]string{"family.children": t.Family.Children, "family.parents": t.Family.Parents} {
+		for _, name := range names {
+			if s.names[name] == nil && name != t.Name {
+				return kernel.Invalid(field, "unknown", "there is no template "+strconv.Quote(name))
+			}
+		}
+	}
+	return nil
+}
+
+// roleIDs are lists of roles as they are stored.
+func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
+	for i, list := range lists {
+		ids := []int64{}
+		for _, role := range list {
+			var id int64
+			if err := c.Row("SELECT id FROM cms_roles WHERE name = ?", role).Scan(&id); err != nil {
+				if kernel.IsNotFound(kernel.OrNotFound(err, "role")) {
+					err = kernel.Invalid([]string{"view", "edit", "create"}[i], "unknown", "there is no role "+strconv.Quote(role))
+				}
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+		stored = append(stored, encode(ids))
+	}
+	return stored, nil
+}
+
+// DeleteTemplate removes a template that no page has, also in the trash.
+func (p *Content) DeleteTemplate(ctx context.Context, u *kernel.User, name string) error {
+	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
+		t := s.names[name]
+		switch {
+		case t == nil:
+			return kernel.NotFound("template")
+		case t.System:
+			return kernel.Conflict("the template %s is the system's", name)
+		}
+		var used bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&used); err != nil {
+			return err
+		}
+		if used {
+			return kernel.Conflict("there are pages of the template %s, perhaps in the trash", name)
+		}
+		for _, other := range s.names {
+			if other != t && (slices.Contains(other.Family.Children, name) || slices.Contains(other.Family.Parents, name)) {
+				return kernel.Conflict("the template %s names this one in its family", other.Name)
+			}
+		}
+		_, err := c.Exec("DELETE FROM cms_templates WHERE id = ?", t.ID)
+		return err
+	})
+}

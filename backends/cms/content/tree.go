@@ -1,0 +1,341 @@
+package content
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// orderMost is how many siblings are put in order at once.
+const orderMost = 1000
+
+// subtree is a page and all below it; the parameter is its id, twice.
+const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))"
+
+// Move puts a page, with all below it, below another one, behind its other children.
+// Where it was leads to where it is; see Moved.
+func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
+	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+		if page, err = s.movable(c, u, id); err != nil {
+			return err
+		}
+		if page.Parent == parent {
+			return nil
+		}
+		to, err := s.seen(c, u, "p.id = ?", parent)
+		if kernel.IsNotFound(err) {
+			return kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(parent, 10)+" to put it below")
+		} else if err != nil {
+			return err
+		}
+		var inside bool
+		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_page_ancestors WHERE ancestor_id = ? AND page_id = ?)", id, parent).Scan(&inside); err != nil {
+			return err
+		}
+		if inside || id == parent {
+			return kernel.Invalid("parent", "inside", "a page cannot be below itself")
+		}
+		if err := s.below(c, s.names[page.Template], to); err != nil {
+			return err
+		}
+		from, now := page.Path, p.Moment()
+		page.Parent = parent
+		if _, err := freeName(c, page, &page.Name); err != nil {
+			return err
+		}
+		if page.Path, err = join(to, page.Name); err != nil {
+			return err
+		}
+		// What was above the page is above nothing of it any more; those below it first, as
+		// they are found by the page's.
+		_, err = c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
+			AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
+		if err == nil {
+			_, err = c.Exec("DELETE FROM cms_page_ancestors WHERE page_id = ?", id)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
+			SELECT up.id, down.id FROM cms_pages up, cms_pages down
+			WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
+			AND (down.id = ? OR down.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))`, parent, parent, id, id)
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
+		if err == nil {
+			err = p.moved(c, page, from, now)
+		}
+		if err == nil {
+			page, err = p.touch(c, s, u, id, now, TopicChanged)
+		}
+		return err
+	})
+	return page, err
+}
+
+// rebuild is a Write that changes the tree.
+func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema) error) error {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Write(ctx, func(c kernel.Conn) error {
+		if err := c.Enter(gateTree); err != nil {
+			return err
+		}
+		return fn(c, s)
+	})
+}
+
+// movable is a page that u may change and that may be elsewhere, or nowhere.
+func (s *schema) movable(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
+	page, err := s.editable(c, u, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	if page.Parent == 0 || s.names[page.Template].System {
+		return nil, kernel.Conflict("this page is the system's and stays where it is")
+	}
+	return page, nil
+}
+
+// rename gives a page another name in the same place.
+func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now kernel.Moment) error {
+	if page.Parent == 0 || s.names[page.Template].System {
+		return kernel.Conflict("this page is the system's and keeps its name")
+	}
+	if name == "" {
+		name = page.Name
+	}
+	name, err := freeName(c, page, &name)
+	if err != nil {
+		return err
+	}
+	from := page.Path
+	page.Name = name
+	page.Path = from[:strings.LastIndexByte(from, '/')+1] + name
+	if _, err := c.Exec("UPDATE cms_pages SET name = ? WHERE id = ?", name, page.ID); err != nil {
+		return err
+	}
+	return p.moved(c, page, from, now)
+}
+
+// moved rewrites the paths of a page and all below it, and notes where it was.
+func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
+	if err := rebase(c, page.ID, from, page.Path); err != nil {
+		return err
+	}
+	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
+		return err
+	}
+	_, err := c.Exec("INSERT INTO cms_page_redirects (path, page_id, at) VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET page_id = excluded.page_id, at = excluded.at", from, page.ID, now)
+	return err
+}
+
+// rebase rewrites the paths of a page and all below it. A path that becomes too long
+// undoes it.
+func rebase(c kernel.Conn, id int64, from, to string) error {
+	if len(to) > len(from) {
+		var longest int64
+		if err := c.Row("SELECT MAX(LENGTH(path)) FROM cms_pages WHERE "+subtree, id, id).Scan(&longest); err != nil {
+			return err
+		}
+		if longest+int64(len(to)-len(from)) > pathMost {
+			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(pathMost)+" characters")
+		}
+	}
+	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, to, len(from)+1, id, id)
+	return err
+}
+
+// touch notes that somebody has changed a page, and tells of it.
+func (p *Content) touch(c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string) (*Page, error) {
+	if _, err := c.Exec("UPDATE cms_pages SET modified = ?, modified_by = ?, version = version + 1 WHERE id = ?", now, u.ID, id); err != nil {
+		return nil, err
+	}
+	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ?", id))
+	if err != nil {
+		return nil, err
+	}
+	return page, p.tell(c, topic, page)
+}
+
+// Order puts children of a page, at most 1,000, in front of its others, in the order that
+// is given.
+func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, children []int64) error {
+	if len(children) > orderMost {
+		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(orderMost)+" pages are put in order at once")
+	}
+	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+		if _, err := s.editable(c, u, parent, 0); err != nil {
+			return err
+		}
+		var first int64
+		if err := c.Row("SELECT COALESCE(MIN(sort), 1) FROM cms_pages WHERE parent_id = ?", parent).Scan(&first); err != nil {
+			return err
+		}
+		for i, id := range children {
+			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?", first-int64(len(children)-i), id, parent)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return kernel.Invalid("children", "unknown", "the page "+strconv.FormatInt(id, 10)+" is not below this one")
+			}
+		}
+		return nil
+	})
+}
+
+// Trash puts a page and all below it into the trash. version is as in Edit.
+func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
+	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+		if page, err = s.movable(c, u, id); err != nil {
+			return err
+		}
+		if version != 0 && version != page.Version {
+			return kernel.Changed("the page")
+		}
+		if err := s.ruled(c, u, id); err != nil {
+			return err
+		}
+		_, err := c.Exec("UPDATE cms_pages SET trash_root = ?, trash_status = status, status = 3, publish_at = NULL, unpublish_at = NULL WHERE status <> 3 AND "+subtree, id, id, id)
+		if err != nil {
+			return err
+		}
+		name := "." + strconv.FormatInt(id, 10) // which no page can be given
+		to := page.Path[:strings.LastIndexByte(page.Path, '/')+1] + name
+		if _, err := c.Exec("UPDATE cms_pages SET trash_name = name, name = ? WHERE id = ?", name, id); err != nil {
+			return err
+		}
+		if err := rebase(c, id, page.Path, to); err != nil {
+			return err
+		}
+		page, err = p.touch(c, s, u, id, p.Moment(), TopicDeleted)
+		return err
+	})
+	return page, err
+}
+
+// ruled refuses where u may not change something below a page, or where it is the
+// system's.
+func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
+	return c.All("SELECT DISTINCT p.template_id FROM cms_page_ancestors a JOIN cms_pages p ON p.id = a.page_id WHERE a.ancestor_id = ?", []any{id}, func(r store.Row) error {
+		var template int64
+		if err := r.Scan(&template); err != nil {
+			return err
+		}
+		switch t := s.templates[template]; {
+		case t == nil || !s.may(u, t.Name, editing):
+			return kernel.Forbidden("there are pages below it that you may not change")
+		case t.System:
+			return kernel.Conflict("there are pages of the system below it")
+		}
+		return nil
+	})
+}
+
+// Restore takes a page out of the trash, with all that went there with it. Where its name
+// is taken meanwhile it gets another one.
+func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
+	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+		if page, err = s.trashed(c, u, id); err != nil {
+			return err
+		}
+		above, err := s.seen(c, kernel.Site(), "p.id = ?", page.Parent)
+		if err != nil {
+			return err
+		}
+		if above.status == selector.Trash {
+			return kernel.Conflict("the page above is in the trash: restore it first")
+		}
+		var name string
+		if err := c.Row("SELECT trash_name FROM cms_pages WHERE id = ?", id).Scan(&name); err != nil {
+			return err
+		}
+		free, err := freeName(c, page, &name)
+		if err != nil { // taken
+			if free, err = freeName(c, page, nil); err != nil {
+				return err
+			}
+		}
+		to, err := join(above, free)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE cms_pages SET name = ?, trash_name = NULL WHERE id = ?", free, id); err != nil {
+			return err
+		}
+		if err := rebase(c, id, page.Path, to); err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE cms_pages SET status = trash_status, trash_status = NULL, trash_root = NULL WHERE trash_root = ?", id); err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", to); err != nil {
+			return err
+		}
+		page, err = p.touch(c, s, u, id, p.Moment(), TopicChanged)
+		return err
+	})
+	return page, err
+}
+
+// trashed is a page that went into the trash itself, and that u may change.
+func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
+	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	if err != nil {
+		return nil, err
+	}
+	var root int64
+	if err := c.Row("SELECT COALESCE(trash_root, 0) FROM cms_pages WHERE id = ?", id).Scan(&root); err != nil {
+		return nil, err
+	}
+	switch {
+	case page.status != selector.Trash:
+		return nil, kernel.Conflict("the page is not in the trash")
+	case root != id:
+		return nil, kernel.Conflict("the page went into the trash with page %d, and comes out of it with that", root)
+	}
+	return page, nil
+}
+
+// deleteMost is how many pages are deleted at once.
+const deleteMost = 10_000
+
+// Delete removes a page of the trash, with all below it and what it was, for ever.
+func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
+	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+		if _, err := s.trashed(c, u, id); err != nil {
+			return err
+		}
+		if err := s.ruled(c, u, id); err != nil {
+			return err
+		}
+		ids, err := store.List(c, func(r store.Row) (id int64, err error) {
+			err = r.Scan(&id)
+			return id, err
+		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, deleteMost+1)
+		if err != nil {
+			return err
+		}
+		if len(ids) > deleteMost {
+			return kernel.Conflict("there are more than %d pages below it: delete some of them first", deleteMost)
+		}
+		for _, id := range ids { // those below first
+			if err := unindex(c, "v.page_id = ?", id); err != nil {
+				return err
+			}
+			if _, err := c.Exec("DELETE FROM cms_pages WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,456 @@
+package content
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// The types of fields.
+const (
+	TypeText     = "text"     // one line
+	TypeTextarea = "textarea" // lines
+	TypeInt      = "int"      // to 2^53
+	TypeFloat    = "float"
+	TypeBool     = "bool"
+	TypeDatetime = "datetime" // RFC 3339 in UTC; taken also as a day, or in seconds since 1970
+	TypeEmail    = "email"
+	TypeURL      = "url"  // http, https, or a path
+	TypePage     = "page" // an id, or a list of them
+	TypeOptions  = "options"
+	TypeFile     = "file" // see package files
+	TypeJSON     = "json"
+	TypeBlocks   = "blocks" // a list of objects: their kind is type, the others are fields
+)
+
+// Types are all of them.
+var Types = []string{
+	TypeText, TypeTextarea, TypeInt, TypeFloat, TypeBool, TypeDatetime, TypeEmail, TypeURL, TypePage, TypeOptions, TypeFile, TypeJSON, TypeBlocks,
+}
+
+// kinds are how pages are found by a type. JSON is not looked into.
+var kinds = map[string]selector.Kind{
+	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text, TypeOptions: selector.Text, TypeFile: selector.Text,
+	TypeBlocks: selector.Text, TypeInt: selector.Number, TypeFloat: selector.Number, TypeBool: selector.Bool, TypeDatetime: selector.Time, TypePage: selector.Page,
+}
+
+// The bounds of values.
+const (
+	textMost     = 255     // characters of a line, where the field says nothing else
+	textareaMost = 65_536  // of lines
+	longest      = 262_144 // that a field can say
+	listMost     = 100     // pages, options, files or blocks, where the field says nothing else
+	listLongest  = 1000
+	dataMost     = 1 << 20 // bytes of all values of a page
+	jsonMost     = 65_536  // bytes of a JSON value
+	jsonDepth    = 32
+	number53     = 1 << 53
+)
+
+// Settings are what a field holds its values to. What a type has no use for is refused.
+type Settings struct {
+	// Most is how many characters a text has, or how many entries a list. Default: 255
+	// of a text, 65,536 of a textarea, 100 of a list.
+	Most int `json:"most,omitempty"`
+	// Min and Max of a number.
+	Min *float64 `json:"min,omitempty"`
+	Max *float64 `json:"max,omitempty"`
+	// Multiple has pages and options be lists. Files and blocks are lists always.
+	Multiple bool `json:"multiple,omitempty"`
+	// Options are the values of options.
+	Options []string `json:"options,omitempty"`
+	// Templates are those of pages that are referred to. Default: any.
+	Templates []string `json:"templates,omitempty"`
+	// Extensions are those of files, such as jpg. Default: all that can be kept.
+	Extensions []string `json:"extensions,omitempty"`
+	// MaxBytes is how large a file is. Default: 10 MiB.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
+	// Blocks are the fields of each kind of block.
+	Blocks map[string][]string `json:"blocks,omitempty"`
+}
+
+// check tells whether a field can be as it is.
+func (f *Field) check(s *schema) error {
+	if !slices.Contains(Types, f.Type) {
+		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
+	}
+	bad := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
+	is := func(types ...string) bool { return slices.Contains(types, f.Type) }
+	o := &f.Settings
+	most := listLongest
+	if is(TypeText, TypeTextarea) {
+		most = longest
+	}
+	switch {
+	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 || o.Most > most:
+		return bad("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", most))
+	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
+		return bad("min", "min and max are of numbers, and min is not above max")
+	case o.Multiple && !is(TypePage, TypeOptions):
+		return bad("multiple", "multiple is of pages and options")
+	case (len(o.Options) > 0) != is(TypeOptions) || len(o.Options) > listLongest:
+		return bad("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
+	case len(o.Templates) > 0 && !is(TypePage):
+		return bad("templates", "templates are of fields of pages")
+	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
+		return bad("extensions", "extensions and max_bytes are of fields of files")
+	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
+		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
+	}
+	for _, option := range o.Options {
+		if option == "" || utf8.RuneCountInString(option) > textMost || !text.IsLine(option) {
+			return bad("options", "an option is one line of 1 to 255 characters")
+		}
+	}
+	for _, name := range o.Templates {
+		if s.names[name] == nil {
+			return bad("templates", "there is no template "+strconv.Quote(name))
+		}
+	}
+	for kind, fields := range o.Blocks {
+		if !goodName(kind, true) || len(fields) == 0 || len(fields) > ofTemplate {
+			return bad("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
+		}
+		for _, name := range fields {
+			if inner := s.fields[name]; inner == nil || inner.Type == TypeBlocks || inner.Type == TypeFile {
+				return bad("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
+			}
+		}
+	}
+	return nil
+}
+
+func (o *Settings) list() int {
+	if o.Most > 0 {
+		return o.Most
+	}
+	return listMost
+}
+
+// clean is a value as it is stored, nil where there is none. old is what the page has.
+func (s *schema) clean(f *Field, value, old any) (any, error) {
+	bad := func(format string, args ...any) (any, error) {
+		return nil, kernel.Invalid(f.Name, "type", f.Name+": "+fmt.Sprintf(format, args...))
+	}
+	if value == nil {
+		return nil, nil //nolint:nilnil // no value
+	}
+	switch f.Type {
+	case TypeText, TypeTextarea, TypeEmail, TypeURL, TypeDatetime, TypeOptions:
+		if s, ok := value.(string); ok && strings.TrimSpace(s) == "" {
+			return nil, nil //nolint:nilnil // no value
+		}
+	}
+	switch f.Type {
+	case TypeText, TypeTextarea:
+		v, ok := value.(string)
+		if !ok {
+			return bad("a text is expected")
+		}
+		most := f.Settings.Most
+		if f.Type == TypeText {
+			most = max(most, 0)
+			if most == 0 {
+				most = textMost
+			}
+			if v = strings.TrimSpace(v); !text.IsLine(v) {
+				return bad("this is one line, without control characters")
+			}
+		} else {
+			if most == 0 {
+				most = textareaMost
+			}
+			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+				return bad("this is no text")
+			}
+		}
+		if utf8.RuneCountInString(v) > most {
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, most))
+		}
+		return v, nil
+	case TypeInt, TypeFloat:
+		n, ok := asNumber(value)
+		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) > number53) {
+			return bad("a number is expected, without a fraction where the field is an int")
+		}
+		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
+			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
+		}
+		return n, nil
+	case TypeBool:
+		if v, ok := value.(bool); ok {
+			return v, nil
+		}
+		if n, ok := asNumber(value); ok && (n == 0 || n == 1) {
+			return n == 1, nil
+		}
+		return bad("true or false is expected")
+	case TypeDatetime:
+		if n, ok := asNumber(value); ok && math.Abs(n) < 1e11 {
+			return time.UnixMicro(int64(n * 1e6)).UTC().Format(time.RFC3339), nil
+		}
+		if v, ok := value.(string); ok {
+			if at, ok := selector.ParseTime(strings.TrimSpace(v)); ok {
+				return at.UTC().Format(time.RFC3339), nil
+			}
+		}
+		return bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+	case TypeEmail:
+		v, _ := value.(string)
+		address, err := mailaddress.Parse(v)
+		if err != nil || utf8.RuneCountInString(address) > textMost {
+			return bad("a mail address is expected")
+		}
+		return address, nil
+	case TypeURL:
+		v, _ := value.(string)
+		v = strings.TrimSpace(v)
+		u, err := url.Parse(v)
+		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
+			u.Scheme == "" && !strings.HasPrefix(v, "/") {
+			return bad("an address is expected that begins with https://, http:// or /")
+		}
+		return v, nil
+	case TypePage:
+		return s.cleanList(f, value, func(v any) (any, error) {
+			n, ok := asNumber(v)
+			if !ok || n != math.Trunc(n) || n < 1 || n > number53 {
+				return bad("the id of a page is expected")
+			}
+			return n, nil
+		})
+	case TypeOptions:
+		return s.cleanList(f, value, func(v any) (any, error) {
+			if word, ok := v.(string); ok && slices.Contains(f.Settings.Options, word) {
+				return v, nil
+			}
+			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
+		})
+	case TypeFile:
+		return cleanFiles(f, value, old)
+	case TypeJSON:
+		raw := encode(value)
+		if len(raw) > jsonMost || depth(value) > jsonDepth {
+			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON", f.Name, jsonMost, jsonDepth))
+		}
+		return value, nil
+	case TypeBlocks:
+		return s.cleanBlocks(f, value)
+	}
+	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
+}
+
+// asNumber is a number as it comes of JSON or of JavaScript.
+func asNumber(value any) (float64, bool) {
+	n := math.NaN()
+	switch v := value.(type) {
+	case float64:
+		n = v
+	case int:
+		n = float64(v)
+	case int64:
+		n = float64(v)
+	case json.Number:
+		var err error
+		if n, err = v.Float64(); err != nil {
+			return 0, false
+		}
+	}
+	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+func depth(value any) int {
+	deepest := 0
+	switch v := value.(type) {
+	case []any:
+		for _, inner := range v {
+			deepest = max(deepest, depth(inner))
+		}
+		return deepest + 1
+	case map[string]any:
+		for _, inner := range v {
+			deepest = max(deepest, depth(inner))
+		}
+		return deepest + 1
+	}
+	return 0
+}
+
+// cleanList is a value of a field that may have several. What is there twice is there
+// once, in the place of the first.
+func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	if ok && !f.Settings.Multiple && len(list) > 1 {
+		return nil, kernel.Invalid(f.Name, "many", f.Name+": one value is expected")
+	}
+	if len(list) > f.Settings.list() {
+		return nil, kernel.Invalid(f.Name, "many", fmt.Sprintf("%s: at most %d values", f.Name, f.Settings.list()))
+	}
+	made := []any{}
+	for _, v := range list {
+		v, err := one(v)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(made, v) {
+			made = append(made, v)
+		}
+	}
+	switch {
+	case len(made) == 0:
+		return nil, nil //nolint:nilnil // no value
+	case !f.Settings.Multiple:
+		return made[0], nil
+	}
+	return made, nil
+}
+
+// cleanFiles takes the files that the page has already, in the order and with the
+// descriptions that are wanted. Others come in by Attach alone.
+func cleanFiles(f *Field, value, old any) (any, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
+	}
+	has := make(map[any]map[string]any)
+	before, _ := old.([]any)
+	for _, v := range before {
+		if file, ok := v.(map[string]any); ok {
+			has[file["id"]] = file
+		}
+	}
+	made := []any{}
+	for _, v := range list {
+		given, _ := v.(map[string]any)
+		id, _ := asNumber(given["id"])
+		file := has[id]
+		if file == nil {
+			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": files are sent to the page first, and named by their id then")
+		}
+		delete(has, id)
+		kept := make(map[string]any, len(file))
+		for k, v := range file {
+			kept[k] = v
+		}
+		if description, ok := given["description"].(string); ok {
+			if utf8.RuneCountInString(description) > textMost || !text.IsLine(description) {
+				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")
+			}
+			kept["description"] = description
+		}
+		made = append(made, kept)
+	}
+	if len(made) == 0 {
+		return nil, nil //nolint:nilnil // no value
+	}
+	return made, nil
+}
+
+// cleanBlocks is a list of blocks: each has its kind as type, and values of the fields of
+// that kind.
+func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
+	list, ok := value.([]any)
+	if !ok || len(list) > f.Settings.list() {
+		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected", f.Name, f.Settings.list()))
+	}
+	made := []any{}
+	for i, v := range list {
+		block, _ := v.(map[string]any)
+		kind, _ := block["type"].(string)
+		fields, ok := f.Settings.Blocks[kind]
+		if !ok {
+			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown", fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
+		}
+		kept := map[string]any{"type": kind}
+		for name, v := range block {
+			if name == "type" {
+				continue
+			}
+			field := s.fields[name]
+			if field == nil || !slices.Contains(fields, name) {
+				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown", fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
+			}
+			in := *field
+			in.Name = fmt.Sprintf("%s[%d].%s", f.Name, i, name)
+			v, err := s.clean(&in, v, nil)
+			if err != nil {
+				return nil, err
+			}
+			if v != nil {
+				kept[name] = v
+			}
+		}
+		made = append(made, kept)
+	}
+	if len(made) == 0 {
+		return nil, nil //nolint:nilnil // no value
+	}
+	return made, nil
+}
+
+// copied is a value as pages are found by it.
+type copied struct {
+	text  string
+	num   float64
+	isNum bool
+}
+
+// copies are the searchable copies of a value.
+func (s *schema) copies(f *Field, value any) (rows []copied) {
+	switch v := value.(type) {
+	case nil:
+	case []any:
+		for _, inner := range v {
+			rows = append(rows, s.copies(f, inner)...)
+		}
+	case map[string]any: // a file, or a block
+		if f.Type == TypeFile {
+			for _, name := range []string{"name", "description"} {
+				if word, _ := v[name].(string); word != "" {
+					rows = append(rows, copied{text: word})
+				}
+			}
+			return rows
+		}
+		var texts []string
+		for _, name := range f.Settings.Blocks[fmt.Sprint(v["type"])] {
+			if inner := s.fields[name]; inner != nil && kinds[inner.Type] == selector.Text && inner.Type != TypeJSON {
+				for _, row := range s.copies(inner, v[name]) {
+					texts = append(texts, row.text)
+				}
+			}
+		}
+		if len(texts) > 0 {
+			rows = append(rows, copied{text: strings.Join(texts, "\n")})
+		}
+	case bool:
+		n := copied{isNum: true}
+		if v {
+			n.num = 1
+		}
+		rows = append(rows, n)
+	case float64:
+		rows = append(rows, copied{num: v, isNum: true})
+	case string:
+		if f.Type == TypeDatetime {
+			at, _ := time.Parse(time.RFC3339, v)
+			return []copied{{num: float64(at.UnixMicro()) / 1e6, isNum: true}}
+		}
+		rows = append(rows, copied{text: v})
+	}
+	return rows
+}

@@ -1,0 +1,266 @@
+package selector
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// field compiles a term for one of its fields.
+func (c *compiler) field(name Name, t Term) (string, error) {
+	switch name.Text {
+	case "parent", "has_parent":
+		if err := comparison(name, t.Op); err != nil {
+			return "", err
+		}
+		return c.values(t, func(v Value) (string, error) { return c.kin(name.Text == "parent", len(t.Fields) == 1, t, v) })
+	}
+	if column, ok := columns[name.Text]; ok {
+		return c.values(t, func(v Value) (string, error) {
+			if column.kind == Text {
+				return c.nameText(column.column, name, t.Op, v)
+			}
+			n, err := number(name, t.Op, column.kind, v)
+			if err != nil {
+				return "", err
+			}
+			if column.micros {
+				n = math.Round(n * 1e6)
+			}
+			if column.kind == Number && n != math.Trunc(n) || math.Abs(n) > 1<<62 {
+				return "", refuse(v.position, "%q is no value of %s", v.Text, name.Text)
+			}
+			return c.compare(column.column, t.Op, int64(n)), nil
+		})
+	}
+	field, ok := c.scheme.Fields[name.Text]
+	if !ok {
+		return "", refuse(name.position, "there is no field %q", name.Text)
+	}
+	return c.values(t, func(v Value) (string, error) { return c.value(name, field, t.Op, v) })
+}
+
+// values joins the conditions of the values of a term; != is met where none is equal.
+// What one makes is the condition of t.Op, with = instead of !=.
+func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, error) {
+	conditions := make([]string, len(t.Values))
+	for i, v := range t.Values {
+		var err error
+		if conditions[i], err = one(v); err != nil {
+			return "", err
+		}
+	}
+	if t.Op == NotEqual {
+		return "NOT (" + strings.Join(conditions, " OR ") + ")", nil
+	}
+	return or(conditions), nil
+}
+
+// compare compares a column; != is of values.
+func (c *compiler) compare(column string, op Op, value any) string {
+	if op == NotEqual {
+		op = Equal
+	}
+	c.args = append(c.args, value)
+	return column + " " + string(op) + " ?"
+}
+
+// kin is the condition of a parent, or of one further up.
+func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
+	which := "?"
+	if id, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
+		c.args = append(c.args, id)
+	} else if strings.HasPrefix(v.Text, "/") {
+		which = "(SELECT o.id FROM cms_pages o WHERE o.path = ?)"
+		c.args = append(c.args, path(v.Text))
+	} else {
+		return "", refuse(v.position, "%q is neither an id nor a path", v.Text)
+	}
+	if !parent {
+		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = " + which + ")", nil
+	}
+	c.parent = c.parent || alone && t.Op == Equal && len(t.Values) == 1
+	if t.Op == NotEqual { // the root has none
+		return "COALESCE(p.parent_id = " + which + ", FALSE)", nil
+	}
+	return "p.parent_id = " + which, nil
+}
+
+// path is one as it is stored: without a slash at the end.
+func path(text string) string {
+	if text = strings.TrimRight(strings.ToLower(text), "/"); text == "" {
+		return "/"
+	}
+	return text
+}
+
+// nameText is the condition of a name or a path, which are in lower case and not words.
+func (c *compiler) nameText(column string, name Name, op Op, v Value) (string, error) {
+	value := Fold(v.Text)
+	switch op {
+	case Words, Phrase:
+		return "", refuse(name.position, "%s has no words: use %%=, ^= or $=", name.Text)
+	case Prefix:
+		c.args = append(c.args, value, value+last)
+		return "(" + column + " >= ? AND " + column + " < ?)", nil
+	case Contains, Suffix:
+		return c.like(column, op, value), nil
+	case Equal, NotEqual:
+		if name.Text == "path" {
+			value = path(value)
+		}
+	default:
+	}
+	return c.compare(column, op, value), nil
+}
+
+// last is behind all that a text can go on with.
+const last = "\U0010ffff"
+
+var likes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+func (c *compiler) like(column string, op Op, value string) string {
+	pattern := "%" + likes.Replace(value)
+	if op == Contains {
+		pattern += "%"
+	}
+	c.args = append(c.args, pattern)
+	return column + ` LIKE ? ESCAPE '\'`
+}
+
+// number reads a value that is ordered by its size.
+func number(name Name, op Op, kind Kind, v Value) (float64, error) {
+	switch op {
+	case Phrase, Words, Contains, Prefix, Suffix:
+		return 0, refuse(name.position, "%s is no text: %s is not for it", name.Text, op)
+	default:
+	}
+	n, err := strconv.ParseFloat(v.Text, 64)
+	if err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
+		return n, nil
+	}
+	if kind == Time {
+		if at, ok := ParseTime(v.Text); ok {
+			return float64(at.UnixMicro()) / 1e6, nil
+		}
+		return 0, refuse(v.position, "%q is no time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
+	}
+	return 0, refuse(v.position, "%q is no number", v.Text)
+}
+
+// ParseTime reads a time as people write one, in UTC where no zone is given: a day, or
+// RFC 3339, also with a space for the T and without seconds.
+func ParseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, at.Year() > 0
+		}
+	}
+	return time.Time{}, false
+}
+
+// within is the pages that have a value of a field which meets a condition.
+const (
+	within    = "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "
+	nowhere   = "1 = 0"
+	hasNoText = "NOT EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)"
+)
+
+// value is the condition of a field's value; != is as =, see values.
+func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error) {
+	if v.Text == "" && (op == Equal || op == NotEqual) {
+		c.args = append(c.args, field.ID)
+		return hasNoText, nil
+	}
+	switch field.Kind {
+	case Text:
+		return c.text(field, op, v)
+	case Bool:
+		if err := comparison(name, op); err != nil {
+			return "", err
+		}
+		yes, err := strconv.ParseBool(v.Text)
+		if err != nil {
+			return "", refuse(v.position, "%s is true or false", name.Text)
+		}
+		c.args = append(c.args, field.ID)
+		condition := within + "v.num = 1)"
+		if !yes {
+			condition = "NOT (" + condition + ")"
+		}
+		return condition, nil
+	case Page:
+		if err := comparison(name, op); err != nil {
+			return "", err
+		}
+		c.args = append(c.args, field.ID)
+		if strings.HasPrefix(v.Text, "/") {
+			c.args = append(c.args, path(v.Text))
+			return within + "v.num = (SELECT o.id FROM cms_pages o WHERE o.path = ?))", nil
+		}
+	default:
+	}
+	n, err := number(name, op, field.Kind, v)
+	if err != nil {
+		return "", err
+	}
+	if field.Kind != Page {
+		c.args = append(c.args, field.ID)
+	}
+	return within + c.compare("v.num", op, n) + ")", nil
+}
+
+// text is the condition of a text.
+func (c *compiler) text(field Field, op Op, v Value) (string, error) {
+	folded := Fold(v.Text)
+	begin, more := Key(folded)
+	switch op {
+	case Words, Phrase:
+		return c.words(field, op, folded), nil
+	case Contains, Suffix:
+		c.args = append(c.args, field.ID)
+		return within + c.like("COALESCE(v.whole, v.text)", op, folded) + ")", nil
+	case Prefix:
+		c.args = append(c.args, field.ID, begin, begin+last)
+		if more {
+			c.args = append(c.args, likes.Replace(folded)+"%")
+			return within + `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\')`, nil
+		}
+		return within + "v.text >= ? AND v.text < ?)", nil
+	case Equal, NotEqual:
+		c.args = append(c.args, field.ID, begin)
+		if more {
+			c.args = append(c.args, folded)
+			return within + "v.text = ? AND v.whole = ?)", nil
+		}
+		return within + "v.text = ? AND v.whole IS NULL)", nil
+	default:
+		c.args = append(c.args, field.ID)
+		return within + c.compare("v.text", op, begin) + ")", nil
+	}
+}
+
+// words is the condition of words in a text.
+func (c *compiler) words(field Field, op Op, folded string) string {
+	words := SplitWords(folded)
+	if len(words) == 0 {
+		return nowhere
+	}
+	if c.dialect == store.Postgres {
+		between := "' & '"
+		if op == Phrase {
+			between = "' <-> '"
+		}
+		c.args = append(c.args, field.ID, "'"+strings.Join(words, between)+"'")
+		return within + "v.words @@ CAST(? AS tsquery))"
+	}
+	between := `" "`
+	if op == Phrase {
+		between = " "
+	}
+	c.args = append(c.args, `"`+strings.Join(words, between)+`"`, field.ID)
+	return "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)"
+}

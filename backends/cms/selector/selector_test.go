@@ -1,0 +1,259 @@
+package selector
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func scheme(d store.Dialect) *Scheme {
+	return &Scheme{
+		Dialect: d, View: Set{IDs: []int64{1, 2}}, Edit: Set{IDs: []int64{2}},
+		Fields: map[string]Field{
+			"title": {1, Text}, "body": {2, Text}, "price": {3, Number}, "sold": {4, Bool}, "starts": {5, Time}, "author": {6, Page},
+		},
+		Templates: map[string]int64{"post": 1, "news": 2, "secret": 3},
+		Cursor:    signed.Signer{Key: []byte(strings.Repeat("k", 32)), Label: "selector"},
+	}
+}
+
+const public = "(p.status = 0 AND +p.template_id IN (?, ?))"
+
+func TestCompile(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]string{
+		"":                               public + " ORDER BY p.id",
+		"template=post":                  "(p.status = 0 AND p.template_id = ?) ORDER BY p.id",
+		"template=secret":                "1 = 0 ORDER BY p.id",
+		"template=post|secret":           "(p.status = 0 AND p.template_id = ?) ORDER BY p.id",
+		"template!=post":                 "(p.status = 0 AND p.template_id = ?) ORDER BY p.id",
+		"include=hidden":                 "(p.status IN (0, 1) AND +p.template_id IN (?, ?)) ORDER BY p.id",
+		"include=all":                    "((p.status IN (0, 1) AND +p.template_id IN (?, ?)) OR (p.status = 2 AND p.template_id = ?)) ORDER BY p.id",
+		"status=trash":                   "(p.status = 3 AND p.template_id = ?) ORDER BY p.id",
+		"status=trash, include=all":      "(p.status = 3 AND p.template_id = ?) ORDER BY p.id",
+		"status!=hidden, include=hidden": "p.status <> 1 AND (p.status IN (0, 1) AND +p.template_id IN (?, ?)) ORDER BY p.id",
+		"sort=-created":                  public + " ORDER BY p.created DESC, p.id DESC",
+		"sort=-created, sort=id":         public + " ORDER BY p.created DESC, p.id",
+		"sort=id":                        public + " ORDER BY p.id",
+		"parent=/blog/":                  "p.parent_id = (SELECT o.id FROM cms_pages o WHERE o.path = ?) AND " + public + " ORDER BY p.sort, p.id",
+		"parent=1|2":                     "(p.parent_id = ? OR p.parent_id = ?) AND " + public + " ORDER BY p.id",
+		"parent!=1":                      "NOT (COALESCE(p.parent_id = ?, FALSE)) AND " + public + " ORDER BY p.id",
+		"has_parent=7":                   "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?) AND " + public + " ORDER BY p.id",
+		"id>5, id=7|8":                   "p.id > ? AND (p.id = ? OR p.id = ?) AND " + public + " ORDER BY p.id",
+		"name^=a, path%=b":               `(p.name >= ? AND p.name < ?) AND p.path LIKE ? ESCAPE '\' AND ` + public + " ORDER BY p.id",
+		"title=x":                        within + "v.text = ? AND v.whole IS NULL) AND " + public + " ORDER BY p.id",
+		"title!=x|y":                     "NOT (" + within + "v.text = ? AND v.whole IS NULL) OR " + within + "v.text = ? AND v.whole IS NULL)) AND " + public + " ORDER BY p.id",
+		"title|body%=x":                  "(" + within + `COALESCE(v.whole, v.text) LIKE ? ESCAPE '\') OR ` + within + `COALESCE(v.whole, v.text) LIKE ? ESCAPE '\')) AND ` + public + " ORDER BY p.id",
+		"body=":                          hasNoText + " AND " + public + " ORDER BY p.id",
+		"body!=''":                       "NOT (" + hasNoText + ") AND " + public + " ORDER BY p.id",
+		"price>=1.5":                     within + "v.num >= ?) AND " + public + " ORDER BY p.id",
+		"sold=0":                         "NOT (" + within + "v.num = 1)) AND " + public + " ORDER BY p.id",
+		"author=/a":                      within + "v.num = (SELECT o.id FROM cms_pages o WHERE o.path = ?)) AND " + public + " ORDER BY p.id",
+		"body~=!!":                       "1 = 0 AND " + public + " ORDER BY p.id",
+	} {
+		s, err := Parse(selector)
+		if err != nil {
+			t.Errorf("%s: %v", selector, err)
+			continue
+		}
+		q, err := s.Compile(scheme(store.SQLite))
+		if err != nil {
+			t.Errorf("%s: %v", selector, err)
+			continue
+		}
+		sql, args := q.Select("p.id")
+		_, sql, _ = strings.Cut(sql, " WHERE ")
+		if sql != want+" LIMIT ?" {
+			t.Errorf("%s:\n got %s\nwant %s", selector, sql, want)
+		}
+		if n := strings.Count(sql, "?"); n != len(args) {
+			t.Errorf("%s: %d arguments for %d places", selector, len(args), n)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]string{
+		"colour=red":                         "1: there is no field \"colour\"",
+		"title=x, colour=red":                "10: there is no field \"colour\"",
+		"title|färbe=x":                      "8: an operator is expected, one of = != < <= > >= *= ~= %= ^= $=",
+		"ü=1":                                "1: a field is expected",
+		"title":                              "6: an operator is expected, one of = != < <= > >= *= ~= %= ^= $=",
+		"title==x, =":                        "11: a field is expected",
+		"title=x,":                           "9: a term is missing behind the comma",
+		"title=x,,":                          "9: a field is expected",
+		"title=\"x":                          "7: this quote is never closed",
+		"title=\"x\"y":                       "10: a comma or a bar is expected behind a quoted value",
+		"title=it's":                         "9: a value with a quote in it must be quoted",
+		"template=none":                      "10: there is no template \"none\"",
+		"template>post":                      "1: template takes the operators = and != alone",
+		"title|template=post":                "7: template does not go together with other fields",
+		"limit=0":                            "7: limit is a number from 1 to 500",
+		"limit=501":                          "7: limit is a number from 1 to 500",
+		"limit>5":                            "1: limit takes the operator = alone",
+		"limit=5|6":                          "9: limit takes one value",
+		"limit=5, limit=6":                   "10: limit is there twice",
+		"start=10001":                        "7: start is a number from 0 to 10000",
+		"include=trash":                      "9: include is hidden, unpublished or all",
+		"status=gone":                        "8: a status is published, hidden, unpublished, trash",
+		"sort=none":                          "6: there is no field \"none\" to sort by",
+		"sort=id|id|id|id|id":                "18: pages are sorted by 4 fields at most",
+		"after=x":                            "7: after is no cursor of this list",
+		"price=cheap":                        "7: \"cheap\" is no number",
+		"price=NaN":                          "7: \"NaN\" is no number",
+		"price%=1":                           "1: price is no text: %= is not for it",
+		"id=1.5":                             "4: \"1.5\" is no value of id",
+		"id=1e300":                           "4: \"1e300\" is no value of id",
+		"created>yesterday":                  "9: \"yesterday\" is no time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970",
+		"sold=perhaps":                       "6: sold is true or false",
+		"sold>1":                             "1: sold takes the operators = and != alone",
+		"parent=blog":                        "8: \"blog\" is neither an id nor a path",
+		"name*=x":                            "1: name has no words: use %=, ^= or $=",
+		"title=" + strings.Repeat("x", Most): "1: it is longer than 4096 bytes",
+		"title=\xff":                         "1: it is not UTF-8",
+		strings.Repeat("id=1,", TermsMost) + "id=1":                               "161: it has more than 32 terms",
+		strings.Repeat("title|title|title=1|2|3|4|5|6|7|8|9|10,", 20) + "title=1": "788: it has more than 600 alternatives",
+	} {
+		s, err := Parse(selector)
+		if err == nil {
+			_, err = s.Compile(scheme(store.SQLite))
+		}
+		var e *Error
+		if !errors.As(err, &e) || err.Error() != "selector, character "+want {
+			t.Errorf("%.40s:\n got %v\nwant %s", selector, err, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	s, err := Parse(` title | body %= "a, ""b"" | c" | it , created >= 2026-01-02 15:04 , body*='don''t'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.String(), `title|body%="a, ""b"" | c"|it, created>=2026-01-02 15:04, body*="don't"`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Nothing of what clients write is in the SQL.
+func TestInjection(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`x' OR 1=1 --`, `x" OR "1"="1`, `x'; DROP TABLE cms_pages; --`, `x' UNION SELECT password_hash FROM cms_users --`, `\`, `\'`, `%`, `_`, `%' OR '%'='`,
+		`" OR rowid > 0 --`, `a* NEAR(b)`, `title: x`, `{title}: x`, `x') OR p.id IN (SELECT 1`, `' || pg_sleep(10) || '`, "x\x00y", `$1`, `?`, `'a' | 'b'`, `!'a'`, `x/*`, `*/x`,
+		"x\u2028y", "\ufeffx", "１=１", `＇ OR 1=1`, `0x31`, `1e5)`, `NULL`, `CAST(1 AS TEXT)`,
+	} {
+		for _, op := range ops {
+			for _, field := range []string{"title", "body", "name", "path"} {
+				for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+					s, err := Parse(field + string(op) + Quote(text) + ", sort=-title")
+					if err != nil {
+						t.Fatalf("%q: %v", text, err)
+					}
+					q, err := s.Compile(scheme(d))
+					if err != nil {
+						continue // the operator is not of the field
+					}
+					plain, err := (&Selector{[]Term{{s.Terms[0].Fields, op, []Value{{"word", 1}}}, s.Terms[1]}}).Compile(scheme(d))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, args := q.Select("p.id")
+					want, _ := plain.Select("p.id")
+					if got != want && !strings.Contains(got, nowhere) || len(args) != strings.Count(got, "?") {
+						t.Errorf("%s%s%q:\n got %s\nwant %s", field, op, text, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCursor(t *testing.T) {
+	t.Parallel()
+	compile := func(text string) (*Query, error) {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Compile(scheme(store.SQLite))
+	}
+	for sort, keys := range map[string][]any{
+		"sort=-created": {int64(5), int64(7)}, "sort=title, sort=-price": {"a", -1e300, int64(7)}, "sort=-price": {2.0, int64(7)}, "": {int64(1)},
+	} {
+		q, err := compile(sort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []reflect.Type
+		for _, into := range q.Keys() {
+			kinds = append(kinds, reflect.TypeOf(into).Elem())
+		}
+		for i, k := range keys {
+			if reflect.TypeOf(k) != kinds[i] {
+				t.Errorf("%s: key %d is %s", sort, i, kinds[i])
+			}
+		}
+		cursor := q.Cursor(keys)
+		next, err := compile(strings.TrimPrefix(sort+", after="+cursor, ", "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sql, args := next.Select("p.id")
+		if strings.Count(sql, "?") != len(args) {
+			t.Errorf("%s: %d arguments: %s", sort, len(args), sql)
+		}
+		for _, other := range []string{"sort=created, after=" + cursor, "after=" + cursor + "A", "sort=title, after=" + cursor, sort + ", start=1, after=" + cursor} {
+			if _, err := compile(strings.TrimPrefix(other, ", ")); err == nil {
+				t.Errorf("%s: %s", sort, other)
+			}
+		}
+	}
+	if q, err := compile("after="); err != nil || len(q.Keys()) != 1 {
+		t.Errorf("the first page: %v", err)
+	}
+}
+
+func FuzzSelector(f *testing.F) {
+	for _, seed := range []string{
+		"template=post, sort=-created, limit=25", `title|body%="a, ""b"""|'c', created>=2026-01-02`, "parent=/a/b, include=all, start=10", "id=1|2|3, name^=x, sold=1, price<=2.5",
+		"has_parent!=7, body~=a b, body*='c d', starts<1700000000, author=/x", "status=trash, sort=title, sort=-price, after=", "=", "a|", "\"",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) || e.Position < 1 || e.Position > len(text)+1 {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := Parse(s.String())
+		if err == nil && again.String() != s.String() {
+			t.Fatalf("%q: %s and then %s", text, s, again)
+		}
+		if err != nil && len(s.String()) <= Most {
+			t.Fatalf("%q: %s: %v", text, s, err)
+		}
+		for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+			q, err := s.Compile(scheme(d))
+			if err != nil {
+				continue
+			}
+			for _, make := range []func() (string, []any){func() (string, []any) { return q.Select("p.id") }, q.Count} {
+				sql, args := make()
+				if strings.Count(sql, "?") != len(args) || strings.ContainsAny(sql, "\";\x00") || strings.Contains(sql, "--") {
+					t.Fatalf("%q: %s with %d arguments", text, sql, len(args))
+				}
+			}
+		}
+	})
+}
