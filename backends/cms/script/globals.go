@@ -311,7 +311,7 @@ func (rt *runtime) helper() map[string]native {
 			}
 			return data
 		},
-		"noEndPoint": func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(noEndPoint) },
+		"noEndPoint": func(goja.FunctionCall) goja.Value { return rt.vm.ToValue("no endpoint defined") },
 		"preflight": func(goja.FunctionCall) goja.Value {
 			rt.check(rt.call.SetStatus(http.StatusNoContent))
 			return goja.Undefined()

@@ -1,13 +1,8 @@
 package script
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -18,100 +13,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 )
 
-// The two forms of the routes file, below the site's folder. A site has one of them.
-const (
-	routesPHP = "api/Routes.php"
-	routesJS  = "api/Routes.js"
-)
+// routesJS is the routes file of JavaScript.
+const routesJS = "api/Routes.js"
 
 // helperName is the class that every site has.
 const helperName = "RestApiHelper"
 
-// Site is the routes and the code of a site, as they were at one moment.
-type Site struct {
-	// File is the routes file, from the site's folder on.
-	File    string
-	Entries []routes.Entry
-	Program *Program
-}
-
-// LoadSite reads the routes file and loads the files that it requires. The error is a
-// *routes.Error where an author can mend it.
-func (e *Engine) LoadSite() (*Site, error) {
-	php, err := os.ReadFile(filepath.Join(e.Site, filepath.FromSlash(routesPHP)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the routes: %w", err)
-	}
-	_, missing := os.Lstat(filepath.Join(e.Site, filepath.FromSlash(routesJS)))
-	switch {
-	case err == nil && missing == nil:
-		return nil, problem(routesJS, 0, 0, "there is Routes.php too: a site has one of them")
-	case missing == nil:
-		return e.loadJS()
-	case err != nil:
-		return nil, problem(routesPHP, 0, 0, "there is neither Routes.php nor Routes.js")
-	}
-	read, err := routes.Read(routesPHP, php)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := routes.Entries(read.Routes)
-	if err != nil {
-		return nil, err
-	}
-	files := make([]string, len(read.Requires))
-	for i, require := range read.Requires {
-		if _, err := os.Stat(filepath.Join(e.Site, filepath.FromSlash(require.Path))); errors.Is(err, fs.ErrNotExist) {
-			return nil, &routes.Error{At: require.At, Message: "there is no file " + quote(require.Path)}
-		}
-		files[i] = require.Path
-	}
-	program, err := e.Load(files...)
-	if err != nil {
-		return nil, err
-	}
-	return &Site{routesPHP, entries, program}, nil
-}
-
-// Resolve finds the method of an entry: of a class of the site, else of one that is
-// compiled in.
-func (s *Site) Resolve(e routes.Entry) (handler.Func, error) {
-	class, ok := s.Program.Class(e.Class)
-	if !ok {
-		class, ok = handler.Registered(e.Class)
-	}
-	if !ok && e.Class == helperName {
-		class, ok = helperClass, true
-	}
-	if !ok {
-		return nil, fmt.Errorf("handler class %s is not loaded", e.Class)
-	}
-	method, ok := class.Methods[e.Func]
-	if !ok {
-		return nil, fmt.Errorf("class %s has no method %s", e.Class, e.Func)
-	}
-	return method, nil
-}
-
-// helperClass are the methods of RestApiHelper that a route may name.
-var helperClass = handler.Class{Name: helperName, Methods: map[string]handler.Func{
-	"noEndPoint": func(context.Context, *handler.Call) (any, error) { return noEndPoint, nil },
-	"preflight":  func(_ context.Context, c *handler.Call) (any, error) { return nil, c.SetStatus(http.StatusNoContent) },
-}}
-
-const noEndPoint = "no endpoint defined"
-
-// loadJS evaluates Routes.js.
-func (e *Engine) loadJS() (*Site, error) {
+// LoadTable evaluates Routes.js and the files that it requires. The table is what the
+// reader of Routes.php would give; its classes are those of the program, by names that
+// tell two of the same name apart. The error is a *routes.Error where an author can
+// mend it.
+func (e *Engine) LoadTable() (routes.Value, *Program, error) {
 	p, err := e.program()
 	if err != nil {
-		return nil, err
+		return routes.Value{}, nil, err
 	}
 	rt, err := newRuntime(p)
 	if err != nil {
-		return nil, err
+		return routes.Value{}, nil, err
 	}
-	site := &Site{File: routesJS, Program: p}
+	var value routes.Value
 	err = p.first(rt, func() error {
 		found, err := p.sources.find("", "/"+routesJS)
 		if err != nil {
@@ -121,21 +42,17 @@ func (e *Engine) loadJS() (*Site, error) {
 		if err != nil {
 			return err
 		}
-		var value routes.Value
-		if err := rt.do(func() { value, err = p.table(rt, exports) }); err != nil {
+		var failed error
+		if err := rt.do(func() { value, failed = p.table(rt, exports) }); err != nil {
 			return err
 		}
-		if err != nil {
-			return err
-		}
-		site.Entries, err = routes.Entries(value)
-		return err
+		return failed
 	})
 	if err != nil {
-		return nil, asProblem(routesJS, err)
+		return routes.Value{}, nil, asProblem(routesJS, err)
 	}
 	p.free <- rt
-	return site, nil
+	return value, p, nil
 }
 
 // table makes of what Routes.js exports what the reader of Routes.php gives.
