@@ -2,6 +2,7 @@ package authserver_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -53,6 +54,21 @@ func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[s
 	var body map[string]any
 	_ = json.Unmarshal(w.Body.Bytes(), &body)
 	return w, body
+}
+
+// stored waits for a path to have a status, since what the keys list is stored in the
+// background.
+func stored(t *testing.T, s *authserver.Server, path string, status int) (body map[string]any) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		w, body := get(s.Public(), http.MethodGet, path)
+		if w.Code == status {
+			return body
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
 }
 
 // TestHealth: a database that is gone is told by all but livez.
@@ -137,6 +153,33 @@ func TestMounted(t *testing.T) {
 	}
 }
 
+// TestHost: who the server is stands in its keys. What a request says of it leads nowhere.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
+	request := "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {"app"}, "redirect_uri": {"https://app.example/cb"}, "scope": {"openid"}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
+	}.Encode()
+	stored(t, s, request, http.StatusFound)
+	stored(t, s, "/.well-known/oauth-protected-resource/notes", http.StatusOK)
+	for _, path := range []string{
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/oauth-protected-resource/notes", request, request + "&prompt=none", "/login", "/", "/device", "/oauth/logout",
+	} {
+		plain, _ := get(s.Public(), http.MethodGet, path)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "evil.example"
+		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Server", "X-Original-Url", "X-Rewrite-Url"} {
+			r.Header.Set(name, "evil.example")
+		}
+		r.Header.Set("Forwarded", "host=evil.example;proto=http")
+		w := httptest.NewRecorder()
+		s.Public().ServeHTTP(w, r)
+		if text := fmt.Sprint(w.Header(), w.Body); w.Code != plain.Code || strings.Contains(text, "evil.example") {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, plain.Code, text)
+		}
+	}
+}
+
 // TestNew: what a server cannot be without.
 func TestNew(t *testing.T) {
 	t.Parallel()
@@ -183,14 +226,8 @@ func TestEndpoints(t *testing.T) {
 		if w, body := get(s.Public(), http.MethodGet, "/.well-known/jwks.json"); w.Code != http.StatusOK || len(body["keys"].([]any)) != 1 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		for end := time.Now().Add(20 * time.Second); ; { // it is stored in the background
-			w, body := get(s.Public(), http.MethodGet, "/.well-known/oauth-protected-resource/mail")
-			if w.Code == http.StatusOK && body["resource_name"] == "Mail" {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%d %s", w.Code, w.Body)
-			}
+		if body := stored(t, s, "/.well-known/oauth-protected-resource/mail", http.StatusOK); body["resource_name"] != "Mail" {
+			t.Errorf("%v", body)
 		}
 		for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/device_authorization"} {
 			w := httptest.NewRecorder()
