@@ -128,6 +128,10 @@ func TestForeignPort(t *testing.T) {
 	if said := refused(n, "run"); !strings.Contains(said, address+" of the admin endpoint is in use") {
 		t.Errorf("it says %q", said)
 	}
+	n.Configure(strings.Replace(second("data/admin.sock", "sqlite data/tollgate.db", port), "\ttollgate board", "\tbind 192.0.2.1\n\ttollgate board", 1))
+	if said := refused(n, "run"); !strings.HasPrefix(said, "Error: the address 192.0.2.1:"+port+" is not one of this machine") {
+		t.Errorf("it says %q", said)
+	}
 }
 
 // TestEnvironmentFile: what a file of --envfile sets is there when the start looks ahead, and
