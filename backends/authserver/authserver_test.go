@@ -3,12 +3,16 @@ package authserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
@@ -20,6 +24,12 @@ var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 
 // serve makes a server with a configuration, as text, on a database.
 func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
+	t.Helper()
+	return serveLogged(t, db, text, zap.NewNop)
+}
+
+// serveLogged is serve with a log.
+func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Logger) *authserver.Server {
 	t.Helper()
 	folder := t.TempDir()
 	cfg, err := config.Parse([]byte(text), func(name string) (string, bool) {
@@ -33,7 +43,7 @@ func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
 	}
 	now := func() time.Time { return noon }
 	shared := counters.NewMemory(now)
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: logger, Now: now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +132,49 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s is of the administration too", test.path)
 		}
 	}
+}
+
+// TestPepperGone: who has taken the pepper away is told that clients have a secret under
+// it, in the log and by the administration.
+func TestPepperGone(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		admin := func(s *authserver.Server, method, path, body string) string {
+			t.Helper()
+			r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+			r.RemoteAddr = "127.0.0.1:1"
+			w := httptest.NewRecorder()
+			if s.Admin().ServeHTTP(w, r); w.Code/100 != 2 {
+				t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			}
+			return w.Body.String()
+		}
+		const gone = "client_secret_pepper is not set, and there are clients"
+		with := serve(t, db, "client_secret_pepper: a pepper\n")
+		admin(with, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
+		if text := admin(with, http.MethodGet, "/admin/notices", ""); strings.Contains(text, gone) {
+			t.Error(text)
+		}
+		logged := make(chan string, 100)
+		logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.WarnLevel), zap.Hooks(func(e zapcore.Entry) error {
+			logged <- e.Message
+			return nil
+		}))
+		without := serveLogged(t, db, "", func() *zap.Logger { return logger })
+		if text := admin(without, http.MethodGet, "/admin/notices", ""); !strings.Contains(text, gone) {
+			t.Error(text)
+		}
+		for {
+			select {
+			case message := <-logged:
+				if strings.HasPrefix(message, gone) {
+					return
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it is not in the log")
+			}
+		}
+	})
 }
 
 // TestMounted: an issuer with a path is served with it, and behind a proxy that takes it
