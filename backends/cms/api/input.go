@@ -1,0 +1,188 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+const (
+	// maxValues is how many query parameters, or members of a form, there may be.
+	maxValues = 1000
+	// maxDepth is how deep the JSON of a body may be.
+	maxDepth = 64
+)
+
+func tooLarge(limit int64) error {
+	return handler.Errorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", limit)
+}
+
+// input fills the call: query parameters, then members of the body, then URL parameters, then userId, which no client
+// sets.
+func (q *request) input(params map[string]string, limit int64) (err error) {
+	c := &q.call
+	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
+	c.User, c.Address = *q.id.User, q.Kernel.Address(q.r)
+	c.BaseURL = baseURL(q.r, q.current.Mount())
+	if q.id.Session != nil {
+		c.Session = q.id.Session
+	}
+	if c.Query, err = query(q.r.URL.RawQuery); err != nil {
+		return err
+	}
+	if c.Body, err = q.body(limit); err != nil {
+		return err
+	}
+	c.Data = make(map[string]any, len(c.Query)+len(c.Body)+len(params)+1)
+	maps.Copy(c.Data, c.Query)
+	maps.Copy(c.Data, c.Body)
+	for name, value := range params {
+		c.Data[name] = value
+	}
+	c.Data["userId"] = q.id.User.ID
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	return nil
+}
+
+// baseURL is that of the endpoint, as the client sees it.
+func baseURL(r *http.Request, mount string) string {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + "/" + mount
+}
+
+// query reads what stands behind the question mark. A name that stands more than once is a list.
+func query(raw string) (map[string]any, error) {
+	if raw == "" {
+		return map[string]any{}, nil
+	}
+	if strings.Count(raw, "&") >= maxValues {
+		return nil, handler.Errorf(http.StatusBadRequest, "more than %d query parameters", maxValues)
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "the query cannot be read")
+	}
+	return single(values), nil
+}
+
+// single has one string where a name stands once.
+func single(values map[string][]string) map[string]any {
+	all := make(map[string]any, len(values))
+	for name, list := range values {
+		if len(list) == 1 {
+			all[name] = list[0]
+			continue
+		}
+		several := make([]any, len(list))
+		for i, value := range list {
+			several[i] = value
+		}
+		all[name] = several
+	}
+	return all
+}
+
+// body reads the members of a JSON object or of a form. A body of GET and HEAD has no meaning (RFC 9110, 9.3.1) and
+// is not read; one without a type is taken for JSON.
+func (q *request) body(limit int64) (map[string]any, error) {
+	r := q.r
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		return map[string]any{}, nil
+	}
+	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil && r.Header.Get("Content-Type") != "" {
+		return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the Content-Type cannot be read")
+	}
+	in := inbound.Default.Body(q.w, r)
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
+	switch {
+	case inbound.TooSlow(err):
+		return nil, handler.Errorf(http.StatusRequestTimeout, "the body came too slowly")
+	case err != nil:
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return nil, tooLarge(limit)
+		}
+		return nil, handler.Errorf(http.StatusBadRequest, "the body did not come whole")
+	case int64(len(text)) > limit:
+		return nil, tooLarge(limit)
+	}
+	in.Done()
+	switch {
+	case len(text) == 0:
+		return map[string]any{}, nil
+	case kind == "" || kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json"):
+		return object(text)
+	case kind == "application/x-www-form-urlencoded":
+		members, err := query(string(text))
+		if err != nil {
+			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
+		}
+		return members, nil
+	case kind == "multipart/form-data":
+		return parts(text, options["boundary"])
+	}
+	return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the body is neither JSON nor a form")
+}
+
+// object reads a JSON object. Numbers are float64; of members with one name the last counts.
+func object(text []byte) (map[string]any, error) {
+	scan := jsontext.NewScanner(text)
+	scan.Limit(maxDepth)
+	is := scan.Kind()
+	err := scan.Skip()
+	if err == nil {
+		err = scan.End()
+	}
+	if err != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: %s", err)
+	}
+	if is != jsontext.Object {
+		return nil, handler.Errorf(http.StatusBadRequest, "the body is not a JSON object")
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: %s", err)
+	}
+	return members, nil
+}
+
+// parts reads the members of a form with parts. Files are for the administration.
+func parts(text []byte, boundary string) (map[string]any, error) {
+	if boundary == "" {
+		return nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")
+	}
+	reader := multipart.NewReader(strings.NewReader(string(text)), boundary)
+	values := make(map[string][]string)
+	for n := 0; ; n++ {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return single(values), nil
+		}
+		if err != nil || n == maxValues {
+			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
+		}
+		if part.FileName() != "" {
+			return nil, handler.Errorf(http.StatusBadRequest, "files are not taken here")
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read")
+		}
+		values[part.FormName()] = append(values[part.FormName()], string(value))
+	}
+}

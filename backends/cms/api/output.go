@@ -1,0 +1,195 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+const (
+	// maxOutput is how long an answer may be, in bytes.
+	maxOutput = 8 << 20
+	jsonType  = "application/json; charset=utf-8"
+)
+
+var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
+
+// answer writes what a method gave.
+func (q *request) answer(value any) {
+	status, header := q.call.Answered()
+	body, kind, err := encode(&value, &status, &header)
+	if err != nil {
+		q.fail(err)
+		return
+	}
+	to := q.w.Header()
+	for name, values := range header {
+		to[name] = values
+	}
+	if body == nil {
+		if status == 0 {
+			status = http.StatusNoContent
+		}
+		q.w.WriteHeader(status)
+		return
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if to.Get("Content-Type") == "" {
+		to.Set("Content-Type", kind)
+	}
+	to.Set("X-Content-Type-Options", "nosniff")
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		to.Del("Content-Type")
+		q.w.WriteHeader(status)
+		return
+	}
+	to.Set("Content-Length", strconv.Itoa(len(body)))
+	q.w.WriteHeader(status)
+	_, _ = q.w.Write(body) // a client that has gone
+}
+
+// encode is the body of a value, and what it says of status and headers. A nil body is none.
+func encode(value *any, status *int, header *http.Header) (body []byte, kind string, err error) {
+	if response, ok := (*value).(*handler.Response); ok && response != nil {
+		*value = *response
+	}
+	if response, ok := (*value).(handler.Response); ok {
+		if response.Status != 0 && (response.Status < 200 || response.Status > 599) {
+			return nil, "", fmt.Errorf("%d is no status of an answer", response.Status)
+		}
+		for name, values := range response.Header {
+			for _, v := range values {
+				if err := handler.CheckHeader(name, v); err != nil {
+					return nil, "", err
+				}
+			}
+		}
+		*status, *header = max(response.Status, http.StatusOK), canonical(response.Header)
+		switch given := response.Body.(type) {
+		case string:
+			body, kind = []byte(given), "text/plain; charset=utf-8"
+		case []byte:
+			body, kind = given, "application/octet-stream"
+		case nil:
+		default:
+			body, err = marshal(given)
+			kind = jsonType
+		}
+	} else {
+		kind = jsonType
+		switch given := (*value).(type) {
+		case nil:
+			return nil, "", nil
+		case string:
+			body, err = marshal(map[string]string{"message": given})
+		default:
+			body, err = marshal(given)
+		}
+	}
+	if err == nil && len(body) > maxOutput {
+		err = errLarge
+	}
+	return body, kind, err
+}
+
+func canonical(header http.Header) http.Header {
+	for name := range header {
+		if http.CanonicalHeaderKey(name) == name {
+			continue
+		}
+		fixed := make(http.Header, len(header))
+		for name, values := range header {
+			fixed[http.CanonicalHeaderKey(name)] = append(fixed[http.CanonicalHeaderKey(name)], values...)
+		}
+		return fixed
+	}
+	return header
+}
+
+// marshal is JSON without a line break at its end; < and > stand as they are.
+func marshal(value any) ([]byte, error) {
+	if raw, ok := value.(json.RawMessage); ok {
+		return raw, nil
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// status is what a call is answered with.
+func (q *request) status(value any, err error) int {
+	if err != nil {
+		e, _ := refusal(err)
+		return e.Code
+	}
+	status, _ := q.call.Answered()
+	switch response := value.(type) {
+	case handler.Response:
+		status = response.Status
+	case *handler.Response:
+		if response != nil {
+			status = response.Status
+		}
+	case nil:
+		if status == 0 {
+			return http.StatusNoContent
+		}
+	}
+	if status == 0 {
+		return http.StatusOK
+	}
+	return status
+}
+
+// fail writes what a caller is told of an error, and logs the rest.
+func (q *request) fail(err error) {
+	e, whole := refusal(err)
+	if !whole || e.Code >= 500 {
+		if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			return // the client has gone
+		}
+		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", q.call.Path), zap.Int("status", e.Code), zap.Error(err)}
+		if q.route != nil {
+			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
+		}
+		q.Kernel.Logger().Error("call failed", fields...)
+	}
+	body := struct {
+		Error     string `json:"error"`
+		RequestID string `json:"requestId,omitempty"`
+	}{Error: e.Message}
+	if !whole {
+		body.RequestID = q.call.RequestID
+		if q.current.Debug {
+			body.Error = err.Error()
+		}
+	}
+	to := q.w.Header()
+	for name, values := range e.Header {
+		to[http.CanonicalHeaderKey(name)] = values
+	}
+	to.Set("Content-Type", jsonType)
+	to.Set("X-Content-Type-Options", "nosniff")
+	to.Set("Cache-Control", "no-store")
+	text, err := marshal(body)
+	if err != nil {
+		return // texts alone
+	}
+	to.Set("Content-Length", strconv.Itoa(len(text)))
+	q.w.WriteHeader(e.Code)
+	_, _ = q.w.Write(text) // a client that has gone
+}

@@ -1,0 +1,212 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+)
+
+// Class is the name of the class of the routes of /auth.
+const Class = "Auth"
+
+// Methods of the class.
+const (
+	Login  = "login"
+	Logout = "logout"
+	Access = "access" // a token for a refresh token
+)
+
+// Call is a request to one of the methods.
+type Call struct {
+	*handler.Call
+	Request  *http.Request
+	Identity Identity
+}
+
+// secure tells whether the caller came by https.
+func (c *Call) secure() bool { return strings.HasPrefix(c.BaseURL, "https:") }
+
+// SignIn is POST /auth.
+func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
+	current := a.settings.Current()
+	if current.Mode() == settings.JWT && current.JWTSecret == "" {
+		return nil, errNoSecret
+	}
+	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session && !a.fromHere(c.Request, current) {
+		return nil, errForeign
+	}
+	name, typed, err := credentials(c)
+	if err != nil {
+		return nil, err
+	}
+	user, epoch, err := a.Check(ctx, name, typed, c.Address)
+	if err != nil {
+		return nil, err
+	}
+	switch current.Mode() {
+	case settings.Session:
+		var before string
+		if cookie, err := c.Request.Cookie(CookieName); err == nil {
+			before = cookie.Value
+		}
+		cookie, err := a.Begin(c.Request, user, epoch, before, c.secure())
+		if err != nil {
+			return nil, err
+		}
+		return "logged in: " + user.Name, c.SetHeader("Set-Cookie", cookie)
+	case settings.JWT:
+		t := claims{UserID: user.ID, Subject: user.Name, Epoch: epoch}
+		var refresh string
+		if current.JWTRefresh {
+			t.Family = secret.New()
+			err := a.Write(ctx, func(conn kernel.Conn) error {
+				var err error
+				refresh, err = a.addRefresh(conn, t.Family, t.UserID, t.Epoch)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return a.answer(ctx, current, site(c.Request.Host), t, current.Lifetime(), refresh)
+	}
+	return "authorization is disabled", nil
+}
+
+// Check is the user of a name and password. After five failures by a name and an address, none is checked for up
+// to 15 minutes: 429.
+func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *kernel.User, epoch int64, err error) {
+	count := logins.Of(strings.ToLower(strings.TrimSpace(name)), address)
+	var wait time.Duration
+	err = a.Write(ctx, func(c kernel.Conn) error {
+		wait, err = count.Try(c, a.Now())
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if wait > 0 {
+		a.logged("limited")
+		return nil, 0, &handler.Error{
+			Code: http.StatusTooManyRequests, Message: "too many failed logins, try again later",
+			Header: http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(wait.Seconds())))}},
+		}
+	}
+	user, epoch, err = a.accounts.Login(ctx, name, typed)
+	switch {
+	case errors.Is(err, accounts.ErrLogin):
+		a.logged("bad")
+		return nil, 0, handler.Errorf(http.StatusUnauthorized, "Login not successful")
+	case err != nil:
+		_ = a.Write(ctx, count.GiveBack) // it was no failure of the caller; the error is told
+		return nil, 0, err
+	}
+	a.logged("good")
+	return user, epoch, a.Write(ctx, count.Forget)
+}
+
+// credentials are those of the body, or of HTTP Basic (RFC 7617).
+func credentials(c *Call) (name, typed string, err error) {
+	if name, typed, ok := c.Request.BasicAuth(); ok {
+		return name, typed, nil
+	}
+	var values [2]string
+	for i, member := range []string{"username", "password"} {
+		if values[i], err = text(c.Body, member); err != nil {
+			return "", "", err
+		}
+	}
+	return values[0], values[1], nil
+}
+
+func text(body map[string]any, member string) (string, error) {
+	switch value := body[member].(type) {
+	case string:
+		return value, nil
+	case nil:
+		return "", handler.Errorf(http.StatusBadRequest, "Required parameter '%s' is missing", member)
+	default:
+		return "", handler.Errorf(http.StatusBadRequest, "'%s' is not a string", member)
+	}
+}
+
+// answer is a new token.
+func (a *Auth) answer(ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string) (any, error) {
+	now := a.Now()
+	t.Issuer, t.Audience, t.ID = host, host, secret.New()
+	t.Issued, t.Before, t.Expires = now.Unix(), now.Unix(), now.Add(lifetime).Unix()
+	token, err := sign(ctx, current, t)
+	if err != nil {
+		return nil, fmt.Errorf("signing a token: %w", err)
+	}
+	return struct {
+		JWT     string `json:"jwt"`
+		Expires int64  `json:"expires"`
+		Refresh string `json:"refresh,omitempty"`
+	}{token, t.Expires, refresh}, nil
+}
+
+// Renew is POST /auth/access: a token for a refresh token, and the next refresh token.
+func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
+	current := a.settings.Current()
+	switch {
+	case current.Mode() != settings.JWT || !current.JWTRefresh:
+		return nil, handler.Errorf(http.StatusNotFound, "there are no refresh tokens here")
+	case current.JWTSecret == "":
+		return nil, errNoSecret
+	}
+	refresh, err := text(c.Body, "refresh")
+	if err != nil {
+		return nil, err
+	}
+	next, t, err := a.useRefresh(ctx, refresh)
+	if err == nil {
+		var user *kernel.User
+		var epoch int64
+		user, epoch, err = a.accounts.User(ctx, t.UserID)
+		switch {
+		case kernel.IsNotFound(err) || err == nil && epoch != t.Epoch:
+			err = jwt.Error("the user is disabled or has another password since")
+		case err == nil:
+			t.Subject = user.Name
+		}
+	}
+	if _, bad := errors.AsType[jwt.Error](err); bad {
+		return nil, handler.Errorf(http.StatusUnauthorized, "invalid token")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.answer(ctx, current, site(c.Request.Host), t, accessLifetime, next)
+}
+
+// SignOut is DELETE /auth.
+func (a *Auth) SignOut(ctx context.Context, c *Call) (any, error) {
+	switch id := c.Identity; {
+	case id.Session != nil:
+		cookie, err := a.End(c.Request, id.Session.secret, c.secure())
+		if err != nil {
+			return nil, err
+		}
+		if err := c.SetHeader("Set-Cookie", cookie); err != nil {
+			return nil, err
+		}
+	case id.token != nil:
+		if err := a.revoke(ctx, id.token); err != nil {
+			return nil, err
+		}
+	}
+	return "logged out: " + c.Identity.User.Name, nil
+}

@@ -1,0 +1,206 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+)
+
+const (
+	// accessLifetime is how long a token is good that was given for a refresh token.
+	accessLifetime = time.Hour
+	// refreshLifetime is how long a refresh token is good that nobody uses.
+	refreshLifetime = 30 * 24 * time.Hour
+)
+
+// claims are those of a token. The epoch is that of the user: a changed password makes it bad.
+type claims struct {
+	Issuer   string `json:"iss"`
+	Audience string `json:"aud"`
+	Issued   int64  `json:"iat"`
+	Before   int64  `json:"nbf"`
+	Expires  int64  `json:"exp"`
+	ID       string `json:"jti"`
+	Subject  string `json:"sub"`
+	UserID   int64  `json:"userId"`
+	Epoch    int64  `json:"epoch"`
+	Family   string `json:"family,omitempty"` // of refresh tokens
+}
+
+// sign makes a token of a user.
+func sign(ctx context.Context, current *settings.Settings, c claims) (string, error) {
+	signer := jwt.Signer{Algorithm: "HS256", Signature: func(_ context.Context, input []byte) ([]byte, error) {
+		mac := hmac.New(sha256.New, []byte(current.JWTSecret))
+		mac.Write(input)
+		return mac.Sum(nil), nil
+	}}
+	return signer.Sign(ctx, "JWT", c)
+}
+
+// bearer is the token of a header: Bearer <t>, Bearer+<t> or Bearer<t>, in any case; empty: there is none.
+func bearer(header string) string {
+	const scheme = "bearer"
+	if len(header) <= len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
+		return ""
+	}
+	return strings.TrimSpace(strings.TrimPrefix(header[len(scheme):], "+"))
+}
+
+// byToken is who the token of a request is of; nobody where there is no header Authorization.
+func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity, err error) {
+	if current.JWTSecret == "" {
+		return id, errNoSecret
+	}
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message, Header: http.Header{"Www-Authenticate": {"Bearer"}}}
+	}
+	c, err := a.verify(r.Context(), current, site(r.Host), bearer(header))
+	if err == nil {
+		id.token = c
+		id.User, err = a.owner(r.Context(), c)
+	}
+	if bad, ok := errors.AsType[jwt.Error](err); ok {
+		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
+		return Identity{}, &handler.Error{Code: http.StatusUnauthorized, Message: "invalid token", Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}}
+	}
+	return id, err
+}
+
+// verify checks a token, and reads its claims. The error is a jwt.Error where it is bad.
+func (a *Auth) verify(ctx context.Context, current *settings.Settings, host, text string) (*claims, error) {
+	v := jwt.Verifier{
+		Issuers: []*jwt.Issuer{{
+			Name: host, Audiences: []string{host}, Algorithms: []string{"HS256"}, SubjectClaim: "sub",
+			Keys: jwks.Fixed{{Algorithm: "HS256", Key: []byte(current.JWTSecret)}},
+		}},
+		Types: []string{"", "JWT"}, ValidSubject: func(s string) bool { return s != "" }, Now: a.Now,
+	}
+	token, err := v.Verify(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	c := &claims{Subject: token.Subject, Expires: token.Expires.Unix()}
+	var ok [3]bool
+	c.ID, ok[0] = token.Claims["jti"].(string)
+	c.UserID, ok[1] = integer(token.Claims["userId"])
+	c.Epoch, ok[2] = integer(token.Claims["epoch"])
+	c.Family, _ = token.Claims["family"].(string)
+	if ok != [3]bool{true, true, true} || c.ID == "" || len(c.ID) > 128 {
+		return nil, jwt.ErrClaim
+	}
+	return c, nil
+}
+
+func integer(claim any) (int64, bool) {
+	n, ok := claim.(float64)
+	return int64(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<53
+}
+
+// owner is the user of a token that is not revoked.
+func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
+	revoked, err := a.revoked.Get(ctx, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if revoked {
+		return nil, jwt.Error("the token is revoked")
+	}
+	user, epoch, err := a.accounts.User(ctx, c.UserID)
+	switch {
+	case kernel.IsNotFound(err):
+		return nil, jwt.Error("there is no such user, or it is disabled")
+	case err != nil:
+		return nil, err
+	case user.Name != c.Subject || epoch != c.Epoch:
+		return nil, jwt.Error("the user has another name or another password since")
+	}
+	return user, nil
+}
+
+func (a *Auth) isRevoked(ctx context.Context, jti string) (revoked bool, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		var n int64
+		err := c.Row("SELECT COUNT(*) FROM cms_revoked_tokens WHERE jti = ?", jti).Scan(&n)
+		revoked = n > 0
+		return err
+	})
+	return revoked, err
+}
+
+// revoke makes a token and the refresh tokens of its login bad.
+func (a *Auth) revoke(ctx context.Context, t *claims) error {
+	err := a.Write(ctx, func(c kernel.Conn) error {
+		_, err := c.Exec("INSERT INTO cms_revoked_tokens (jti, ends_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", t.ID, time.Unix(t.Expires, 0).UnixMicro())
+		if err == nil && t.Family != "" {
+			err = endFamily(c, t.Family)
+		}
+		if err != nil {
+			return err
+		}
+		return c.Notify(revokedTopic, t.ID)
+	})
+	a.revoked.Drop(t.ID) // also after an error: the outcome of a commit may be unknown
+	return err
+}
+
+func endFamily(c kernel.Conn, family string) error {
+	_, err := c.Exec("DELETE FROM cms_refresh_tokens WHERE family = ?", family)
+	return err
+}
+
+// addRefresh stores a new refresh token.
+func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text string, err error) {
+	text = secret.New()
+	_, err = c.Exec("INSERT INTO cms_refresh_tokens (hash, family, user_id, epoch, ends_at) VALUES (?, ?, ?, ?, ?)",
+		secret.Hash(text), family, user, epoch, a.Now().Add(refreshLifetime).UnixMicro())
+	return text, err
+}
+
+// useRefresh takes a refresh token for the next one of its family. One that was used before ends the family: somebody
+// else has it. The error is a jwt.Error where it is bad.
+func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
+	bad := jwt.Error("the refresh token is not good")
+	var reused bool
+	err = a.Write(ctx, func(c kernel.Conn) error {
+		reused = false
+		var used, ends int64
+		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?", secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
+			return bad
+		}
+		if err != nil {
+			return err
+		}
+		n, err := c.Exec("UPDATE cms_refresh_tokens SET used = 1 WHERE hash = ? AND used = 0", secret.Hash(text))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			reused = true
+			return endFamily(c, t.Family)
+		}
+		next, err = a.addRefresh(c, t.Family, t.UserID, t.Epoch)
+		return err
+	})
+	if err == nil && reused {
+		a.Logger().Warn("refresh token used twice, its login has ended", zap.Int64("user", t.UserID))
+		return "", t, bad
+	}
+	return next, t, err
+}

@@ -1,0 +1,210 @@
+// Package cms is a content management system with a REST API whose routes and handler classes are files of a site.
+// It ties the rooms: accounts and content are rows, settings and routes files; handler classes are JavaScript, or Go
+// that is compiled in (RegisterClass).
+package cms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/api"
+	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options of a server. Site and DB are required.
+type Options struct {
+	// Site is the folder of the site.
+	Site string
+	// DB has the tables of Schemas.
+	DB *store.DB
+	// Counters hold what is counted for all nodes.
+	Counters counters.Store
+	// Key is a secret of at least 32 bytes, the same on all nodes.
+	Key func() []byte
+	// Logger is asked each time. Default: nothing is logged.
+	Logger func() *zap.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Address is that of the client. Default: that of the connection.
+	Address func(*http.Request) string
+	// Passwords hashes them. Default: see password.Hasher.
+	Passwords password.Hasher
+	// RequestID is that of a request. Default: a random one.
+	RequestID func(*http.Request) string
+	// Networks are those that are not public and that scripts may fetch from.
+	Networks []netip.Prefix
+	// Meter counts what happens. Default: nobody does.
+	Meter Meter
+}
+
+// Meter counts what happens.
+type Meter struct {
+	Called   func(status int, took time.Duration) // a call of a method was answered
+	Logged   func(outcome string)                 // a login: good, bad or limited
+	Reloaded func(ok bool)                        // the routes were read anew
+	Job      func(job, outcome string, done int)  // see jobs.Options
+}
+
+// Server is the CMS of one site. It is an http.Handler of the requests that it Owns.
+type Server struct {
+	*kernel.Server
+	meter    Meter
+	settings *settings.Store
+	accounts *accounts.Accounts
+	auth     *auth.Auth
+	api      *api.API
+	networks []netip.Prefix
+
+	loading sync.Mutex // held while files are read
+	engine  *script.Engine
+	state   atomic.Pointer[State]
+
+	mu  sync.Mutex
+	end func() // what Start began; nil: nothing
+}
+
+// Schemas are the tables of the CMS.
+func Schemas() []store.Schema { return migrations.Schemas() }
+
+// RegisterClass adds a handler class of Go, for init of the package that has it. Routes name it as those of
+// JavaScript; a class of the site with the same name goes before. It panics where the name is taken.
+func RegisterClass(class handler.Class) { handler.Register(class) }
+
+// New makes the CMS of a site, and reads its settings and routes where it has some: an error of theirs is one of New.
+// It touches neither the database nor a file of a site that is not installed yet; see Start.
+func New(o Options) (*Server, error) {
+	if o.Site == "" || o.DB == nil {
+		return nil, errors.New("cms: a site and a database are required")
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Address == nil {
+		o.Address = func(r *http.Request) string { return r.RemoteAddr }
+	}
+	s := &Server{meter: o.Meter, networks: o.Networks, Server: &kernel.Server{
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords,
+	}}
+	var err error
+	if s.settings, err = settings.Open(o.Site); err != nil {
+		return nil, err
+	}
+	s.accounts = accounts.New(s.Server)
+	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
+	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
+	if installed(o.Site) {
+		if err := s.Reload(); err != nil {
+			s.closeRooms()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// scripts is the engine, with what scripts keep in the cache: another one where the settings let them fetch from other
+// hosts.
+func (s *Server) scripts() *script.Engine {
+	hosts := s.settings.Current().FetchHosts
+	if s.engine == nil || !slices.Equal(s.engine.Hosts, hosts) {
+		s.engine = script.New(script.Options{
+			Site: s.Site, Logger: s.Logger, Now: s.Now, Users: users{s.accounts}, Config: s.known, Hosts: hosts, Networks: s.networks,
+		})
+	}
+	return s.engine
+}
+
+// Settings are those of the site.
+func (s *Server) Settings() *settings.Store { return s.settings }
+
+// Accounts are the users of the site.
+func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
+
+// Owns tells whether a request is on the endpoint.
+func (s *Server) Owns(r *http.Request) bool {
+	_, ok := api.Below(s.settings.Current(), r.URL.Path)
+	return ok
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.api.ServeHTTP(w, r)
+}
+
+// Start installs a site that is not, and begins to look for changed files and what else there is to do in the
+// background, once.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		return nil
+	}
+	if s.table() == nil {
+		made, err := InstallFiles(s.Site)
+		if err != nil {
+			return err
+		}
+		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME", zap.String("site", s.Site), zap.Strings("files", made))
+		if err := s.Reload(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	endJobs := jobs.New(jobs.Options{Jobs: s.auth.Jobs(), Observe: s.meter.Job, Logger: s.Logger}).Start()
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx) })
+	s.end = func() {
+		cancel()
+		watching.Wait()
+		endJobs()
+	}
+	return nil
+}
+
+// Close ends what New and Start began. Requests that are under way are answered.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		s.end()
+		s.end = nil
+	}
+	s.closeRooms()
+}
+
+func (s *Server) closeRooms() {
+	s.auth.Close()
+	s.accounts.Close()
+}
+
+// Install makes what a site begins with: files, as InstallFiles does, settings with a secret of tokens where there are
+// none, and a first superuser of a name where there is none, whose password is given this once.
+func (s *Server) Install(ctx context.Context, admin string) (files []string, password string, err error) {
+	if files, err = InstallFiles(s.Site); err != nil {
+		return nil, "", err
+	}
+	if password, err = s.accounts.Install(ctx, admin); err != nil {
+		return files, "", fmt.Errorf("making the user %s: %w", admin, err)
+	}
+	return files, password, nil
+}

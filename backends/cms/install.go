@@ -1,0 +1,74 @@
+package cms
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// apiTemplate is what site/api begins with.
+//
+//go:embed apiTemplate
+var apiTemplate embed.FS
+
+// apiFolder is the folder of a site with its routes and classes.
+const apiFolder = "api"
+
+// installed tells whether a site has its folder api.
+func installed(site string) bool {
+	info, err := os.Stat(filepath.Join(site, apiFolder))
+	return err == nil && info.IsDir()
+}
+
+// InstallFiles makes the folders of a site and the files of api that it has not, never over one that is there. made
+// are they, below the site's folder.
+func InstallFiles(site string) (made []string, err error) {
+	for _, folder := range []string{apiFolder, "files", "cache"} {
+		if err := os.MkdirAll(filepath.Join(site, folder), 0o750); err != nil {
+			return nil, fmt.Errorf("installing the site: %w", err)
+		}
+	}
+	files, err := fs.ReadDir(apiTemplate, "apiTemplate")
+	if err != nil {
+		return nil, err
+	}
+	code := exists(filepath.Join(site, apiFolder, "Routes.js")) // which stands alone
+	for _, file := range files {
+		if code && file.Name() == "Routes.php" {
+			continue
+		}
+		text, err := apiTemplate.ReadFile(path.Join("apiTemplate", file.Name()))
+		if err != nil {
+			return made, err
+		}
+		switch err := create(filepath.Join(site, apiFolder, file.Name()), text); {
+		case err == nil:
+			made = append(made, path.Join(apiFolder, file.Name()))
+		case !errors.Is(err, fs.ErrExist):
+			return made, fmt.Errorf("installing the site: %w", err)
+		}
+	}
+	return made, nil
+}
+
+// create writes a file that is not there yet.
+func create(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(name)
+	}
+	return err
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,185 @@
+package cms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script"
+)
+
+// The files with the routes; a site has one of them.
+const (
+	routesPHP = "Routes.php"
+	routesJS  = "Routes.js"
+)
+
+// State is how the files of a site were read last.
+type State struct {
+	// Table is the one in use; nil: there was none yet.
+	Table    *routes.Table
+	Loaded   time.Time       // when it was read
+	Warnings []*routes.Error // of scripts that are in use
+	// Failed is why the files as they are now are not in use; nil: they are.
+	Failed error
+}
+
+// State is how the files of the site were read last.
+func (s *Server) State() State {
+	if now := s.state.Load(); now != nil {
+		return *now
+	}
+	return State{}
+}
+
+// table is the one in use; nil: there was none yet.
+func (s *Server) table() *routes.Table {
+	if now := s.state.Load(); now != nil {
+		return now.Table
+	}
+	return nil
+}
+
+// Reload reads settings, routes and classes anew. Routes and classes that are not good change nothing. Requests that
+// run finish on what they began with.
+func (s *Server) Reload() error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	_, err := s.settings.Reload()
+	next := s.State()
+	if err == nil {
+		var table *routes.Table
+		var program *script.Program
+		if table, program, err = s.load(); err == nil {
+			next = State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}
+		}
+	}
+	next.Failed = err
+	s.state.Store(&next)
+	if s.meter.Reloaded != nil {
+		s.meter.Reloaded(err == nil)
+	}
+	for _, warning := range next.Warnings {
+		s.Logger().Warn("in a script of the site", zap.Error(warning))
+	}
+	return err
+}
+
+// load reads the routes and the classes that they name.
+func (s *Server) load() (*routes.Table, *script.Program, error) {
+	value, program, err := s.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := routes.Entries(value)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := routes.NewTable(entries, defaults(), resolve(program.Class))
+	return table, program, err
+}
+
+// read reads the file with the routes, and the scripts that it requires.
+func (s *Server) read() (routes.Value, *script.Program, error) {
+	engine := s.scripts()
+	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
+	switch {
+	case exists(php) && exists(js):
+		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them", apiFolder, routesJS, routesPHP)
+	case exists(js):
+		return engine.LoadTable()
+	}
+	text, err := os.ReadFile(php)
+	if err != nil {
+		return routes.Value{}, nil, fmt.Errorf("reading the routes: %w", err)
+	}
+	file, err := routes.Read(apiFolder+"/"+routesPHP, text)
+	if err != nil {
+		return routes.Value{}, nil, err
+	}
+	names := make([]string, len(file.Requires))
+	for i, require := range file.Requires {
+		if names[i] = require.Path; !exists(filepath.Join(s.Site, filepath.FromSlash(require.Path))) {
+			return routes.Value{}, nil, &routes.Error{At: require.At, Message: "there is no file " + require.Path}
+		}
+	}
+	program, err := engine.Load(names...)
+	return file.Routes, program, err
+}
+
+// resolve finds the methods of entries: of a class of the site, else of one that is compiled in.
+func resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
+	known := map[string]handler.Class{}
+	return func(e routes.Entry) (handler.Func, error) {
+		if e.At.File == "" { // a default
+			return defaultMethods[e.Func], nil
+		}
+		found, ok := known[e.Class]
+		if !ok {
+			if found, ok = class(e.Class); !ok {
+				found, ok = handler.Registered(e.Class)
+			}
+			if !ok && e.Class == helper {
+				found, ok = handler.Class{Methods: helperMethods}, true
+			}
+			if !ok {
+				return nil, fmt.Errorf("handler class %s is not loaded", e.Class)
+			}
+			known[e.Class] = found
+		}
+		method, ok := found.Methods[e.Func]
+		if !ok {
+			return nil, fmt.Errorf("handler class %s has no method %s", e.Class, e.Func)
+		}
+		return method, nil
+	}
+}
+
+// helper is the class of what every site may route to.
+const helper = "RestApiHelper"
+
+var helperMethods = map[string]handler.Func{
+	"noEndPoint": func(context.Context, *handler.Call) (any, error) { return "no endpoint defined", nil },
+	// What browsers ask of other origins stands in headers.
+	"preflight": func(context.Context, *handler.Call) (any, error) { return nil, nil },
+}
+
+var defaultMethods = map[string]handler.Func{
+	"noEndPoint": helperMethods["noEndPoint"], "preflight": helperMethods["preflight"],
+	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
+}
+
+// calledByAPI stands for the methods of /auth, which the API calls itself.
+func calledByAPI(context.Context, *handler.Call) (any, error) {
+	return nil, errors.New("cms: a method of /auth is called as others are")
+}
+
+// defaults are the routes that every site has.
+func defaults() []routes.Entry {
+	open := routes.Defaults()
+	open.Auth = false
+	return []routes.Entry{
+		{Method: "*", Class: helper, Func: "noEndPoint", Options: open},
+		{Method: "OPTIONS", Endpoint: "auth", Class: helper, Func: "preflight", Options: open},
+		{Method: "POST", Endpoint: "auth", Class: auth.Class, Func: auth.Login, Options: open},
+		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
+		{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access, Options: open},
+	}
+}
+
+// tell logs why changed files are not in use.
+func (s *Server) tell(err error) {
+	fields := []zap.Field{zap.Error(err)}
+	if at, ok := errors.AsType[*routes.Error](err); ok {
+		fields = append(fields, zap.String("file", at.At.File), zap.Int("line", at.At.Line), zap.Int("column", at.At.Column))
+	}
+	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
+}

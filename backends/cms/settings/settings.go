@@ -1,0 +1,278 @@
+// Package settings is site/config.json: the endpoint of a site, its mode of authorization and the secret of
+// its tokens, the origins of browsers that may call it. The file has mode 0600 and is replaced whole.
+//
+// It is one file a site: nodes that serve one site share its folder, or get the same files, and each reads it anew
+// when it has changed. Sessions, revoked tokens and the count of failed logins are in the database, for all nodes.
+package settings
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Modes of authorization.
+const (
+	None    = "none"
+	Session = "session"
+	JWT     = "jwt"
+)
+
+// What the built-in content API does.
+const (
+	ContentOff   = "off"
+	ContentRead  = "read"
+	ContentWrite = "write"
+)
+
+const (
+	// File is the name of the file in the folder of a site.
+	File = "config.json"
+	// maxFile is how long it may be, in bytes.
+	maxFile = 256 << 10
+	// defaultEndpoint is taken where none is set.
+	defaultEndpoint = "api"
+	// minSecret is how long the secret of tokens is at least, in characters (RFC 7518, 3.2).
+	minSecret = 32
+	// maxList bounds the origins and the hosts.
+	maxList = 100
+)
+
+// Settings of a site. The zero value is that of a fresh one.
+type Settings struct {
+	// Endpoint is below which path the routes are, without slashes at its ends. Default: api.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Auth is none, session or jwt. Default: none.
+	Auth string `json:"auth,omitempty"`
+	// JWTSecret signs tokens (HS256). Save makes one; another one makes all tokens bad. At least 32 characters.
+	JWTSecret string `json:"jwtSecret,omitempty"`
+	// JWTSeconds is how long a token is good, 60 to 31,536,000. Default: 86400.
+	JWTSeconds int64 `json:"jwtSeconds,omitempty"`
+	// JWTRefresh gives refresh tokens with the tokens of a login. Default: false.
+	JWTRefresh bool `json:"jwtRefresh,omitempty"`
+	// Origins are those of the browsers' pages that may call the API, such as https://app.example.com; * is all, without
+	// credentials. Default: none but its own.
+	Origins []string `json:"origins,omitempty"`
+	// Content is what the built-in content API does: off, read or write. Default: off in mode none, else read.
+	Content string `json:"content,omitempty"`
+	// FetchHosts are the hosts that scripts may fetch from, with or without a port. Default: none.
+	FetchHosts []string `json:"fetchHosts,omitempty"`
+	// Debug tells callers the text of errors that are told the log alone. Default: false.
+	Debug bool `json:"debug,omitempty"`
+}
+
+var endpointForm = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*$`)
+
+// Check tells what is wrong with settings, by the name of the member.
+func (s *Settings) Check() error {
+	switch {
+	case s.Endpoint != "" && (!endpointForm.MatchString(s.Endpoint) || len(s.Endpoint) > 128):
+		return fmt.Errorf("endpoint: %q is not of a-z, 0-9 and -, in segments with / between them", s.Endpoint)
+	case !slices.Contains([]string{"", None, Session, JWT}, s.Auth):
+		return fmt.Errorf("auth: %q is none of: none, session, jwt", s.Auth)
+	case s.JWTSecret != "" && len(s.JWTSecret) < minSecret:
+		return fmt.Errorf("jwtSecret: it has less than %d characters", minSecret)
+	case s.JWTSeconds != 0 && (s.JWTSeconds < 60 || s.JWTSeconds > 31_536_000):
+		return fmt.Errorf("jwtSeconds: %d is not from 60 to 31536000", s.JWTSeconds)
+	case !slices.Contains([]string{"", ContentOff, ContentRead, ContentWrite}, s.Content):
+		return fmt.Errorf("content: %q is none of: off, read, write", s.Content)
+	case len(s.Origins) > maxList || len(s.FetchHosts) > maxList:
+		return fmt.Errorf("origins, fetchHosts: more than %d", maxList)
+	}
+	for _, origin := range s.Origins {
+		if origin == "*" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
+			return fmt.Errorf("origins: %q is not an origin such as https://app.example.com", origin)
+		}
+	}
+	for _, host := range s.FetchHosts {
+		if host == "" || strings.ContainsAny(host, "/@?# ") {
+			return fmt.Errorf("fetchHosts: %q is no host", host)
+		}
+	}
+	return nil
+}
+
+// Mount is the endpoint, or the one that it falls back to.
+func (s *Settings) Mount() string {
+	if s.Endpoint == "" {
+		return defaultEndpoint
+	}
+	return s.Endpoint
+}
+
+// Mode is that of authorization.
+func (s *Settings) Mode() string {
+	if s.Auth == "" {
+		return None
+	}
+	return s.Auth
+}
+
+// Serves is what the built-in content API does.
+func (s *Settings) Serves() string {
+	switch {
+	case s.Content != "":
+		return s.Content
+	case s.Mode() == None:
+		return ContentOff
+	}
+	return ContentRead
+}
+
+// Lifetime is how long a token is good.
+func (s *Settings) Lifetime() time.Duration {
+	if s.JWTSeconds == 0 {
+		return 24 * time.Hour
+	}
+	return time.Duration(s.JWTSeconds) * time.Second
+}
+
+// Allowed tells whether browsers' pages of an origin may call the API, and whether with credentials.
+func (s *Settings) Allowed(origin string) (ok, credentials bool) {
+	if origin == "" {
+		return false, false
+	}
+	if slices.Contains(s.Origins, origin) && origin != "*" {
+		return true, true
+	}
+	return slices.Contains(s.Origins, "*"), false
+}
+
+// Store is the settings of one site.
+type Store struct {
+	path string
+	now  atomic.Pointer[read]
+	save sync.Mutex
+}
+
+type read struct {
+	settings Settings
+	text     []byte
+}
+
+// Open reads the settings of a site; a file that is not there is that of a fresh one.
+func Open(site string) (*Store, error) {
+	s := &Store{path: filepath.Join(site, File)}
+	_, err := s.Reload()
+	return s, err
+}
+
+// Current are the settings as they were read or saved last. They are not to be changed.
+func (s *Store) Current() *Settings { return &s.now.Load().settings }
+
+// Reload reads the file anew and tells whether it is another one. One with errors changes nothing.
+func (s *Store) Reload() (changed bool, err error) {
+	s.save.Lock()
+	defer s.save.Unlock()
+	text, err := readFile(s.path)
+	if err != nil {
+		return false, err
+	}
+	before := s.now.Load()
+	if before != nil && bytes.Equal(before.text, text) {
+		return false, nil
+	}
+	var settings Settings
+	if len(text) > 0 {
+		if settings, err = decode(text); err != nil {
+			return false, fmt.Errorf("%s: %w", File, err)
+		}
+	}
+	s.now.Store(&read{settings, text})
+	return true, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the settings: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s is longer than %d bytes", File, maxFile)
+	}
+	return text, nil
+}
+
+func decode(text []byte) (s Settings, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return s, errors.New("more than one object")
+	}
+	return s, s.Check()
+}
+
+// Save writes settings, with a secret of tokens that it makes where there is none.
+func (s *Store) Save(settings Settings) error {
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	if settings.JWTSecret == "" {
+		settings.JWTSecret = NewSecret()
+	}
+	text, err := json.MarshalIndent(settings, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	s.save.Lock()
+	defer s.save.Unlock()
+	if err := replace(s.path, text); err != nil {
+		return fmt.Errorf("saving the settings: %w", err)
+	}
+	s.now.Store(&read{settings, text})
+	return nil
+}
+
+// NewSecret makes a secret of tokens: 128 random bytes in base64.
+func NewSecret() string {
+	raw := make([]byte, 128)
+	_, _ = rand.Read(raw) // never fails
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// replace writes a file whole, or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".config-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
