@@ -239,12 +239,12 @@ func (rt *runtime) definitions(of func(*Engine) Definitions, name string) map[st
 	}
 	return map[string]native{
 		"all": func(goja.FunctionCall) goja.Value {
-			all, err := store().All(rt.call.context())
+			all, err := store().All(rt.call.context(), rt.call.User)
 			rt.check(err)
 			return rt.objects(all)
 		},
 		"get": func(c goja.FunctionCall) goja.Value {
-			found, err := store().Get(rt.call.context(), text(c.Argument(0)))
+			found, err := store().Get(rt.call.context(), rt.call.User, text(c.Argument(0)))
 			rt.check(err)
 			return rt.orNull(found)
 		},

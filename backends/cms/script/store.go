@@ -33,9 +33,9 @@ type Users interface {
 	Get(ctx context.Context, idOrName string) (Object, error)
 }
 
-// Definitions are templates, or fields.
+// Definitions are templates, or fields, as a user may see them.
 type Definitions interface {
-	All(ctx context.Context) ([]Object, error)
+	All(ctx context.Context, user handler.User) ([]Object, error)
 	// Get gives one by its name; nil: there is none.
-	Get(ctx context.Context, name string) (Object, error)
+	Get(ctx context.Context, user handler.User, name string) (Object, error)
 }

@@ -90,7 +90,7 @@ module.exports = [
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		var all []string
+		all := make([]string, 0, len(s.entries))
 		for _, e := range s.entries {
 			if e.At.Line == 0 || e.At.Column == 0 {
 				t.Errorf("%s: no place: %+v", name, e)

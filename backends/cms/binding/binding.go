@@ -1,0 +1,215 @@
+// Package binding lets the scripts of a site reach its content and its accounts: the
+// globals pages, users, templates and fields.
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script"
+)
+
+// Pages are those of a site's content, as the user of the request may.
+func Pages(c *content.Content) script.Pages { return pages{c} }
+
+// Users are the accounts of a site without their mail addresses.
+func Users(a *accounts.Accounts) script.Users { return users{a} }
+
+// Templates are those of a site's content.
+func Templates(c *content.Content) script.Definitions {
+	return definitions[content.Template]{c.Templates, c.Template}
+}
+
+// Fields are those of a site's content.
+func Fields(c *content.Content) script.Definitions {
+	return definitions[content.Field]{c.Fields, c.Field}
+}
+
+type pages struct{ content *content.Content }
+
+// object is a page as the REST interface shows it.
+func object(p *content.Page) script.Object {
+	o := script.Object{
+		"id": p.ID, "parent": p.Parent, "template": p.Template, "name": p.Name, "path": p.Path, "title": p.Title, "status": p.Status, "sort": p.Sort,
+		"fields": p.Fields, "created": p.Created.String(), "created_by": p.CreatedBy, "modified": p.Modified.String(), "modified_by": p.ModifiedBy, "version": p.Version,
+	}
+	if p.Published != 0 {
+		o["published"] = p.Published.String()
+	}
+	return o
+}
+
+func (p pages) Find(ctx context.Context, u handler.User, selector string) ([]script.Object, string, error) {
+	list, err := p.content.Find(ctx, &u, selector)
+	if err != nil {
+		return nil, "", err
+	}
+	found := make([]script.Object, len(list.Pages))
+	for i, page := range list.Pages {
+		found[i] = object(page)
+	}
+	return found, list.Next, nil
+}
+
+func (p pages) Get(ctx context.Context, u handler.User, selector string) (script.Object, error) {
+	return orNone(p.get(ctx, u, selector))
+}
+
+// get reads a selector: digits are an id, what begins with a slash is a path.
+func (p pages) get(ctx context.Context, u handler.User, selector string) (*content.Page, error) {
+	if id, err := strconv.ParseInt(selector, 10, 64); err == nil {
+		return p.content.Page(ctx, &u, id)
+	}
+	if strings.HasPrefix(selector, "/") {
+		return p.content.At(ctx, &u, selector)
+	}
+	return p.content.Get(ctx, &u, selector)
+}
+
+// orNone is no page where there is none.
+func orNone(page *content.Page, err error) (script.Object, error) {
+	if kernel.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object(page), nil
+}
+
+func (p pages) Count(ctx context.Context, u handler.User, selector string) (int64, error) {
+	return p.content.Count(ctx, &u, selector)
+}
+
+func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
+	var edit content.Edit
+	switch parent := given["parent"].(type) {
+	case float64:
+		edit.Parent = int64(parent)
+	case string:
+		page, err := p.get(ctx, u, parent)
+		if err != nil {
+			return nil, err
+		}
+		edit.Parent = page.ID
+	}
+	edit.Template, _ = given["template"].(string)
+	return p.save(ctx, u, edit, given)
+}
+
+func (p pages) Save(ctx context.Context, u handler.User, id int64, changes script.Object) (script.Object, error) {
+	edit := content.Edit{ID: id}
+	if version, ok := changes["version"].(float64); ok {
+		edit.Version = int64(version)
+	}
+	return p.save(ctx, u, edit, changes)
+}
+
+// save sets what a script has given: name, title, status and fields.
+func (p pages) save(ctx context.Context, u handler.User, edit content.Edit, given script.Object) (script.Object, error) {
+	for name, to := range map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status} {
+		switch value := given[name].(type) {
+		case nil:
+		case string:
+			*to = &value
+		default:
+			return nil, kernel.BadRequest("the %s of a page is a string", name)
+		}
+	}
+	switch fields := given["fields"].(type) {
+	case nil:
+	case map[string]any:
+		edit.Fields = fields
+	default:
+		return nil, kernel.BadRequest("the fields of a page are an object")
+	}
+	page, err := p.content.Save(ctx, &u, edit)
+	if err != nil {
+		return nil, err
+	}
+	return object(page), nil
+}
+
+func (p pages) Trash(ctx context.Context, u handler.User, id int64) error {
+	_, err := p.content.Trash(ctx, &u, id, 0)
+	return err
+}
+
+type users struct{ accounts *accounts.Accounts }
+
+func account(a *accounts.Account) script.Object {
+	roles := make([]any, len(a.Roles))
+	for i, role := range a.Roles {
+		roles[i] = role
+	}
+	return script.Object{"id": a.ID, "name": a.Name, "roles": roles}
+}
+
+func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
+	list, err := s.accounts.List(ctx, after, limit)
+	found := make([]script.Object, len(list))
+	for i, a := range list {
+		found[i] = account(a)
+	}
+	return found, err
+}
+
+func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) {
+	found, err := s.accounts.Named(ctx, idOrName)
+	if id, failed := strconv.ParseInt(idOrName, 10, 64); failed == nil {
+		found, err = s.accounts.Account(ctx, id)
+	}
+	if kernel.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return account(found), nil
+}
+
+// definitions are what the content has of one kind. There are few of them, and they are
+// asked for seldom: their JSON is read again.
+type definitions[T any] struct {
+	all func(ctx context.Context, u *kernel.User) ([]*T, error)
+	one func(ctx context.Context, u *kernel.User, name string) (*T, error)
+}
+
+func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Object, error) {
+	list, err := d.all(ctx, &u)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]script.Object, len(list))
+	for i, definition := range list {
+		if found[i], err = members(definition); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (d definitions[T]) Get(ctx context.Context, u handler.User, name string) (script.Object, error) {
+	found, err := d.one(ctx, &u, name)
+	if kernel.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return members(found)
+}
+
+func members(definition any) (o script.Object, err error) {
+	text, err := json.Marshal(definition)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
