@@ -51,8 +51,11 @@ var (
 // "year ended September 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". What
 // is not said of one is zero: a year alone has no Months, and a date no Year.
 func Periods(text string) []Mention {
-	if !strings.ContainsAny(text, "0123456789") {
+	if !twoDigits(text) {
 		return nil
+	}
+	if len(text) == 4 && plain.MatchString(text) { // as most columns are named
+		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
 	add := func(at []int, p kernel.Period) {
@@ -76,36 +79,64 @@ func Periods(text string) []Mention {
 			}))
 		}
 	}
-	spelled := strings.ToLower(text)
-	if strings.ContainsAny(spelled, "jfmasond") {
+	// Most texts have few of the ways: what each needs is looked for first.
+	lower := strings.ToLower(text)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
+	}
+	if has("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec") {
 		each(dated, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(3), g(4)) })
 		each(datedBritish, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(4), g(3)) })
 		each(monthly, func(g func(int) string) kernel.Period { return ended(g(2), g(4), g(3), "") })
 	}
-	each(iso, func(g func(int) string) kernel.Period {
-		day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
-		return kernel.Period{End: day}
-	})
-	each(slashed, func(g func(int) string) kernel.Period { return ended("", long(g(3)), g(1), g(2)) })
-	each(quarterly, func(g func(int) string) kernel.Period {
-		quarter := g(1) + g(2) + ordinal(g(3))
-		n, _ := strconv.Atoi(quarter)
-		return kernel.Period{Year: number(long(g(4))), Quarter: n, Months: 3}
-	})
-	each(halved, func(g func(int) string) kernel.Period {
-		return kernel.Period{Year: number(long(g(4))), Months: 6}
-	})
-	each(double, func(g func(int) string) kernel.Period {
-		first, second := number(g(1)), number(long(g(2)))
-		if second != first+1 {
-			return kernel.Period{}
-		}
-		return kernel.FiscalYear(second)
-	})
-	each(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(long(g(1)))) })
-	each(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
+	if has("-") {
+		each(iso, func(g func(int) string) kernel.Period {
+			day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
+			return kernel.Period{End: day}
+		})
+	}
+	if has("/") {
+		each(slashed, func(g func(int) string) kernel.Period { return ended("", long(g(3)), g(1), g(2)) })
+	}
+	if has("q") {
+		each(quarterly, func(g func(int) string) kernel.Period {
+			quarter := g(1) + g(2) + ordinal(g(3))
+			n, _ := strconv.Atoi(quarter)
+			return kernel.Period{Year: number(long(g(4))), Quarter: n, Months: 3}
+		})
+	}
+	if has("h1", "h2", "1h", "2h", "half") {
+		each(halved, func(g func(int) string) kernel.Period {
+			return kernel.Period{Year: number(long(g(4))), Months: 6}
+		})
+	}
+	if has("/") {
+		each(double, func(g func(int) string) kernel.Period {
+			first, second := number(g(1)), number(long(g(2)))
+			if second != first+1 {
+				return kernel.Period{}
+			}
+			return kernel.FiscalYear(second)
+		})
+	}
+	if has("f", "ye") {
+		each(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(long(g(1)))) })
+	}
+	if has("19", "20") {
+		each(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
+	}
 	slices.SortFunc(found, func(a, b Mention) int { return a.Start - b.Start })
 	return found
+}
+
+// twoDigits reports whether two digits follow each other, as in every period.
+func twoDigits(text string) bool {
+	for i := 1; i < len(text); i++ {
+		if text[i] >= '0' && text[i] <= '9' && text[i-1] >= '0' && text[i-1] <= '9' {
+			return true
+		}
+	}
+	return false
 }
 
 // Years are the years of the periods that a text names, each once, the latest first.

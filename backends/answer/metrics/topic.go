@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -30,21 +31,23 @@ func StatementOf(topic byte) kernel.Statement {
 	return statements[topic]
 }
 
-// headings lead to parts of a report, the first that matches.
+// headings lead to parts of a report, the first that matches. The words are some of
+// which a text has that can match.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp
+	words     []string
 }{
-	{kernel.CashFlow, regexp.MustCompile(`(?i)statements? of (?:consolidated )?cash[- ]flows?|cash flow statement|statement of cash`)},
-	{kernel.Comprehensive, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:other )?comprehensive (?:income|loss)`)},
-	{kernel.Balance, regexp.MustCompile(`(?i)\bbalance sheets?\b|statements? of (?:consolidated )?financial (?:position|condition)`)},
-	{kernel.Equity, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:changes in )?(?:share|stock)?(?:holders|owners)?['’]? ?equity|changes in equity`)},
-	{kernel.Income, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:operations|income|earnings|profit)|\bincome statements?\b|profit and loss account|statements? of profit or loss`)},
-	{kernel.Segments, regexp.MustCompile(`(?i)\bsegments?\b|geographic(?:al)? (?:area|information|data|region)|disaggregat`)},
-	{kernel.Risks, regexp.MustCompile(`(?i)\brisk factors?\b|item 1a\b|principal risks`)},
-	{kernel.Discussion, regexp.MustCompile(`(?i)management['’]?s discussion|\bmd&a\b|item 7\b|results of operations|liquidity and capital resources|operating and financial review|selected (?:consolidated )?financial data`)},
-	{kernel.Notes, regexp.MustCompile(`(?i)^\s*notes?\s+\d|notes to (?:the )?(?:consolidated )?financial|> notes? \d|> \d{1,2}[.)] `)},
-	{kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`)},
+	{kernel.CashFlow, regexp.MustCompile(`(?i)statements? of (?:consolidated )?cash[- ]flows?|cash flow statement|statement of cash`), []string{"cash"}},
+	{kernel.Comprehensive, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:other )?comprehensive (?:income|loss)`), []string{"comprehensive"}},
+	{kernel.Balance, regexp.MustCompile(`(?i)\bbalance sheets?\b|statements? of (?:consolidated )?financial (?:position|condition)`), []string{"balance sheet", "financial"}},
+	{kernel.Equity, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:changes in )?(?:share|stock)?(?:holders|owners)?['’]? ?equity|changes in equity`), []string{"equity"}},
+	{kernel.Income, regexp.MustCompile(`(?i)statements? of (?:consolidated )?(?:operations|income|earnings|profit)|\bincome statements?\b|profit and loss account|statements? of profit or loss`), []string{"statement", "profit and loss"}},
+	{kernel.Segments, regexp.MustCompile(`(?i)\bsegments?\b|geographic(?:al)? (?:area|information|data|region)|disaggregat`), []string{"segment", "geographic", "disaggregat"}},
+	{kernel.Risks, regexp.MustCompile(`(?i)\brisk factors?\b|item 1a\b|principal risks`), []string{"risk", "item 1a"}},
+	{kernel.Discussion, regexp.MustCompile(`(?i)management['’]?s discussion|\bmd&a\b|item 7\b|results of operations|liquidity and capital resources|operating and financial review|selected (?:consolidated )?financial data`), []string{"discussion", "md&a", "item 7", "results of", "liquidity", "review", "selected"}},
+	{kernel.Notes, regexp.MustCompile(`(?i)^\s*notes?\s+\d|notes to (?:the )?(?:consolidated )?financial|> notes? \d|> \d{1,2}[.)] `), []string{"note", "> "}},
+	{kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`), []string{"item 1", "business", "properties", "employees"}},
 }
 
 // signs are rows that a statement has, by their stems; a table with two of one statement
@@ -59,7 +62,11 @@ var signs = map[kernel.Statement][]string{
 // by its headings and the caption of its table, else by the names of its rows.
 func Topic(section, headers string) byte {
 	caption, _, _ := strings.Cut(headers, "\n")
+	lower := strings.ToLower(section + "\n" + caption)
 	for _, h := range headings {
+		if !slices.ContainsFunc(h.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			continue
+		}
 		if h.wording.MatchString(section) || h.wording.MatchString(caption) {
 			return TopicOf(h.statement)
 		}

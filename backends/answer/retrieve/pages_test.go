@@ -82,12 +82,17 @@ func TestPages(t *testing.T) {
 				continue
 			}
 			written.add(rank)
-			if rank > 11 && os.Getenv("TOLLGATE_SHOW") != "" {
+			if rank > 11 && os.Getenv("TOLLGATE_SHOW_MISSES") != "" {
 				t.Logf("page %d: %s", q.Page, q.Text)
 			}
 		}
 	}
 	slices.Sort(took)
+	for half, h := range map[string]*hits{"seen": written, "held back": held} {
+		if h.asked < 250 || 100*h.twelve < 90*h.asked || 100*h.five < 83*h.asked {
+			t.Errorf("%s: %s", half, h)
+		}
+	}
 	t.Logf("seen: %s", written)
 	t.Logf("held back: %s", held)
 	t.Logf("median %s, p95 %s", took[len(took)/2], took[len(took)*95/100])

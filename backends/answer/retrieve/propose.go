@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
@@ -108,32 +109,41 @@ func (w *wanted) rarest(sample []terms.Vector) []string {
 }
 
 // propose gives passages that have the rarest words of a question: those with the most
-// of them, then those with any two, then with the rarest.
+// of them, then, where these are few, those with two of the four rarest, then those with
+// the rarest.
 func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]int64, error) {
 	sampled, err := r.sample.of(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	words := w.rarest(sampled)
-	var tries [][]string
-	for n := min(len(words), 4); n > 1; n-- {
-		tries = append(tries, words[:n])
+	words = words[:min(len(words), 4)]
+	if len(words) == 0 {
+		return nil, nil
 	}
-	for i := 1; i < min(len(words), 4); i++ {
+	var pairs [][]string
+	for i := 1; i < len(words); i++ {
 		for k := range i {
-			tries = append(tries, []string{words[k], words[i]})
+			pairs = append(pairs, []string{words[k], words[i]})
 		}
 	}
-	for _, word := range words[:min(len(words), 2)] {
-		tries = append(tries, []string{word})
+	tries := [][][]string{{words}}
+	if len(words) > 3 {
+		tries = append(tries, [][]string{words[:3]})
+	}
+	if len(words) > 2 {
+		tries = append(tries, pairs)
+	}
+	if len(words) > 1 {
+		tries = append(tries, [][]string{words[:1]}, [][]string{words[1:2]})
 	}
 	seen := make(map[int64]bool)
 	var ids []int64
-	for i, all := range tries {
-		if i > 0 && len(ids) >= fewProposals && len(all) < 3 {
+	for _, either := range tries {
+		if len(ids) >= fewProposals {
 			break
 		}
-		more, err := having(c, all, f)
+		more, err := having(c, either, f)
 		if err != nil {
 			return nil, err
 		}
@@ -143,15 +153,12 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 				ids = append(ids, id)
 			}
 		}
-		if len(ids) >= 2*mostProposed {
-			break
-		}
 	}
 	return ids, nil
 }
 
-// having are the latest passages with all words, within the filters.
-func having(c kernel.Conn, words []string, f kernel.Filters) ([]int64, error) {
+// having are the latest passages with all words of one of the lists, within the filters.
+func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error) {
 	var scopes [][]string
 	add := func(list []string) {
 		if len(list) > 0 {
@@ -182,30 +189,46 @@ func having(c kernel.Conn, words []string, f kernel.Filters) ([]int64, error) {
 			}
 			b.WriteString("scope : (" + strings.Join(list, " OR ") + ")")
 		}
-		for _, word := range words {
-			if b.Len() > 0 {
-				b.WriteString(" AND ")
-			}
-			b.WriteString(`{title section text} : "` + strings.ReplaceAll(word, `"`, " ") + `"`)
+		if b.Len() > 0 {
+			b.WriteString(" AND ")
 		}
+		b.WriteString("{title section text} : (")
+		for i, words := range either {
+			if i > 0 {
+				b.WriteString(" OR ")
+			}
+			b.WriteString("(" + strings.Join(quoted(words, `"`), " AND ") + ")")
+		}
+		b.WriteString(")")
 		return store.List(c, scanID, query, b.String(), mostProposed)
 	}
-	args := make([]any, 0, len(words)+2)
-	b.WriteString("SELECT chunk_id FROM answer_search WHERE words @@ (")
-	for i, word := range words {
-		if i > 0 {
-			b.WriteString(" && ")
-		}
-		b.WriteString("plainto_tsquery('english', ?)")
-		args = append(args, word)
+	var lists []string
+	for _, words := range either {
+		lists = append(lists, "("+strings.Join(quoted(words, "'"), " & ")+")")
 	}
-	b.WriteString(")")
+	args := make([]any, 0, 5)
+	// OFFSET 0 keeps the planner from walking all rows from the latest on, whose words it
+	// would have to unpack.
+	b.WriteString("SELECT chunk_id FROM (SELECT chunk_id FROM answer_search WHERE words @@ to_tsquery('english', ?)")
+	args = append(args, strings.Join(lists, " | "))
 	for _, list := range scopes {
 		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
 		args = append(args, strings.Join(list, " | "))
 	}
-	b.WriteString(" ORDER BY chunk_id DESC LIMIT ?")
+	b.WriteString(" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?")
 	return store.List(c, scanID, b.String(), append(args, mostProposed)...)
+}
+
+// quoted are words as both indexes take them. They keep no places of words, or none that
+// are alike, so "r&d" is two of them.
+func quoted(words []string, mark string) []string {
+	list := make([]string, 0, len(words))
+	for _, word := range words {
+		for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
+			list = append(list, mark+part+mark)
+		}
+	}
+	return list
 }
 
 func scanID(r store.Row) (id int64, err error) {

@@ -124,7 +124,7 @@ func TestSearch(t *testing.T) {
 		if y := years(got); !slices.Equal(y, []int{2016, 2017, 2018}) {
 			t.Errorf("years %v", y)
 		}
-		for _, nothing := range []string{"", "what is the", "zyzzyva quokka", `" AND ( * : ^ 'x`} {
+		for _, nothing := range []string{"", "what is the", "zyzzyva quokka", `" AND ( * : ^ 'x`, "x&y 3.14 n-m"} {
 			if got, err := r.Search(t.Context(), retrieve.Query{Text: nothing}); err != nil || len(got.Passages) > 0 {
 				t.Errorf("%q: %+v, %v", nothing, got, err)
 			}

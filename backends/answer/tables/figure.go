@@ -45,9 +45,15 @@ var currencies = []struct {
 	{"USD", regexp.MustCompile(`(?i)\$|\busd\b|\bdollars?\b`)},
 }
 
+// named finds what all names of currencies have one of.
+var named = regexp.MustCompile(`(?i)dollar|usd|twd|hkd|sgd|cad|aud|rmb|cny|renminbi|eur|gbp|sterling|jpy|yen|chf|franc|sek|kron|inr|rupee`)
+
 // UnitsOf is what a text says of figures: "($ in millions, except per share data)".
 func UnitsOf(text string) Units {
 	var u Units
+	if !strings.ContainsFunc(text, func(r rune) bool { return r > '9' || r == '$' || r == '%' }) { // a year alone
+		return u
+	}
 	switch {
 	case billions.MatchString(text):
 		u.Scale = 1e9
@@ -63,6 +69,9 @@ func UnitsOf(text string) Units {
 }
 
 func currencyOf(text string) string {
+	if text == "" || !strings.ContainsAny(text, "$€£¥₹") && !named.MatchString(text) {
+		return ""
+	}
 	for _, c := range currencies {
 		if c.wording.MatchString(text) {
 			return c.code

@@ -172,6 +172,9 @@ func IsValue(cell string) bool {
 	case "-", "—", "–", "$—", "$-", "$ —", "- -":
 		return true
 	}
+	if len(cell) > 60 || !strings.ContainsAny(cell, "0123456789") {
+		return false
+	}
 	return figure.MatchString(cell) && !yearCell.MatchString(cell)
 }
 

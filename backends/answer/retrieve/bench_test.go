@@ -1,0 +1,136 @@
+package retrieve_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest/filings"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+)
+
+// benchChunks is how many passages the corpus of a benchmark has, or what
+// TOLLGATE_BENCH_CHUNKS says.
+const benchChunks = 20_000
+
+// pagesOfReport is how many pages each report of the benchmark has.
+const pagesOfReport = 250
+
+// BenchmarkSearch finds passages for questions that name an issuer, with and without a
+// year, and for some that name none. It reports the 95th percentile, and the rate at
+// which the corpus was taken in. The issuers have three reports each.
+func BenchmarkSearch(b *testing.B) {
+	for engine, kernels := range map[string]func(testing.TB) answertest.Kernel{"sqlite": answertest.SQLite, "postgres": answertest.Postgres} {
+		b.Run(engine, func(b *testing.B) {
+			k := kernels(b)
+			c := corpus.New(k.Server)
+			want := benchChunks
+			if set, err := strconv.Atoi(os.Getenv("TOLLGATE_BENCH_CHUNKS")); err == nil {
+				want = set
+			}
+			rate := fillMany(b, c, want)
+			_, questions, err := filings.Load()
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, directory, err := c.Issuers(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			issuers := max(want/(3*2*pagesOfReport), 1) // about two passages a page
+			for _, kind := range []string{"issuer", "issuer and year", "no issuer"} {
+				b.Run(kind, func(b *testing.B) {
+					r := retrieve.New(c, retrieve.Options{})
+					var took []time.Duration
+					i := 0
+					b.ReportAllocs()
+					for b.Loop() {
+						q := questions[(7*i)%len(questions)]
+						text := strings.ReplaceAll(q.Query, q.Issuer, "Issuer"+letters(i%issuers))
+						i++
+						f := kernel.Filters{}
+						if kind == "no issuer" {
+							_, text, _ = strings.Cut(text, ": ")
+						} else {
+							for _, m := range directory.Find(text) {
+								f.Issuers = append(f.Issuers, m.Issuers...)
+							}
+						}
+						if kind == "issuer and year" {
+							for _, m := range metrics.Periods(text) {
+								f.Periods = append(f.Periods, m.Period)
+							}
+						}
+						begun := time.Now()
+						if _, err := r.Search(b.Context(), retrieve.Query{Text: text, Filters: f}); err != nil {
+							b.Fatal(err)
+						}
+						took = append(took, time.Since(begun))
+					}
+					slices.Sort(took)
+					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+					b.ReportMetric(rate, "ingest-MiB/s")
+				})
+			}
+		})
+	}
+}
+
+// letters are a number as a name.
+func letters(n int) string {
+	name := []byte("aaaa")
+	for i := len(name) - 1; i >= 0; i-- {
+		name[i] = byte('a' + n%26)
+		n /= 26
+	}
+	return string(name)
+}
+
+// fillMany takes in reports of excerpts until there are so many passages, and gives
+// the MiB a second.
+func fillMany(b *testing.B, c *corpus.Corpus, want int) float64 {
+	b.Helper()
+	excerpts, _, err := filings.Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const atOnce = 8 // issuers
+	begun, size, made := time.Now(), int64(0), 0
+	for first := 0; made < want; first += atOnce {
+		folder := b.TempDir()
+		for issuer := first; issuer < first+atOnce; issuer++ {
+			name := "Issuer" + letters(issuer)
+			for year := 2017; year <= 2019; year++ {
+				var text strings.Builder
+				fmt.Fprintf(&text, "---\ntitle: %[1]s annual report %[2]d\nissuer: %[1]s Inc.\nfiscal: FY%[2]d\nurl: https://a.example/%[1]s/%[2]d\n---\n", name, year)
+				for page := range pagesOfReport {
+					e := excerpts[(issuer*31+year*17+page)%len(excerpts)]
+					body := strings.ReplaceAll(e.Text, e.Issuer, name)
+					fmt.Fprintf(&text, "<!-- page %d -->\n%s\n", page+1, strings.ReplaceAll(body, ",", fmt.Sprint(",", (issuer+page)%10))) // other figures each time
+				}
+				if err := os.WriteFile(fmt.Sprintf("%s/%d-%d.md", folder, issuer, year), []byte(text.String()), 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		report, err := c.Ingest(b.Context(), folder, corpus.IngestOptions{})
+		if err != nil || report.Added != 3*atOnce {
+			b.Fatal(report, err)
+		}
+		size += report.Done
+		made += report.Chunks
+		if err := os.RemoveAll(folder); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Logf("%d passages", made)
+	return float64(size) / (1 << 20) / time.Since(begun).Seconds()
+}
