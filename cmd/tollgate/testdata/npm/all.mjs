@@ -88,5 +88,12 @@ inBrowser('somebody signs in to the console, until the account is disabled', { i
   await button(tab, 'Sign in').click();
   await signIn(tab);
   await tab.getByText('Ann', { exact: true }).waitFor();
-  assert.equal(await management(tab, (await session(tab)).token), 200);
+  const last = await session(tab);
+  assert.equal(await management(tab, last.token), 200);
+
+  // Signing out ends the tokens, not only this tab's knowledge of them.
+  const revoked = tab.waitForResponse(`${issuer}/oauth/revoke`);
+  await button(tab, 'Sign out').click();
+  assert.equal((await revoked).status(), 200);
+  assert.equal(await management(tab, last.token), 401);
 });

@@ -112,7 +112,7 @@ function frame() {
   app.replaceChildren(
     h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
     h('header', null, brand(), toggle, h('span.who', { title: session.user }, name),
-      h('button.quiet', { type: 'button', onclick: () => { forget(); signIn(); announce('You are signed out'); } }, 'Sign out')),
+      h('button.quiet', { type: 'button', onclick: () => { oidc.end(); forget(); signIn(); announce('You are signed out'); } }, 'Sign out')),
     nav, main,
   );
 }

@@ -125,3 +125,17 @@ export function renew() {
   })();
   return renewing;
 }
+
+// end has the provider revoke what the session can get tokens with (RFC 7009), where it
+// does that. Nobody waits for it: what is not revoked ends by itself.
+export async function end() {
+  const token = session.refresh;
+  if (!token || !provider) return;
+  try {
+    const { revocation_endpoint: at } = await discover();
+    if (!at) return;
+    await fetch(at, { method: 'POST', credentials: 'omit', keepalive: true, body: new URLSearchParams({ client_id: provider.client_id, token, token_type_hint: 'refresh_token' }) });
+  } catch {
+    // As if there were no such endpoint.
+  }
+}
