@@ -99,6 +99,8 @@ func (c *call) play() {
 			c.w.Header().Set("Retry-After", s.retryAfter)
 		}
 		c.json(s.status, appendError(nil, s.scriptedError(s.status)))
+	case c.req.texts != nil:
+		c.vectors()
 	case c.req.stream:
 		c.stream()
 	default:

@@ -31,6 +31,11 @@ type request struct {
 	includeUsage bool
 	lastUser     string // text of the last user message
 	promptBytes  int    // text of all messages
+
+	// Of a request for vectors.
+	texts      []string // nil: it is none
+	dimensions int
+	base64     bool
 }
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}

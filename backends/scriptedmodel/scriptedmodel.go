@@ -101,6 +101,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if c.method(http.MethodPost) {
 			c.chat()
 		}
+	case path == "/embeddings":
+		if c.method(http.MethodPost) {
+			c.embeddings()
+		}
 	case path == "/models":
 		if c.method(http.MethodGet, http.MethodHead) {
 			c.json(http.StatusOK, s.models.list)
@@ -110,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.oneModel(strings.TrimPrefix(path, "/models/"))
 		}
 	default:
-		c.fail(notFound("there is no %s here; this is Tollgate's scripted model, it serves /v1/chat/completions and /v1/models", shorten(r.URL.Path, 100)))
+		c.fail(notFound("there is no %s here; this is Tollgate's scripted model, it serves /v1/chat/completions, /v1/embeddings and /v1/models", shorten(r.URL.Path, 100)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -40,6 +41,7 @@ func init() {
 //	POST /v1/messages           behind `translate messages`
 //	POST /v1/responses          behind `translate responses`
 //	POST /v1/messages/count_tokens
+//	POST /v1/embeddings         vectors of texts, by the model that is named and no other
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them
 //	GET  /, HEAD /              200, a connection probe
@@ -170,6 +172,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	if format, base, count, ok := formats.At(path); ok && base == "/v1" {
 		return h.model(w, r, offer, format, count)
 	}
+	if path == "/v1"+embeddings.Path {
+		if r.Method != http.MethodPost {
+			return methodNotAllowed(w, r, http.MethodPost)
+		}
+		return h.answer(w, r, nil)
+	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
 	if !isModel {
@@ -246,7 +254,7 @@ func probe(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// answer answers a request of any format. What a stream does not need while it
+// answer answers a request of any format; nil: for vectors. What a stream does not need while it
 // is open is in functions of its own: the stack is most of what it holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.Format) error {
 	defer h.app.Acquire()()
@@ -285,12 +293,16 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	if err != nil {
 		return nil, err
 	}
-	ask.Header = headers(r, format)
-	err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
+	if format == nil {
+		err = ask.ReadEmbeddings(text)
+	} else {
+		ask.Header = headers(r, format)
+		err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
+	}
 	switch {
 	case err != nil:
 		return lease, statusError(err)
-	case ask.Hub != nil:
+	case ask.Chat == nil:
 		lease.Keep()
 	default:
 		ask.Chat.Lease = lease

@@ -185,7 +185,7 @@ func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, 
 	f := r.broken(ctx, err)
 	switch {
 	case f.class == gone && r.link.sent.Load():
-		r.lose(c, x.pass, false)
+		r.lose(c, x.passed(), false)
 	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
 		f.class, f.reason = lost, ""
 	}
@@ -347,11 +347,13 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http
 
 // whole passes an answer on that is not streamed: to the client of a stream as one.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
-	pass := x.pass
+	pass := x.passed()
 	var unstreamed error
 	if r.stream {
-		if pass, unstreamed = r.streamed(c, x); unstreamed != nil {
-			pass = x.pass // to know what was used
+		if streamed, err := r.streamed(c, x); err == nil {
+			pass = streamed
+		} else {
+			unstreamed = err // pass stays, to know what was used
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -112,9 +113,10 @@ type Attempt struct {
 // Request is one request that is to be answered.
 type Request struct {
 	ID string
-	// Chat is the request of a chat client, Hub that of any other: one of them.
-	// Hub is filled for a chat client when a candidate needs it.
+	// Chat is the request of a chat client, Embed one for vectors, Hub that of any other:
+	// one of them. Hub is filled for a chat client when a candidate needs it.
 	Chat    *native.Request
+	Embed   *embeddings.Request
 	Hub     *hub.Request
 	Account *keychain.Account
 	// Header goes along to a candidate that is asked in the client's own format and
@@ -151,13 +153,27 @@ func (q *Request) ReadCount(format formats.Counter, body []byte, version string)
 	return err
 }
 
-// Asked is the client's format, the model that it asks for, and whether for a stream.
+// Asked is the client's format, the model that it asks for, and whether for a stream. The
+// format of vectors, which every upstream is asked for in the same words, is none of those
+// that are translated: errors are those of a chat.
 func (q *Request) Asked() (format formats.Format, model string, stream bool) {
-	if q.Chat != nil {
+	switch {
+	case q.Embed != nil:
+		return formats.Chat(), q.Embed.Model, false
+	case q.Chat != nil:
 		return formats.Chat(), q.Chat.Model, q.Chat.Stream
 	}
 	format, _ = formats.Of(q.Hub.Format)
 	return format, q.Hub.Model, q.Hub.Stream
+}
+
+// surface names the client's API in the usage log.
+func (q *Request) surface() string {
+	if q.Embed != nil {
+		return embeddings.Surface
+	}
+	format, _, _ := q.Asked()
+	return format.Facts().Surface
 }
 
 func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows(entry) }
@@ -241,20 +257,27 @@ func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *
 	r := &run{Engine: e, w: w, req: req, start: e.Now()}
 	r.ctx = r.link.watch(ctx, e.Now)
 	r.from, r.model, r.stream = req.Asked()
-	if c := req.Chat; c != nil {
-		r.needs, r.text = c.Needs, c.TextBytes
-	} else {
+	switch {
+	case req.Embed != nil:
+		r.text = req.Embed.TextBytes
+	case req.Chat != nil:
+		r.needs, r.text = req.Chat.Needs, req.Chat.TextBytes
+	default:
 		r.needs, r.text = req.Hub.Needs, req.Hub.TextBytes
 	}
 	return r
 }
 
 func (r *run) answer() error {
-	plan, err := r.plan()
+	plan := r.plan
+	if r.req.Embed != nil {
+		plan = r.planVectors
+	}
+	candidates, err := plan()
 	if err != nil {
 		return err
 	}
-	return r.try(plan)
+	return r.try(candidates)
 }
 
 // try goes through the candidates until one has answered.

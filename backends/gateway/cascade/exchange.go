@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
@@ -26,12 +27,27 @@ type exchange struct {
 	header  map[string]string
 	dropped []string
 	pass    hub.Pass
+	vectors *embeddings.Pass // in place of pass, where vectors were asked for
 
 	// The body: the client's own with changes, or one that was written.
 	ask     *native.Request
 	shape   *native.Shape
 	shaped  *native.Shaped
 	written []byte
+}
+
+// passed is what a whole answer goes through on its way to the client.
+type passed interface {
+	Whole(dst, body []byte) ([]byte, error)
+	Usage() wire.Usage
+	TextBytes() int64
+}
+
+func (x *exchange) passed() passed {
+	if x.vectors != nil {
+		return x.vectors
+	}
+	return x.pass
 }
 
 // size is the length of the body.
@@ -68,6 +84,9 @@ type shape struct {
 // exchange prepares the request for a candidate. An error means that it cannot
 // carry the request.
 func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
+	if r.req.Embed != nil {
+		return r.embedding(c, s), nil
+	}
 	format := r.wire(c, s)
 	if _, direct := format.(formats.Native); direct && r.req.Chat != nil && r.unchanged(c) {
 		return r.identity(c, s), nil

@@ -83,19 +83,13 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		return nil, notFound(r.req, model, routing)
 	}
 	if isEntry && !r.req.allows(model) && !r.Options.EntryFallback {
-		return nil, &apierror.Error{
-			Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
-			Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of the key's allowed_models",
-		}
+		return nil, notAllowed(model)
 	}
 	if !isEntry {
 		r.result.Tier = tier
 	}
 	if !routing.Connected {
-		return nil, &apierror.Error{
-			Status: http.StatusBadRequest, Code: "no_provider_keys", Type: "invalid_request_error", NoRetry: true,
-			Message: "no provider keys are configured for this user: add one with `tollgate keychain provider-keys add`",
-		}
+		return nil, noProviderKeys()
 	}
 	var out filter
 	out.run = r
@@ -111,6 +105,20 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		return nil, out.none()
 	}
 	return out.list, nil
+}
+
+func noProviderKeys() error {
+	return &apierror.Error{
+		Status: http.StatusBadRequest, Code: "no_provider_keys", Type: "invalid_request_error", NoRetry: true,
+		Message: "no provider keys are configured for this user: add one with `tollgate keychain provider-keys add`",
+	}
+}
+
+func notAllowed(model string) error {
+	return &apierror.Error{
+		Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
+		Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of the key's allowed_models",
+	}
 }
 
 // byEffort is the tier of a request whose effort has a say in it (specification 2.5). A tier that was asked for by its name stays.
@@ -244,6 +252,7 @@ const (
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
 	lackAllowed = "a place among the allowed_models of this key"
+	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
 // lacks names what a candidate is missing to carry the request; empty: nothing.
@@ -252,6 +261,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	switch {
 	case !f.run.req.allows(c.Entry):
 		return lackAllowed
+	case m.Embeddings:
+		return lackAnswers
 	case needs == 0:
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"

@@ -10,9 +10,9 @@ import (
 // Record is what the usage log keeps of a request that has begun at a time and ended now.
 // What failed attempts used is in it, at their models' prices.
 func (q *Request) Record(result *Result, started time.Time) keychain.Record {
-	format, model, stream := q.Asked()
+	_, model, stream := q.Asked()
 	record := keychain.Record{
-		At: started, RequestID: q.ID, UserID: q.User, KeyID: q.KeyID, Surface: format.Facts().Surface,
+		At: started, RequestID: q.ID, UserID: q.User, KeyID: q.KeyID, Surface: q.surface(),
 		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,

@@ -17,7 +17,7 @@ type Lost struct {
 // lose keeps what an attempt without an answer used. whole: the answer was complete.
 // Of one that was not, what the provider had told counts, and nothing is guessed, but
 // for a client that left: to leave early would else make every prompt free.
-func (r *run) lose(c *keychain.Candidate, pass hub.Pass, whole bool) {
+func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
 	u := pass.Usage()
 	if !whole {
 		if u.Prompt == 0 && u.Completion == 0 && r.ctx.Err() == nil {

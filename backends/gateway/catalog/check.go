@@ -154,6 +154,9 @@ func checkModel(m *Model) error {
 			return errors.New("tiers: need each of low, medium, high at most once")
 		}
 	}
+	if m.Embeddings && (len(m.Tiers) > 0 || m.Tools || m.JSONSchema || m.Reasoning || m.Prefill) {
+		return errors.New("embeddings: a model that makes vectors is in no tier and has no tools, json_schema, reasoning or prefill")
+	}
 	for _, n := range []struct {
 		field string
 		value int

@@ -45,6 +45,9 @@ type Model struct {
 	ReasoningEfforts []string `json:"reasoning_efforts"`
 	// Prefill: a last assistant message is continued.
 	Prefill bool `json:"prefill"`
+	// Embeddings: it makes vectors of texts and nothing else, so it is in no tier.
+	// Models of one family make the same vectors.
+	Embeddings bool `json:"embeddings"`
 	// Retired models are known by id but offered nowhere.
 	Retired bool `json:"retired"`
 	// Assumed: some of the above is a guess on the permissive side, because a

@@ -68,6 +68,9 @@ type Provider struct {
 // ChatURL is the address of the chat completions endpoint.
 func (p *Provider) ChatURL() string { return p.BaseURL + "/chat/completions" }
 
+// EmbeddingsURL is the address of the embeddings endpoint.
+func (p *Provider) EmbeddingsURL() string { return p.BaseURL + "/embeddings" }
+
 // PrefillURL is where a chat request goes whose last message is an assistant
 // turn to be continued. Most providers use ChatURL for it.
 func (p *Provider) PrefillURL() string {

@@ -32,7 +32,7 @@ func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error
 	return nil, Key{}, notFound("provider key", id)
 }
 
-// cheapest is a provider's first model of the lowest tier; nil: it has none.
+// cheapest is a provider's first model of the lowest tier that gives answers; nil: it has none.
 func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
 	rank := func(m *catalog.Model) catalog.Tier {
 		lowest := catalog.High + 1
@@ -42,7 +42,7 @@ func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
 		return lowest
 	}
 	for _, m := range cat.Models(provider) {
-		if !m.Retired && (best == nil || rank(m) < rank(best)) {
+		if !m.Retired && !m.Embeddings && (best == nil || rank(m) < rank(best)) {
 			best = m
 		}
 	}

@@ -59,6 +59,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 		Tools         bool           `json:"tools"`
 		JSONSchema    bool           `json:"json_schema"`
 		Reasoning     bool           `json:"reasoning"`
+		Embeddings    bool           `json:"embeddings"`
 		Price         *price         `json:"price"`
 	}
 	cat := s.Catalog()
@@ -68,6 +69,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 			one := model{
 				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers), ContextWindow: m.ContextWindow,
 				MaxOutput: m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema, Reasoning: m.Reasoning,
+				Embeddings: m.Embeddings,
 			}
 			if m.Price.Known {
 				one.Price = &price{m.Price.Input, m.Price.CachedInput, m.Price.Output}

@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// API names one of the three model APIs by a bit.
+// API names one of the model APIs by a bit.
 type API uint8
 
 // The model APIs.
@@ -12,8 +12,9 @@ const (
 	APIChat API = 1 << iota
 	APIResponses
 	APIMessages
+	APIEmbeddings
 
-	anyAPI = APIChat | APIResponses | APIMessages
+	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings
 )
 
 // maxSpelled is how many letters and digits a guarded member has at most.
@@ -68,7 +69,7 @@ func guarded(letters []byte) (guardedMember, bool) {
 	case "messages":
 		return guardedMember{"messages", APIChat | APIMessages}, true
 	case "input":
-		return guardedMember{"input", APIResponses}, true
+		return guardedMember{"input", APIResponses | APIEmbeddings}, true
 	case "instructions":
 		return guardedMember{"instructions", APIResponses}, true
 	case "system":

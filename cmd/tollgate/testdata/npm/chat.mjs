@@ -233,3 +233,22 @@ test('an aborted request leaves the upstream too', async () => {
     }
   });
 });
+
+test('embeddings', async () => {
+  const texts = ['rain over Oslo', 'Oslo in the rain', 'quarterly earnings'];
+  // The client asks for base64 by itself, and unpacks it.
+  const { data, model, usage } = await client.embeddings.create({ model: gateway.model, input: texts });
+  assert.equal(model, gateway.model);
+  assert.ok(usage.prompt_tokens > 0);
+  assert.deepEqual(data.map((d) => d.index), [0, 1, 2]);
+  const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+  const [rain, again, earnings] = data.map((d) => d.embedding);
+  assert.ok(Math.abs(dot(rain, rain) - 1) < 1e-5);
+  assert.ok(dot(rain, again) > dot(rain, earnings) + 0.3);
+
+  const numbers = await client.embeddings.create({ model: gateway.model, input: texts[0], encoding_format: 'float', dimensions: 16 });
+  assert.equal(numbers.data[0].embedding.length, 16);
+  const refused = await failureOf(client.embeddings.create({ model: gateway.model, input: '' }));
+  assert.equal(refused.status, 400);
+  assert.equal(refused.param, 'input');
+});

@@ -1,0 +1,102 @@
+package cascade
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// ReadEmbeddings reads a client's request for vectors. Its errors are *apierror.Error with
+// status 400.
+func (q *Request) ReadEmbeddings(body []byte) (err error) {
+	q.Embed, err = embeddings.Parse(body)
+	return err
+}
+
+// planVectors lists the candidates of a request for vectors: the model that it names, by
+// the name of its entry or without the provider, and the same model at other providers.
+// No other model, since vectors of two models cannot be compared. Errors: 400
+// no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available.
+func (r *run) planVectors() ([]*keychain.Candidate, error) {
+	routing := r.req.Account.Routing(r.Catalog())
+	if !routing.Connected {
+		return nil, noProviderKeys()
+	}
+	names := routing.Entries()
+	asked, exact := routing.Entry(r.model)
+	if !exact {
+		for _, name := range names {
+			if c, _ := routing.Entry(name); c.Model.Embeddings && c.Model.Family == r.model {
+				asked = c
+				break
+			}
+		}
+	}
+	switch {
+	case asked == nil:
+		return nil, r.noVectors(routing, names)
+	case !asked.Model.Embeddings && !asked.Custom: // what a user's own server can do is not known
+		return nil, &apierror.Error{
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model", NoRetry: true,
+			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no vectors" + r.vectorModels(routing, names),
+		}
+	case exact && !r.req.allows(asked.Entry):
+		return nil, notAllowed(r.model)
+	}
+	plan := []*keychain.Candidate{asked}
+	for _, name := range names {
+		if c, _ := routing.Entry(name); c != asked && c.Model.Embeddings && c.Model.Family == asked.Model.Family {
+			plan = append(plan, c)
+		}
+	}
+	plan = slices.DeleteFunc(plan, func(c *keychain.Candidate) bool { return !r.req.allows(c.Entry) })
+	if len(plan) == 0 {
+		return nil, notAllowed(r.model)
+	}
+	slices.SortStableFunc(plan, func(a, b *keychain.Candidate) int { return r.fails(a) - r.fails(b) })
+	return plan, nil
+}
+
+// fails is 1 for a candidate whose provider has failed lately.
+func (r *run) fails(c *keychain.Candidate) int {
+	if r.Memory.Health.failing(providerScope(c), r.req.User) {
+		return 1
+	}
+	return 0
+}
+
+func (r *run) noVectors(routing *keychain.Routing, names []string) error {
+	return &apierror.Error{
+		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
+		Message: "there is no model \"" + wire.Mask(r.model, 100) + "\" that makes vectors for this key" + r.vectorModels(routing, names),
+	}
+}
+
+// vectorModels is the end of a message: what could be asked for.
+func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
+	const most = 20
+	var made []string
+	for _, name := range names {
+		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.allows(name) && len(made) < most {
+			made = append(made, name)
+		}
+	}
+	if len(made) == 0 {
+		return "; no connected provider has one"
+	}
+	return "; use one of " + strings.Join(made, ", ")
+}
+
+// embedding prepares the request for a candidate.
+func (r *run) embedding(c *keychain.Candidate, s *shape) *exchange {
+	body, dropped := r.req.Embed.For(c.Model.ID, s.Drop)
+	return &exchange{
+		url: c.Provider.EmbeddingsURL(), format: formats.Chat(), written: body, dropped: dropped, vectors: embeddings.NewPass(r.req.Embed),
+	}
+}

@@ -1,0 +1,187 @@
+package embeddings
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Pass carries one answer to the client.
+type Pass struct {
+	request *Request
+	usage   wire.Usage
+}
+
+// NewPass makes the pass of an answer to r.
+func NewPass(r *Request) *Pass { return &Pass{request: r} }
+
+// Usage is what the upstream counted.
+func (p *Pass) Usage() wire.Usage { return p.usage }
+
+// TextBytes is 0: an answer has no text.
+func (p *Pass) TextBytes() int64 { return 0 }
+
+// Whole appends the client's body of an answer to dst: it names the model that was asked
+// for, and vectors are base64 where the client wants them so and the upstream does not
+// know how. An answer that has not a vector for each text is wire.ErrBroken: nobody could
+// tell whose they are. An error inside the answer is a *wire.UpstreamError.
+func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
+	a := answer{s: jsontext.NewScanner(body), request: p.request}
+	err := a.read()
+	p.usage = a.usage
+	switch {
+	case a.failure != nil:
+		return nil, wire.ParseUpstreamError(200, a.failure)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", wire.ErrBroken, err)
+	case a.vectors != p.request.Inputs:
+		return nil, fmt.Errorf("%w: %d vectors for %d texts", wire.ErrBroken, a.vectors, p.request.Inputs)
+	}
+	if a.noModel {
+		a.edits.Replace(a.start, a.start, `"model":`+string(jsontext.AppendQuoted(nil, p.request.Model))+",")
+	}
+	a.edits.Sort()
+	return a.edits.Apply(dst, body), nil
+}
+
+// answer is one on its way.
+type answer struct {
+	s       jsontext.Scanner
+	request *Request
+	edits   jsontext.Edits
+	start   int // behind the opening brace
+	noModel bool
+	vectors int
+	usage   wire.Usage
+	failure []byte
+	packed  []byte // room for one vector
+}
+
+func (a *answer) read() error {
+	if kind := a.s.Kind(); kind != jsontext.Object {
+		return fmt.Errorf("the answer is %s", kind)
+	}
+	a.start, a.noModel = a.s.Offset()+1, true
+	from := a.s.Offset()
+	failed := false
+	err := a.s.Object(func(key []byte) error {
+		switch string(key) {
+		case "model":
+			a.noModel = false
+			from := a.s.Start()
+			err := a.s.Skip()
+			a.edits.Replace(from, a.s.Offset(), string(jsontext.AppendQuoted(nil, a.request.Model)))
+			return err
+		case "data":
+			return a.data()
+		case "usage":
+			return a.count()
+		case "error":
+			failed = a.s.Kind() != jsontext.Null
+		}
+		return a.s.Skip()
+	})
+	if failed {
+		a.failure = a.s.Since(from)
+	}
+	if err == nil {
+		err = a.s.End()
+	}
+	return err
+}
+
+// count reads the usage. Some tell the total alone: all of it is prompt.
+func (a *answer) count() error {
+	if a.s.Kind() != jsontext.Object {
+		return a.s.Skip()
+	}
+	var prompt, total int64
+	err := a.s.Object(func(key []byte) error {
+		switch string(key) {
+		case "prompt_tokens":
+			return a.s.Count(&prompt)
+		case "total_tokens":
+			return a.s.Count(&total)
+		}
+		return a.s.Skip()
+	})
+	if prompt == 0 {
+		prompt = total
+	}
+	a.usage = wire.Usage{Prompt: prompt, Known: prompt > 0}
+	return err
+}
+
+func (a *answer) data() error {
+	if kind := a.s.Kind(); kind != jsontext.Array {
+		return fmt.Errorf("data is %s", kind)
+	}
+	return a.s.Array(func(i int) error {
+		if kind := a.s.Kind(); kind != jsontext.Object {
+			return fmt.Errorf("vector %d is %s", i, kind)
+		}
+		seen := false
+		err := a.s.Object(func(key []byte) error {
+			if string(key) != "embedding" || seen {
+				return a.s.Skip()
+			}
+			seen = true
+			return a.vector()
+		})
+		if err == nil && !seen {
+			err = fmt.Errorf("vector %d has no embedding", i)
+		}
+		a.vectors++
+		return err
+	})
+}
+
+// vector passes one, and notes it as base64 where it should be and is not.
+func (a *answer) vector() error {
+	from := a.s.Start()
+	switch kind := a.s.Kind(); kind {
+	case jsontext.String:
+		raw, _, err := a.s.Text()
+		if err == nil && len(raw) == 0 {
+			err = fmt.Errorf("a vector is empty")
+		}
+		return err
+	case jsontext.Array:
+		a.packed = a.packed[:0]
+		empty := true
+		err := a.s.Array(func(int) error {
+			empty = false
+			return a.number()
+		})
+		if err == nil && empty {
+			err = fmt.Errorf("a vector is empty")
+		}
+		if err == nil && a.request.Base64 {
+			a.edits.Replace(from, a.s.Offset(), `"`+base64.StdEncoding.EncodeToString(a.packed)+`"`)
+		}
+		return err
+	default:
+		return fmt.Errorf("a vector is %s", kind)
+	}
+}
+
+func (a *answer) number() error {
+	if kind := a.s.Kind(); kind != jsontext.Number {
+		return fmt.Errorf("a vector holds %s", kind)
+	}
+	from := a.s.Offset()
+	if err := a.s.Skip(); err != nil || !a.request.Base64 {
+		return err
+	}
+	f, err := strconv.ParseFloat(string(a.s.Since(from)), 32)
+	if err != nil {
+		return fmt.Errorf("a number of a vector: %w", err)
+	}
+	a.packed = binary.LittleEndian.AppendUint32(a.packed, math.Float32bits(float32(f)))
+	return nil
+}

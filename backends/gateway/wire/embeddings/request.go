@@ -1,0 +1,231 @@
+// Package embeddings is the model API that makes vectors of texts
+// (https://platform.openai.com/docs/api-reference/embeddings). It is in none of the rows
+// of formats: there is nothing to translate, since vectors of two models cannot stand for
+// each other. A request passes with another model's name in it, and its answer with the
+// name that was asked for.
+package embeddings
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+const (
+	// Surface names the API in the usage log, Path is where it is asked below /v1.
+	Surface = "embeddings"
+	Path    = "/embeddings"
+
+	// MaxInputs is how many texts one request may hold, as OpenAI has it.
+	MaxInputs = 2048
+
+	maxModel = 512
+	// tokenBytes is how much text a token is worth where a request gives tokens.
+	tokenBytes = 4
+)
+
+// Request is a request of a client.
+type Request struct {
+	// Body is the client's JSON.
+	Body []byte
+	// Model is what it asks for.
+	Model string
+	// Inputs is how many texts it has, TextBytes how long they are together.
+	Inputs    int
+	TextBytes int64
+	// Base64: the vectors are to come as base64 of little-endian float32, not as
+	// arrays of numbers.
+	Base64 bool
+
+	items []jsontext.Item
+	names []string // of the items
+	model int      // its index
+	value int      // where its value begins
+}
+
+// Parse reads a request. Members it does not know are kept for the upstream to judge,
+// unless they are wire.Foreign. Its errors are *apierror.Error with status 400.
+func Parse(body []byte) (*Request, error) {
+	s, err := wire.ScanObject(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{Body: body, model: -1}
+	r.items, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error { return r.member(&s, key, item) })
+	if err == nil {
+		err = s.End()
+	}
+	if err == nil {
+		err = wire.CheckUTF8(&s, body)
+	}
+	switch {
+	case err != nil:
+		return nil, wire.Syntax(err)
+	case r.model < 0:
+		return nil, missing("model")
+	case r.Inputs == 0:
+		return nil, missing("input")
+	}
+	return r, nil
+}
+
+func missing(param string) error {
+	return apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", param).With(param)
+}
+
+func invalid(param, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
+}
+
+func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) error {
+	name := string(key)
+	switch {
+	case slices.Contains(r.names, name):
+		return wire.GivenTwice(key)
+	case len(r.names) == wire.MaxFields:
+		return wire.TooManyFields()
+	}
+	r.names = append(r.names, name)
+	kind := s.Kind()
+	switch name {
+	case "model":
+		if kind != jsontext.String {
+			return invalid(name, "model must be a string, it is %s", kind)
+		}
+		r.model, r.value = len(r.names)-1, s.Offset()
+		model, err := s.Unquoted()
+		if err == nil && (model == "" || len(model) > maxModel) {
+			err = invalid(name, "model must have 1 to %d bytes, it has %d", maxModel, len(model))
+		}
+		r.Model = model
+		return err
+	case "input":
+		return r.input(s, kind)
+	case "encoding_format":
+		if kind == jsontext.Null {
+			item.Drop = true
+			return s.Skip()
+		}
+		word, err := "", invalid(name, "encoding_format must be \"float\" or \"base64\"")
+		if kind == jsontext.String {
+			if word, err = s.Unquoted(); err == nil && word != "float" && word != "base64" {
+				err = invalid(name, "encoding_format must be \"float\" or \"base64\"")
+			}
+		}
+		r.Base64 = word == "base64"
+		return err
+	case "dimensions":
+		if kind == jsontext.Null {
+			item.Drop = true
+			return s.Skip()
+		}
+		n, whole, err := int64(0), false, error(nil)
+		if kind == jsontext.Number {
+			n, whole, err = s.Int()
+		}
+		if err == nil && (!whole || n < 1) {
+			err = invalid(name, "dimensions must be a whole number from 1 on")
+		}
+		return err
+	case "stream": // there is nothing to stream
+		item.Drop = true
+	default:
+		item.Drop = wire.Foreign(wire.APIEmbeddings, key)
+	}
+	return s.Skip()
+}
+
+// input passes what vectors are made of: a text, texts, the tokens of a text, or those
+// of texts.
+func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
+	const what = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
+	if kind == jsontext.String {
+		r.Inputs = 1
+		return r.text(s)
+	}
+	if kind != jsontext.Array {
+		return invalid("input", what+"; it is %s", kind)
+	}
+	var first jsontext.Kind
+	err := s.Array(func(i int) error {
+		kind := s.Kind()
+		if i == 0 {
+			first = kind
+		}
+		switch {
+		case kind != first:
+			return invalid("input", what+"; element %d is %s beside %s", i, kind, first)
+		case kind == jsontext.Number:
+			r.Inputs = 1
+			r.TextBytes += tokenBytes
+			return token(s)
+		case i == MaxInputs:
+			return invalid("input", "input has more than %d texts", MaxInputs)
+		case kind == jsontext.String:
+			r.Inputs++
+			return r.text(s)
+		case kind == jsontext.Array:
+			r.Inputs++
+			return r.tokens(s)
+		}
+		return invalid("input", what+"; element %d is %s", i, kind)
+	})
+	if err == nil && r.Inputs == 0 {
+		err = invalid("input", "input is an empty list")
+	}
+	return err
+}
+
+// text passes one text, which is not empty.
+func (r *Request) text(s *jsontext.Scanner) error {
+	raw, _, err := s.Text()
+	if err == nil && len(raw) == 0 {
+		err = invalid("input", "input has an empty text")
+	}
+	r.TextBytes += int64(len(raw))
+	return err
+}
+
+// tokens passes the tokens of one text.
+func (r *Request) tokens(s *jsontext.Scanner) error {
+	n := 0
+	err := s.Array(func(int) error {
+		n++
+		if s.Kind() != jsontext.Number {
+			return invalid("input", "a list of tokens holds %s", s.Kind())
+		}
+		return token(s)
+	})
+	if err == nil && n == 0 {
+		err = invalid("input", "input has an empty list of tokens")
+	}
+	r.TextBytes += int64(n) * tokenBytes
+	return err
+}
+
+func token(s *jsontext.Scanner) error {
+	if n, whole, err := s.Int(); err != nil || !whole || n < 0 {
+		return invalid("input", "a token must be a whole number from 0 on")
+	}
+	return nil
+}
+
+// For is the body that asks a model, without the members of drop; dropped are those of
+// them that it had.
+func (r *Request) For(model string, drop []string) (body []byte, dropped []string) {
+	var edits jsontext.Edits
+	items := slices.Clone(r.items)
+	for i := range items {
+		if i != r.model && !items[i].Drop && r.names[i] != "input" && slices.Contains(drop, r.names[i]) {
+			items[i].Drop = true
+			dropped = append(dropped, r.names[i])
+		}
+	}
+	edits.Remove(items)
+	edits.Replace(r.value, items[r.model].To, string(jsontext.AppendQuoted(nil, model)))
+	edits.Sort()
+	return edits.Apply(make([]byte, 0, len(r.Body)+len(model)), r.Body), dropped
+}
