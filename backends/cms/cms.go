@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/api"
 	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
+	"github.com/tollgate-gateway/tollgate/backends/cms/binding"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
@@ -129,7 +130,7 @@ func (s *Server) scripts() *script.Engine {
 	hosts := s.settings.Current().FetchHosts
 	if s.engine == nil || !slices.Equal(s.engine.Hosts, hosts) {
 		s.engine = script.New(script.Options{
-			Site: s.Site, Logger: s.Logger, Now: s.Now, Users: users{s.accounts}, Config: s.known, Hosts: hosts, Networks: s.networks,
+			Site: s.Site, Logger: s.Logger, Now: s.Now, Users: binding.Users(s.accounts), Config: s.known, Hosts: hosts, Networks: s.networks,
 		})
 	}
 	return s.engine

@@ -5,6 +5,7 @@ package binding
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -33,12 +34,20 @@ func Fields(c *content.Content) script.Definitions {
 
 type pages struct{ content *content.Content }
 
-// object is a page as the REST interface shows it.
+// own are the members of a page that no field has.
+var own = map[string]bool{
+	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true, "created": true,
+	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
+}
+
+// object is a page with its own members and those of its template; its own go before.
 func object(p *content.Page) script.Object {
-	o := script.Object{
-		"id": p.ID, "parent": p.Parent, "template": p.Template, "name": p.Name, "path": p.Path, "title": p.Title, "status": p.Status, "sort": p.Sort,
-		"fields": p.Fields, "created": p.Created.String(), "created_by": p.CreatedBy, "modified": p.Modified.String(), "modified_by": p.ModifiedBy, "version": p.Version,
-	}
+	o := make(script.Object, len(own)+len(p.Fields))
+	maps.Copy(o, p.Fields)
+	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path, p.Title
+	o["status"], o["sort"], o["version"] = p.Status, p.Sort, p.Version
+	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(), p.ModifiedBy
+	o["published"] = nil
 	if p.Published != 0 {
 		o["published"] = p.Published.String()
 	}
@@ -111,23 +120,26 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 	return p.save(ctx, u, edit, changes)
 }
 
-// save sets what a script has given: name, title, status and fields.
+// save sets what a script has given: name, title, status and what the template has.
+// Members that only the site sets are left out, so that a page that was got can be
+// saved.
 func (p pages) save(ctx context.Context, u handler.User, edit content.Edit, given script.Object) (script.Object, error) {
-	for name, to := range map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status} {
-		switch value := given[name].(type) {
-		case nil:
-		case string:
-			*to = &value
-		default:
-			return nil, kernel.BadRequest("the %s of a page is a string", name)
+	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
+	for name, value := range given {
+		to, is := texts[name]
+		switch {
+		case is:
+			text, ok := value.(string)
+			if !ok {
+				return nil, kernel.BadRequest("the %s of a page is a string", name)
+			}
+			*to = &text
+		case !own[name]:
+			if edit.Fields == nil {
+				edit.Fields = make(map[string]any)
+			}
+			edit.Fields[name] = value
 		}
-	}
-	switch fields := given["fields"].(type) {
-	case nil:
-	case map[string]any:
-		edit.Fields = fields
-	default:
-		return nil, kernel.BadRequest("the fields of a page are an object")
 	}
 	page, err := p.content.Save(ctx, &u, edit)
 	if err != nil {
@@ -144,28 +156,41 @@ func (p pages) Trash(ctx context.Context, u handler.User, id int64) error {
 type users struct{ accounts *accounts.Accounts }
 
 func account(a *accounts.Account) script.Object {
-	roles := make([]any, len(a.Roles))
-	for i, role := range a.Roles {
-		roles[i] = role
-	}
-	return script.Object{"id": a.ID, "name": a.Name, "roles": roles}
+	return script.Object{"id": a.ID, "name": a.Name, "roles": append([]string{kernel.RoleGuest}, a.Roles...)}
+}
+
+// known are those whom scripts know of: not the guest, nor who is disabled.
+func known(a *accounts.Account) bool {
+	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
-	list, err := s.accounts.List(ctx, after, limit)
-	found := make([]script.Object, len(list))
-	for i, a := range list {
-		found[i] = account(a)
+	list := []script.Object{}
+	for {
+		found, err := s.accounts.List(ctx, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range found {
+			if after = a.ID; known(a) && len(list) < limit {
+				list = append(list, account(a))
+			}
+		}
+		if len(list) == limit || len(found) < limit {
+			return list, nil
+		}
 	}
-	return found, err
 }
 
 func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) {
-	found, err := s.accounts.Named(ctx, idOrName)
-	if id, failed := strconv.ParseInt(idOrName, 10, 64); failed == nil {
+	id, err := strconv.ParseInt(idOrName, 10, 64)
+	var found *accounts.Account
+	if err == nil {
 		found, err = s.accounts.Account(ctx, id)
+	} else {
+		found, err = s.accounts.Named(ctx, idOrName)
 	}
-	if kernel.IsNotFound(err) {
+	if kernel.IsNotFound(err) || err == nil && !known(found) {
 		return nil, nil
 	}
 	if err != nil {

@@ -74,7 +74,7 @@ func TestScripts(t *testing.T) {
 			{"none", guest, `[null,null,null,null,null]`},
 			{"bad", guest, "400 "},
 			{"odd", *kernel.Site(), "400 the title of a page is a string"},
-			{"people", guest, `["guest","root",true,["superuser"],true]`},
+			{"people", guest, `[true,null,"root",true,["guest","superuser"],true]`},
 			{"shapes", *kernel.Site(), `[["body"],"textarea",true,true]`},
 			{"trash", guest, "403 "},
 			{"trash", *kernel.Site(), "0"},
@@ -97,8 +97,8 @@ func TestScripts(t *testing.T) {
 const source = `
 class A {
   static add() {
-    const p = pages.add({template: "post", parent: "/", title: "Hello there", status: "published", fields: {body: "text"}});
-    return [p.template, p.name, p.path, p.title, p.status, p.fields.body];
+    const p = pages.add({template: "post", parent: "/", title: "Hello there", status: "published", body: "text"});
+    return [p.template, p.name, p.path, p.title, p.status, p.body];
   }
   static find() {
     const list = pages.find("template=post, sort=title");
@@ -108,15 +108,15 @@ class A {
     const p = pages.get("template=post");
     p.title = "New";
     const saved = pages.save(p);
-    return [saved.title, saved.fields.body];
+    return [saved.title, saved.body];
   }
   static old() { const p = pages.get("template=post"); return pages.save(p.id, {version: 1, title: "Old"}) }
   static none() { return [pages.get("template=post, title=none"), pages.get("/none"), pages.get(999999), users.get("none"), users.get(999999)] }
   static bad() { return pages.find("nothing=1") }
   static odd() { return pages.add({template: "post", parent: "/", title: 5}) }
   static people() {
-    const [guest, root] = users.find();
-    return [guest.name, root.name, users.get(root.id).name === users.get("root").name, root.roles, root.email === undefined];
+    const [root, none] = users.find();
+    return [none === undefined, users.get("guest"), root.name, users.get(root.id).name === users.get("root").name, root.roles, root.email === undefined];
   }
   static shapes() { return [templates.get("post").fields, fields.get("body").type, templates.all().length > 1, fields.get("none") === null] }
   static trash() { pages.trash(pages.get("template=post")); return pages.count("template=post") }
