@@ -1,9 +1,11 @@
 package clients_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +106,23 @@ func TestSeed(t *testing.T) {
 		}
 		if c, err := cs.Find(ctx, "reader"); err != nil || c.Name != "Reader" || !c.Active() || !c.Public() {
 			t.Errorf("%+v, error %v", c, err)
+		}
+		// Nodes that start at once.
+		other := clients.New(authtest.On(t, k.DB).Server, clients.Options{Hasher: quick})
+		for _, id := range []string{"a", "b", "c", "d"} {
+			var all sync.WaitGroup
+			for i := range 8 {
+				node := []*clients.Clients{cs, other}[i%2]
+				all.Go(func() {
+					if err := node.Seed(context.WithoutCancel(ctx), []*clients.Client{{ID: id, AuthMethod: clients.MethodNone, Source: clients.Admin}}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		if list, err := cs.List(ctx, clients.Filter{}, 10, 0); err != nil || len(list) != 6 {
+			t.Errorf("%d clients, error %v", len(list), err)
 		}
 	})
 }
