@@ -46,6 +46,9 @@ type Options struct {
 	Stopping func(ctx context.Context) bool
 	// Meter counts what happens. Default: nobody does.
 	Meter kernel.Meter
+	// Trace is the id of the trace of a request, for the audit feed and the log. Default:
+	// none is traced.
+	Trace func(ctx context.Context) string
 	// Observe is told how each run of a job ended and how much it did. Default: nobody is.
 	Observe func(job, outcome string, done int)
 	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
@@ -102,7 +105,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Trace: o.Trace,
 	}
 	return s, s.wire()
 }

@@ -2,12 +2,17 @@ package authserver_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
@@ -19,6 +24,12 @@ var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 
 // serve makes a server with a configuration, as text, on a database.
 func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
+	t.Helper()
+	return serveLogged(t, db, text, zap.NewNop)
+}
+
+// serveLogged is serve with a log.
+func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Logger) *authserver.Server {
 	t.Helper()
 	folder := t.TempDir()
 	cfg, err := config.Parse([]byte(text), func(name string) (string, bool) {
@@ -32,7 +43,7 @@ func serve(t *testing.T, db *store.DB, text string) *authserver.Server {
 	}
 	now := func() time.Time { return noon }
 	shared := counters.NewMemory(now)
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: logger, Now: now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +64,21 @@ func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[s
 	var body map[string]any
 	_ = json.Unmarshal(w.Body.Bytes(), &body)
 	return w, body
+}
+
+// stored waits for a path to have a status, since what the keys list is stored in the
+// background.
+func stored(t *testing.T, s *authserver.Server, path string, status int) (body map[string]any) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		w, body := get(s.Public(), http.MethodGet, path)
+		if w.Code == status {
+			return body
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
 }
 
 // TestHealth: a database that is gone is told by all but livez.
@@ -108,6 +134,49 @@ func TestSite(t *testing.T) {
 	}
 }
 
+// TestPepperGone: who has taken the pepper away is told that clients have a secret under
+// it, in the log and by the administration.
+func TestPepperGone(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		admin := func(s *authserver.Server, method, path, body string) string {
+			t.Helper()
+			r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+			r.RemoteAddr = "127.0.0.1:1"
+			w := httptest.NewRecorder()
+			if s.Admin().ServeHTTP(w, r); w.Code/100 != 2 {
+				t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			}
+			return w.Body.String()
+		}
+		const gone = "client_secret_pepper is not set, and there are clients"
+		with := serve(t, db, "client_secret_pepper: a pepper\n")
+		admin(with, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
+		if text := admin(with, http.MethodGet, "/admin/notices", ""); strings.Contains(text, gone) {
+			t.Error(text)
+		}
+		logged := make(chan string, 100)
+		logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.WarnLevel), zap.Hooks(func(e zapcore.Entry) error {
+			logged <- e.Message
+			return nil
+		}))
+		without := serveLogged(t, db, "", func() *zap.Logger { return logger })
+		if text := admin(without, http.MethodGet, "/admin/notices", ""); !strings.Contains(text, gone) {
+			t.Error(text)
+		}
+		for {
+			select {
+			case message := <-logged:
+				if strings.HasPrefix(message, gone) {
+					return
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it is not in the log")
+			}
+		}
+	})
+}
+
 // TestMounted: an issuer with a path is served with it, and behind a proxy that takes it
 // away.
 func TestMounted(t *testing.T) {
@@ -134,6 +203,33 @@ func TestMounted(t *testing.T) {
 	}
 	if w, _ := get(s.Public(), http.MethodGet, "/auth/login"); !strings.Contains(w.Body.String(), `action="/auth/login"`) {
 		t.Errorf("the form leads elsewhere: %s", w.Body)
+	}
+}
+
+// TestHost: who the server is stands in its keys. What a request says of it leads nowhere.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
+	request := "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {"app"}, "redirect_uri": {"https://app.example/cb"}, "scope": {"openid"}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
+	}.Encode()
+	stored(t, s, request, http.StatusFound)
+	stored(t, s, "/.well-known/oauth-protected-resource/notes", http.StatusOK)
+	for _, path := range []string{
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/oauth-protected-resource/notes", request, request + "&prompt=none", "/login", "/", "/device", "/oauth/logout",
+	} {
+		plain, _ := get(s.Public(), http.MethodGet, path)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "evil.example"
+		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Server", "X-Original-Url", "X-Rewrite-Url"} {
+			r.Header.Set(name, "evil.example")
+		}
+		r.Header.Set("Forwarded", "host=evil.example;proto=http")
+		w := httptest.NewRecorder()
+		s.Public().ServeHTTP(w, r)
+		if text := fmt.Sprint(w.Header(), w.Body); w.Code != plain.Code || strings.Contains(text, "evil.example") {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, plain.Code, text)
+		}
 	}
 }
 
@@ -183,14 +279,8 @@ func TestEndpoints(t *testing.T) {
 		if w, body := get(s.Public(), http.MethodGet, "/.well-known/jwks.json"); w.Code != http.StatusOK || len(body["keys"].([]any)) != 1 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		for end := time.Now().Add(20 * time.Second); ; { // it is stored in the background
-			w, body := get(s.Public(), http.MethodGet, "/.well-known/oauth-protected-resource/mail")
-			if w.Code == http.StatusOK && body["resource_name"] == "Mail" {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%d %s", w.Code, w.Body)
-			}
+		if body := stored(t, s, "/.well-known/oauth-protected-resource/mail", http.StatusOK); body["resource_name"] != "Mail" {
+			t.Errorf("%v", body)
 		}
 		for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/device_authorization"} {
 			w := httptest.NewRecorder()

@@ -37,7 +37,7 @@ func CheckRedisURL(rawURL string) error {
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return redisTarget{}, errors.New("redis url: not a valid URL (is the password percent-encoded?)")
+		return redisTarget{}, errors.New("redis url: not a valid URL such as redis://host:6379 or rediss://user:password@host:6379/0, with a percent-encoded password")
 	}
 	var t redisTarget
 	switch u.Scheme {

@@ -20,9 +20,9 @@ const maxSignature = 512
 
 // Signer signs tokens with one key.
 type Signer struct {
-	// Algorithm is the header alg: ES256 or RS256, or HS256 with a Signature of its own (RFC 7518, 3.1).
+	// Algorithm is the header alg: ES256 or RS256 (RFC 7518, 3.1).
 	Algorithm string
-	// KeyID is the header kid. Default: none.
+	// KeyID is the header kid.
 	KeyID string
 	// Signature signs bytes as RFC 7518, 3.3 and 3.4 say, here or where the key is.
 	Signature func(ctx context.Context, input []byte) ([]byte, error)
@@ -56,7 +56,7 @@ func (s Signer) Sign(ctx context.Context, typ string, claims any) (string, error
 	head, err := json.Marshal(struct {
 		Algorithm string `json:"alg"`
 		Type      string `json:"typ"`
-		KeyID     string `json:"kid,omitempty"`
+		KeyID     string `json:"kid"`
 	}{s.Algorithm, typ, s.KeyID})
 	if err != nil {
 		return "", err

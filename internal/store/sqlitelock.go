@@ -74,8 +74,12 @@ func (e *HeldError) Error() string {
 
 // ReadableSQLite tells why a file that is there cannot be read as a database.
 func ReadableSQLite(ctx context.Context, file string) error {
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err == nil && info.IsDir() {
+		return errors.New("it is a folder")
 	}
 	pool, err := openSingle(fileURI(file) + "?mode=ro&_busy_timeout=5000&_error_rc=true")
 	if err != nil {

@@ -3,6 +3,7 @@
 package authserver
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
@@ -163,7 +165,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.logger.Store(ctx.Logger())
 		version, _ := caddy.Version()
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Version: version,
 		})
 		return n, err
 	}, (*node).close)
@@ -187,6 +189,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 	}
 	return nil
+}
+
+// traceID is that of the trace which the directive tracing has begun, or taken up.
+func traceID(ctx context.Context) string {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.HasTraceID() {
+		return ""
+	}
+	return span.TraceID().String()
 }
 
 // clientAddress is the client's, by the rules for proxies of the server.

@@ -38,6 +38,7 @@ var (
 	observed = histogramsOf(
 		metric{"token_issuance_duration_seconds", "", "Time of an answer of the token endpoint."},
 		metric{"introspection_duration_seconds", "", "Time of an answer about a token."},
+		metric{"db_operation_duration_seconds", "op", "Time of the database: a read, or a write with its commit."},
 	)
 	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "http_requests_total", Help: "Requests by method, route and status.",
@@ -46,6 +47,17 @@ var (
 		Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time of a request.", Buckets: buckets,
 	})
 )
+
+// tracked is how many identities the lockouts know.
+var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
+}, func() float64 {
+	n := 0
+	for l := range tollgate.Shared[*locked](lockouts) {
+		n += l.Tracked()
+	}
+	return float64(n)
+})
 
 var jobMetrics = tollgate.NewJobMetrics("authserver", "rows deleted")
 
@@ -96,8 +108,8 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 
 // collectors are all metrics, which live for the process.
 func collectors() []prometheus.Collector {
-	all := make([]prometheus.Collector, 0, 2+len(counted)+len(observed))
-	all = append(all, requests, requestSeconds)
+	all := make([]prometheus.Collector, 0, 3+len(counted)+len(observed))
+	all = append(all, requests, requestSeconds, tracked)
 	for _, c := range counted {
 		all = append(all, c.Collector)
 	}

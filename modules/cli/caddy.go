@@ -65,6 +65,9 @@ func adopt(root *cobra.Command) {
 		}
 	}
 	rename(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
+	})
 	cobra.OnInitialize(func() { showUsage(root) }) // when all commands are there
 	for _, cmd := range root.Commands() {
 		switch name := cmd.Name(); {

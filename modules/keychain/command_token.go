@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -43,8 +44,33 @@ other than by a new key of the keyring: keep its life short.
 		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
 			// Alone on its line, so that $(tollgate keychain token alice) is the token.
 			_, _ = fmt.Fprintln(w, token)
+			if localOff(gjson.ParseBytes(s.App.Whole())) {
+				s.Note("This configuration has `local off`: no site of it takes the token.")
+				return
+			}
 			s.Note("Signs in %s until %s.", cli.Cell(args[0]), when(&expires))
 		})
 	})
 	return cmd
+}
+
+// localOff reports whether a configuration checks users' tokens, and none of its checks
+// takes local ones.
+func localOff(config gjson.Result) bool {
+	checked, accepted := false, false
+	var look func(v gjson.Result)
+	look = func(v gjson.Result) {
+		if v.Get("provider").Str == "user_jwt" {
+			checked = true
+			accepted = accepted || !v.Get("disable_local").Bool()
+		}
+		if v.IsObject() || v.IsArray() {
+			v.ForEach(func(_, inner gjson.Result) bool {
+				look(inner)
+				return true
+			})
+		}
+	}
+	look(config)
+	return checked && !accepted
 }

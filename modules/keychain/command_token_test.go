@@ -1,6 +1,7 @@
 package keychain
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"strings"
@@ -90,5 +91,26 @@ func TestTokenWithoutConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, _, err := execute(t.Context(), "", "token", "alice", "-c", "none.json"); err == nil || !strings.Contains(err.Error(), "reading the configuration") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTokenNobodyTakes: where the configuration has `local off` everywhere, that is told.
+func TestTokenNobodyTakes(t *testing.T) {
+	const off, on = `{"provider":{"provider":"user_jwt","disable_local":true}}`, `{"provider":{"provider":"user_jwt"}}`
+	for handlers, want := range map[string]string{
+		off:            "This configuration has `local off`: no site of it takes the token.\n",
+		off + "," + on: "Signs in alice until TIME.\n",
+		"":             "Signs in alice until TIME.\n",
+	} {
+		t.Chdir(t.TempDir())
+		config := `{"apps":{"tollgate":{"keyring":{"ring":"aes","keys":["` + base64.StdEncoding.EncodeToString(make([]byte, 32)) + `"]}},` +
+			`"http":{"servers":{"a":{"routes":[{"handle":[` + handlers + `]}]}}}}}`
+		if err := os.WriteFile("config.json", []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, notes, err := execute(t.Context(), "", "token", "alice", "-c", "config.json")
+		if err != nil || steady(notes) != want {
+			t.Errorf("%s: %q, %v", handlers, notes, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package tollgate
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/caddyserver/caddy/v2"
 )
@@ -48,4 +49,14 @@ func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error)
 		return err
 	})
 	return p.value, nil
+}
+
+// Shared are the values of a pool that Share has filled.
+func Shared[T any](pool *caddy.UsagePool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		pool.Range(func(_, value any) bool {
+			p, ok := value.(*pooled[T])
+			return !ok || yield(p.value)
+		})
+	}
 }

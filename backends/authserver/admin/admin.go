@@ -3,6 +3,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -51,7 +52,7 @@ type Options struct {
 	// Config is the configuration in effect, without secrets.
 	Config func() (map[string]string, error)
 	// Warnings are what an operator should know.
-	Warnings func() []string
+	Warnings func(ctx context.Context) ([]string, error)
 	// Reseal seals anew what is not sealed with the present key; nil: nothing is sealed.
 	Reseal func(r *http.Request) (scanned, rewritten, failed int, err error)
 }

@@ -184,8 +184,11 @@ func (a *API) config(*call) (any, error) {
 }
 
 // notices are what an operator should know.
-func (a *API) notices(*call) (any, error) {
-	warnings := a.Warnings()
+func (a *API) notices(c *call) (any, error) {
+	warnings, err := a.Warnings(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
 	told := make([]map[string]string, 0, len(warnings))
 	for _, text := range warnings {
 		told = append(told, map[string]string{"level": "warning", "message": text})

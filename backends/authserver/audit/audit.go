@@ -40,8 +40,8 @@ func New(s *kernel.Server) *Feed {
 }
 
 // Add takes an event, now. It is what kernel.Server.Audit is.
-func (f *Feed) Add(_ context.Context, e kernel.Event) {
-	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: e.Address, Detail: Pairs(e.Detail), CreatedAt: f.Now()}
+func (f *Feed) Add(ctx context.Context, e kernel.Event) {
+	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: e.Address, Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
 	if !f.batch.Add(r) {
 		f.lost([]Record{r}, errFull)
 	}
@@ -90,7 +90,7 @@ func (f *Feed) lost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
 		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor", r.Actor), zap.String("client", r.Client),
-			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.Time("at", r.CreatedAt), zap.Error(err))
+			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace), zap.Time("at", r.CreatedAt), zap.Error(err))
 	}
 }
 

@@ -51,6 +51,14 @@ func TestFeed(t *testing.T) {
 		if list, more, err := f.List(t.Context(), all, 50, 100); err != nil || more || len(list) != 20 || list[19].Detail != "n=0" {
 			t.Errorf("%d, %t, error %v", len(list), more, err)
 		}
+		type traced struct{}
+		k.Trace = func(ctx context.Context) string { id, _ := ctx.Value(traced{}).(string); return id }
+		f.Add(context.WithValue(t.Context(), traced{}, "4bf92f3577b34da6a3ce929d0e0e4736"), kernel.Event{Action: "traced"})
+		f.Add(t.Context(), kernel.Event{Action: "traced"})
+		all.Action, all.Until = "traced", k.Clock.Now()
+		if list, _, err := f.List(t.Context(), all, 10, 0); err != nil || len(list) != 2 || list[0].Trace != "" || list[1].Trace != "4bf92f3577b34da6a3ce929d0e0e4736" {
+			t.Errorf("%+v, error %v", list, err)
+		}
 		k.Clock.Pass(time.Hour)
 		if n, err := f.Sweep(t.Context(), time.Hour+10*time.Second); err != nil || n != 110 {
 			t.Errorf("%d swept, error %v", n, err)

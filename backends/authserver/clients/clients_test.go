@@ -2,10 +2,12 @@ package clients_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +127,62 @@ func TestSeed(t *testing.T) {
 			t.Errorf("%d clients, error %v", len(list), err)
 		}
 	})
+}
+
+// TestEqualWork: whatever is wrong with a client that sends a secret, one hash is made.
+func TestEqualWork(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	var hashes atomic.Int64
+	gate := make(chan struct{})
+	go func() { // lets one hash after another, and counts
+		for {
+			select {
+			case <-gate:
+				hashes.Add(1)
+				gate <- struct{}{}
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	cs := clients.New(k.Server, clients.Options{Hasher: password.Hasher{Params: quick.Params, Gate: gate}})
+	add := func(c *clients.Client) (id, secret string) {
+		t.Helper()
+		c.Source = clients.Admin
+		secret, err := cs.Create(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID, secret
+	}
+	id, secret := add(&clients.Client{AuthMethod: clients.MethodBasic})
+	posts, posted := add(&clients.Client{AuthMethod: clients.MethodPost})
+	gone, had := add(&clients.Client{AuthMethod: clients.MethodBasic})
+	if _, err := cs.SetStatus(t.Context(), gone, clients.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	public, _ := add(&clients.Client{AuthMethod: clients.MethodNone})
+	sends := func(what, id, secret string, good bool, cost int64) {
+		t.Helper()
+		before := hashes.Load()
+		_, err := cs.Authenticate(t.Context(), []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}, nil)
+		if (err == nil) != good || hashes.Load()-before != cost {
+			t.Errorf("%s: %d hashes, error %v", what, hashes.Load()-before, err)
+		}
+	}
+	for range 2 { // also once the good one is known
+		sends("an unknown client", "nobody", secret, false, 1)
+		sends("a wrong secret", id, secret[1:], false, 1)
+		sends("a suspended client", gone, had, false, 1)
+		sends("another way", posts, posted, false, 1)
+		sends("a public client", public, secret, false, 1)
+		_, err := cs.Authenticate(t.Context(), []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sends("a good one, that is known", id, secret, true, 0)
 }
 
 // TestOtherNode has one node suspend a client, and another see it.

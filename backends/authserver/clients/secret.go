@@ -38,6 +38,18 @@ func (cs *Clients) pepper(clear string) string {
 	return string(out)
 }
 
+// Unusable is how many clients have a secret under a pepper where there is none any more:
+// none of them can authenticate.
+func (cs *Clients) Unusable(ctx context.Context) (n int, err error) {
+	if len(cs.options.Pepper) > 0 {
+		return 0, nil
+	}
+	err = cs.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM authserver_clients WHERE secret LIKE ?", peppered+"%").Scan(&n)
+	})
+	return n, err
+}
+
 // RotateSecret gives a client another secret, which is shown this once.
 func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, err error) {
 	clear, stored, err := cs.newSecret(ctx)

@@ -34,7 +34,7 @@ func (s *Server) Watch(topic string, heard func(key string)) {
 
 // Change is a Write of what others remember under a key of a topic, who are told.
 func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) error) error {
-	err := s.DB.Write(ctx, func(c Conn) error {
+	err := s.Write(ctx, func(c Conn) error {
 		if err := fn(c); err != nil {
 			return err
 		}

@@ -34,6 +34,9 @@ type Server struct {
 	Audit func(ctx context.Context, e Event)
 	// Meter counts what happens; nil: nobody does.
 	Meter Meter
+	// Trace is the id of the trace that a request is of, empty where it is of none; nil:
+	// none is.
+	Trace func(ctx context.Context) string
 
 	watching sync.Mutex
 	watches  map[string][]func(key string)
@@ -48,14 +51,27 @@ func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key, Label: label, MACSize: 32}
 }
 
+// operation is the metric of the database's work.
+const operation = "db_operation_duration_seconds"
+
 // Read runs fn on the readers of the database.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	defer s.Took(operation, "read", time.Now())
 	return s.DB.Read(ctx, fn)
 }
 
 // Write runs fn in a transaction, whose commit is durable.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
+	defer s.Took(operation, "write", time.Now())
 	return s.DB.Write(ctx, fn)
+}
+
+// TraceID is the id of the trace that a request is of; empty: of none.
+func (s *Server) TraceID(ctx context.Context) string {
+	if s.Trace == nil {
+		return ""
+	}
+	return s.Trace(ctx)
 }
 
 // Micros is now as it is stored.

@@ -2,7 +2,10 @@ package keys_test
 
 import (
 	"crypto/ecdsa"
+	"crypto/hmac"
 	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
@@ -278,6 +281,27 @@ func TestVerifyRefuses(t *testing.T) {
 	plain, err := ks.Sign(t.Context(), keys.Plain, []byte(`{"sub":"ann"}`))
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The public key is known to everybody, and is no secret.
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(published(t, ks), &document); err != nil {
+		t.Fatal(err)
+	}
+	secret := func(key []byte, header string) string {
+		input := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + parts[1]
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(input))
+		return input + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	}
+	kid := list(t, ks)[0].ID
+	for i, header := range []string{`{"alg":"HS256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"ES256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"HS256","typ":"at+jwt"}`} {
+		for j, key := range [][]byte{document.Keys[0], published(t, ks), []byte(kid), nil} {
+			if claims, err := ks.Verify(t.Context(), keys.AccessToken, secret(key, header)); !errors.Is(err, keys.ErrToken) {
+				t.Errorf("header %d with what everybody knows (%d): %s, error %v", i, j, claims, err)
+			}
+		}
 	}
 	for name, bad := range map[string]string{
 		"empty": "", "no dots": "x", "one dot": parts[0] + "." + parts[1], "another server": sign(t, other), "id token": plain,

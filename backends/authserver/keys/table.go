@@ -60,7 +60,7 @@ func (t Table) Add(ctx context.Context, kid string, k Stored, first bool) error 
 	if err != nil {
 		return err
 	}
-	return t.DB.Write(ctx, func(c store.Conn) error {
+	return t.Write(ctx, func(c store.Conn) error {
 		if first {
 			var there int64
 			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", k.Algorithm).Scan(&there); err != nil || there > 0 {

@@ -5,7 +5,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"net/http"
 	"net/url"
 	"strings"
@@ -280,6 +282,15 @@ func TestAssertion(t *testing.T) {
 	send(once, "client_id", "x").is(t, "client_id of another", 401, "invalid_client")
 	send(once, "client_id", c.ID).is(t, "once", 200, "")
 	send(once).is(t, "twice", 401, "invalid_client")
+	der, err := x509.MarshalPKIXPublicKey(private.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, known := range map[string][]byte{ // to everybody, so that it is no secret
+		"JWK": jwk, "set": []byte(c.Metadata.JWKS), "DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "client_id": []byte(c.ID), "nothing": {},
+	} {
+		send(sign(good(), known, golang.SigningMethodHS256)).is(t, "the public key as a secret: "+name, 401, "invalid_client")
+	}
 	for name, bad := range map[string]string{
 		"another key": sign(good(), other, golang.SigningMethodES256), "secret": sign(good(), []byte("0123456789012345678901234567890123"), golang.SigningMethodHS256),
 		"none": sign(good(), golang.UnsafeAllowNoneSignatureType, golang.SigningMethodNone), "garbage": "x", "dots": "a.b.c", "long": strings.Repeat("x", 20000),

@@ -149,8 +149,15 @@ func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where str
 // EndUser revokes what was issued for a user, in a transaction of another room, which
 // tells the topic users after it.
 func (t *Tokens) EndUser(c store.Conn, user string) error {
-	_, err := t.endUser(c, user)
+	ids, err := t.endUser(c, user)
+	t.countRevoked("user", len(ids)) // a transaction that is run once more counts once more
 	return err
+}
+
+func (t *Tokens) countRevoked(reason string, n int) {
+	for range n {
+		t.Count("tokens_revoked_total", reason)
+	}
 }
 
 func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
@@ -184,6 +191,9 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 		return t.denied.deny(c, until, own...)
 	})
 	t.told(until, ids...)
+	if err == nil {
+		t.countRevoked("client_revoked", len(ids))
+	}
 	return len(ids), err
 }
 
@@ -195,8 +205,11 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, consent string) (familie
 	})
 }
 
-// Ended has this node know at once of families that were revoked.
-func (t *Tokens) Ended(families []string) { t.told(t.Now().Add(t.options.LongestLife), families...) }
+// Ended has this node know at once of families that were revoked with a consent.
+func (t *Tokens) Ended(families []string) {
+	t.told(t.Now().Add(t.options.LongestLife), families...)
+	t.countRevoked("consent", len(families))
+}
 
 // LiveOf is how many access tokens and families of a client have neither expired nor
 // been revoked.

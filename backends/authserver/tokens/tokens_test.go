@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,7 +189,8 @@ func TestConsentGone(t *testing.T) {
 	})
 }
 
-// TestParallel has many come with one code, and then with one refresh token: one wins.
+// TestParallel has many come with one code, and then with one refresh token: one wins,
+// and what it got ends, since the others may have been the ones it was meant for.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -198,7 +198,7 @@ func TestParallel(t *testing.T) {
 		other := newServer(t, authtest.On(t, k.DB), nil) // another node
 		race := func(attempt func(s *server) (tokens.Answer, error)) {
 			t.Helper()
-			var won atomic.Int32
+			won := make(chan tokens.Answer, 16)
 			var all sync.WaitGroup
 			for i := range 16 {
 				node := s
@@ -206,17 +206,23 @@ func TestParallel(t *testing.T) {
 					node = other
 				}
 				all.Go(func() {
-					if _, err := attempt(node); err == nil {
-						won.Add(1)
+					if answer, err := attempt(node); err == nil {
+						won <- answer
 					} else {
 						refused(t, err, "invalid_grant")
 					}
 				})
 			}
 			all.Wait()
-			if won.Load() != 1 {
-				t.Errorf("%d have won", won.Load())
+			if len(won) != 1 {
+				t.Fatalf("%d have won", len(won))
 			}
+			answer := <-won
+			if s.live(t, answer.AccessToken) {
+				t.Error("the access token of the one that won lives on")
+			}
+			_, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: answer.Refresh})
+			refused(t, err, "invalid_grant")
 		}
 		for range 5 {
 			code := s.code(t, s.grant(s.client))
@@ -367,6 +373,38 @@ func TestGrace(t *testing.T) {
 	s.Clock.Pass(10*time.Second + time.Microsecond)
 	_, err = refresh(one)
 	refused(t, err, "invalid_grant")
+}
+
+// TestGraceParallel has many come at once within the grace: it is not for more than it is
+// for those that come one after another.
+func TestGraceParallel(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
+		for n, live := range map[int]bool{4: true, 12: false} {
+			token, won := s.start(t, s.client).Refresh, make(chan tokens.Answer, n)
+			var all sync.WaitGroup
+			for range n {
+				all.Go(func() {
+					answer, err := s.Refresh(context.WithoutCancel(t.Context()), tokens.Renewal{Client: s.client, Token: token})
+					if err == nil {
+						won <- answer
+					} else {
+						refused(t, err, "invalid_grant")
+					}
+				})
+			}
+			all.Wait()
+			if len(won) != 4 {
+				t.Errorf("%d of %d were answered", len(won), n)
+			}
+			for range len(won) {
+				if answer := <-won; s.live(t, answer.AccessToken) != live {
+					t.Errorf("of %d: lives on: %t", n, !live)
+				}
+			}
+		}
+	})
 }
 
 // TestPublicKey has the refresh tokens of a public client be bound to its key.

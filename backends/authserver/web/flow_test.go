@@ -167,6 +167,38 @@ func TestLeadsNowhere(t *testing.T) {
 	}
 }
 
+// TestPolluted: of a form what is in the address of the request does not count, and no
+// second value of a field.
+func TestPolluted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	const evil = "redirect_uri=https%3A%2F%2Fevil.example%2F&scope=write&client_id=x&code_challenge=&action=allow&scopes=write&email=x&password=x&redirect=%2Fevil"
+	b := s.browser()
+	form := b.get(b.post("/oauth/authorize?"+evil, s.request()).leads(t, "/login?"))
+	ask := b.get(b.post("/login?"+evil, with(form.fields(), "email", annMail, "password", annPass)).leads(t, "/consent?session_id="))
+	if scopes := ask.fields()["scopes"]; slices.Contains(scopes, "write") || strings.Contains(ask.text, "evil") {
+		t.Errorf("asked for %q", scopes)
+	}
+	b.post("/consent?"+evil, with(ask.fields(), "action", "")).is(t, http.StatusBadRequest)
+	b.post("/consent?"+evil, with(ask.fields(), "action", "deny")).refused(t, "access_denied")
+	b.post("/consent?"+evil, with(ask.fields(), "action", "allow")).code(t)
+	if list := s.granted(); len(list) != 1 || list[0].RedirectURI != callback || slices.Contains(list[0].Scope, "write") || list[0].Client != s.app.ID {
+		t.Errorf("%+v", list)
+	}
+	for _, name := range []string{"redirect_uri", "client_id", "scope", "state", "code_challenge", "code_challenge_method", "response_type", "prompt"} {
+		twice := s.request()
+		twice.Set(name, s.request("prompt", "consent").Get(name))
+		twice.Add(name, twice.Get(name))
+		for what, p := range map[string]page{"GET": b.get("/oauth/authorize?" + twice.Encode()), "POST": b.post("/oauth/authorize", twice)} {
+			if strings.HasPrefix(name, "redirect") || name == "client_id" {
+				p.is(t, http.StatusBadRequest)
+			} else if v := p.answered(t); v.Get("error") != "invalid_request" || v.Has("code") {
+				t.Errorf("%s with %s twice: %v", what, name, v)
+			}
+		}
+	}
+}
+
 // All else is told to the client.
 func TestRefused(t *testing.T) {
 	t.Parallel()

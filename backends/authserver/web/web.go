@@ -178,11 +178,13 @@ var samples = map[string]any{
 // requests without the path of the issuer.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
+		at := *r // the pattern of this one stays that of the site
 		if mount != "" {
-			r = r.Clone(r.Context())
-			r.URL.Path, r.URL.RawPath = mount+r.URL.Path, ""
+			path := *r.URL
+			path.Path, path.RawPath = mount+path.Path, ""
+			at.URL = &path
 		}
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, &at)
 		return nil
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})

@@ -111,7 +111,7 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 		return nil, err
 	}
 	if created {
-		logger.Warn("made a master key file; keep a copy of it apart from the database, without it the provider keys cannot be read",
+		logger.Warn("made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
 			zap.String("file", file))
 	}
 	return keyring.NewAES(key)

@@ -80,8 +80,9 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
 	for want, args := range map[string][]string{
-		"usage: tollgate keychain users add <id>": {"keychain", "users", "add"},
-		"usage: tollgate backup <folder>":         {"backup"},
+		"usage: tollgate keychain users add <id>":   {"keychain", "users", "add"},
+		"usage: tollgate backup <folder>":           {"backup"},
+		"see: tollgate keychain keys create --help": {"keychain", "keys", "create", "--models", "x"},
 	} {
 		if said := refused(n, args...); !strings.Contains(said, want) {
 			t.Errorf("%v: %s", args, said)

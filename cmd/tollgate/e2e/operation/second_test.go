@@ -70,6 +70,7 @@ func TestUnusable(t *testing.T) {
 	for want, config := range map[string]string{
 		"the folder of the database cannot be made":     second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
 		"cannot be used: reading the database file":     second("data/admin.sock", "sqlite file", e2e.FreePort(t)),
+		"cannot be used: it is a folder":                second("data/admin.sock", "sqlite data", e2e.FreePort(t)),
 		"the folder of the admin socket cannot be made": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
 	} {
 		n.Configure(config)
@@ -125,6 +126,10 @@ func TestForeignPort(t *testing.T) {
 	}
 	n.Configure(strings.Replace(second("x", "sqlite data/tollgate.db", e2e.FreePort(t)), "unix/x", address, 1))
 	if said := refused(n, "run"); !strings.Contains(said, address+" of the admin endpoint is in use") {
+		t.Errorf("it says %q", said)
+	}
+	n.Configure(strings.Replace(second("data/admin.sock", "sqlite data/tollgate.db", port), "\ttollgate board", "\tbind 192.0.2.1\n\ttollgate board", 1))
+	if said := refused(n, "run"); !strings.HasPrefix(said, "Error: the address 192.0.2.1:"+port+" is not one of this machine") {
 		t.Errorf("it says %q", said)
 	}
 }

@@ -1,0 +1,250 @@
+package content_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+func TestSave(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		page := s.post(s.top, "  Ünï & Co ", map[string]any{"body": "one", "starts": "2026-01-02T03:04:05+02:00", "stock": int64(3), "extra": map[string]any{"a": []any{true}}})
+		if page.Path != "/uni-co" || page.Title != "Ünï & Co" || page.Version != 1 || page.CreatedBy != 7 || page.Published == 0 || page.Parent != s.top {
+			t.Errorf("made %+v", page)
+		}
+		want := map[string]any{"body": "one", "starts": "2026-01-02T01:04:05Z", "stock": 3.0, "extra": map[string]any{"a": []any{true}}}
+		again, err := s.Page(t.Context(), s.ann, page.ID)
+		if err != nil || !reflect.DeepEqual(again.Fields, want) || again.Created != page.Created {
+			t.Fatalf("%+v, error %v", again, err)
+		}
+		if second := s.post(s.top, "Ünï & Co", nil); second.Name != "uni-co-2" {
+			t.Errorf("a second one is %s", second.Name)
+		}
+		if nameless := s.post(s.top, "???", nil); nameless.Name != "page" {
+			t.Errorf("made the name %s", nameless.Name)
+		}
+		changed := s.save(content.Edit{ID: page.ID, Version: 1, Title: ref("New"), Fields: map[string]any{"body": "two", "stock": nil}})
+		if changed.Version != 2 || changed.Fields["body"] != "two" || changed.Fields["stock"] != nil || changed.Fields["starts"] == nil || changed.Path != page.Path {
+			t.Errorf("changed %+v", changed)
+		}
+		if got := s.titles(s.guest, "body~=one") + s.titles(s.guest, "stock=3") + s.titles(s.guest, "title%=co, name=uni-co"); got != "" {
+			t.Errorf("what it was is found: %s", got)
+		}
+		if got := s.titles(s.guest, "body~=two, title=new"); got != "New" {
+			t.Errorf("what it is is not found: %q", got)
+		}
+		for _, c := range []struct {
+			name string
+			edit content.Edit
+			want int
+		}{
+			{"another version", content.Edit{ID: page.ID, Version: 1, Title: ref("x")}, 412},
+			{"not there", content.Edit{ID: 999, Title: ref("x")}, 404},
+			{"not hers to see", content.Edit{ID: adminPage(t, s), Title: ref("x")}, 404},
+			{"no template", content.Edit{Parent: s.top, Template: "none", Title: ref("x")}, 422},
+			{"not hers to make", content.Edit{Parent: s.top, Template: "hers", Title: ref("x")}, 403},
+			{"no title", content.Edit{Parent: s.top, Template: "post"}, 422},
+			{"empty title", content.Edit{ID: page.ID, Title: ref(" ")}, 422},
+			{"long title", content.Edit{ID: page.ID, Title: ref(strings.Repeat("x", 256))}, 422},
+			{"trash by status", content.Edit{ID: page.ID, Status: ref("trash")}, 422},
+			{"no parent", content.Edit{Template: "post", Title: ref("x")}, 422},
+			{"unknown parent", content.Edit{Parent: 999, Template: "post", Title: ref("x")}, 422},
+			{"hidden parent", content.Edit{Parent: adminPage(t, s), Template: "post", Title: ref("x")}, 422},
+			{"name taken", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), Name: ref("uni-co")}, 422},
+			{"bad name", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), Name: ref("../x")}, 422},
+			{"name of the trash", content.Edit{ID: page.ID, Name: ref(".7")}, 422},
+			{"required", content.Edit{Parent: page.ID, Template: "secret", Title: ref("x"), Status: ref("published")}, 422},
+			{"a draft of nothing", content.Edit{Parent: page.ID, Template: "secret", Title: ref("x")}, 0},
+			{"one alone", content.Edit{Parent: s.top, Template: "home", Title: ref("x")}, 403},
+			{"in the past", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), PublishAt: ref(page.Created)}, 422},
+		} {
+			_, err := s.Save(t.Context(), s.ann, c.edit)
+			s.want(err, c.want, c.name)
+		}
+		_, err = s.Save(t.Context(), s.root, content.Edit{Parent: s.top, Template: "home", Title: ref("x")})
+		s.want(err, 409, "a second home")
+		_, err = s.Save(t.Context(), s.guest, content.Edit{ID: page.ID, Title: ref("x")})
+		s.want(err, 403, "a guest changes")
+		_, err = s.Save(t.Context(), s.root, content.Edit{ID: s.top, Name: ref("x")})
+		s.want(err, 409, "the root gets a name")
+	})
+}
+
+func adminPage(t *testing.T, s *site) int64 {
+	t.Helper()
+	page, err := s.At(t.Context(), s.root, "/admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.ID
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	page := s.post(s.top, "Page", nil)
+	deep := any("x")
+	for range 40 {
+		deep = []any{deep}
+	}
+	for _, c := range []struct {
+		field string
+		value any
+		want  any // an error where it is one: its reason
+	}{
+		{"body", "a\r\nb ", "a\nb "}, {"body", "  ", nil}, {"body", 5, reason("type")}, {"body", strings.Repeat("x", 65_537), reason("length")}, {"body", "a\x00", reason("type")},
+		{"price", "5", reason("type")}, {"price", 1e300, 1e300}, {"price", -1, reason("range")}, {"stock", 1.5, reason("type")}, {"stock", 1 << 54, reason("type")}, {"stock", -3, -3.0},
+		{"sold", true, true}, {"sold", 0, false}, {"sold", "yes", reason("type")},
+		{"starts", "2026-02-30", reason("type")}, {"starts", 0, "1970-01-01T00:00:00Z"}, {"starts", "2026-01-02 15:04", "2026-01-02T15:04:00Z"},
+		{"mail", "Ann <a@example.com>", reason("type")}, {"mail", " a@example.com ", "a@example.com"},
+		{"link", "javascript:alert(1)", reason("type")}, {"link", "//example.com", reason("type")}, {"link", "https://example.com/x?y", "https://example.com/x?y"}, {"link", "x y", reason("type")}, {"link", "/a/b", "/a/b"}, {"link", `/\evil`, reason("type")},
+		{"author", "/blog", reason("type")}, {"author", 3, 3.0}, {"author", []any{3.0}, 3.0}, {"author", []int{3, 4}, reason("many")}, {"author", -1, reason("type")},
+		{"related", 3, []any{3.0}}, {"related", []any{1, 2, 3, 4}, reason("many")}, {"related", []any{}, nil},
+		{"tags", []string{"Red", "Red"}, []any{"Red"}}, {"tags", "Black", reason("unknown")},
+		{"pictures", []any{map[string]any{"id": 1, "name": "x.png"}}, reason("unknown")}, {"pictures", "x", reason("type")}, {"pictures", []any{}, nil},
+		{"extra", deep, reason("length")}, {"extra", "x", "x"}, {"extra", map[string]any{"<": "&"}, map[string]any{"<": "&"}},
+		{"sections", []any{map[string]any{"type": "quote", "body": "x", "author": nil}}, []any{map[string]any{"type": "quote", "body": "x"}}},
+		{"sections", []any{map[string]any{"type": "none"}}, reason("unknown")}, {"sections", []any{map[string]any{"type": "quote", "summary": "x"}}, reason("unknown")},
+		{"sections", []any{map[string]any{"type": "quote", "body": 5}}, reason("type")}, {"sections", map[string]any{}, reason("type")},
+		{"summary", "x", reason("unknown")}, {"title", "x", reason("unknown")},
+	} {
+		got, err := s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, Fields: map[string]any{c.field: c.value}})
+		if word, ok := c.want.(reason); ok {
+			e, _ := apierror.From(err)
+			if e == nil || e.Status != 422 || len(e.Details) != 1 || e.Details[0].Reason != string(word) || !strings.HasPrefix(e.Details[0].Field, c.field) {
+				t.Errorf("%s: %.60v: %+v", c.field, c.value, e)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got.Fields[c.field], c.want) {
+			t.Errorf("%s: %.60v: %v, error %v", c.field, c.value, got, err)
+		}
+	}
+}
+
+type reason string
+
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		page := s.post(s.top, "One", map[string]any{"body": "first"})
+		s.save(content.Edit{ID: page.ID, Title: ref("Two"), Fields: map[string]any{"body": "second", "price": 5}})
+		s.save(content.Edit{ID: page.ID, Status: ref("hidden")}) // nothing of what revisions keep
+		list, err := s.Revisions(t.Context(), s.ann, page.ID)
+		if err != nil || len(list) != 1 || list[0].Revision != 1 || list[0].Title != "One" || list[0].Fields["body"] != "first" || list[0].By != 7 {
+			t.Fatalf("%v, error %v", list, err)
+		}
+		back, err := s.Revert(t.Context(), s.ann, page.ID, 1, 3)
+		if err != nil || back.Title != "One" || back.Version != 4 || back.Status != "hidden" || len(back.Fields) != 1 {
+			t.Fatalf("%+v, error %v", back, err)
+		}
+		if got := s.titles(s.guest, "body=first, include=hidden") + s.titles(s.guest, "price=5, include=hidden"); got != "One" {
+			t.Errorf("found %s", got)
+		}
+		_, err = s.Revert(t.Context(), s.ann, page.ID, 99, 0)
+		s.want(err, 404, "no revision")
+		_, err = s.Revert(t.Context(), s.ann, page.ID, 1, 3)
+		s.want(err, 412, "another version")
+		_, err = s.Revisions(t.Context(), s.guest, page.ID)
+		s.want(err, 403, "a guest")
+		for i := range 60 {
+			s.save(content.Edit{ID: page.ID, Title: ref(strings.Repeat("x", i+1))})
+		}
+		if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 50 || list[0].Title != strings.Repeat("x", 59) {
+			t.Errorf("%d revisions, error %v", len(list), err)
+		}
+	})
+}
+
+func TestDrafts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		page := s.post(s.top, "Live", map[string]any{"body": "live"})
+		draft := s.save(content.Edit{ID: page.ID, Draft: true, Title: ref("Next"), Fields: map[string]any{"body": "next"}})
+		if draft.Title != "Live" || !draft.Draft || draft.Version != 2 {
+			t.Errorf("%+v", draft)
+		}
+		s.save(content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"price": 5}})
+		if got := s.titles(s.guest, "body~=next|live, price=''"); got != "Live" {
+			t.Errorf("found %s", got)
+		}
+		if seen, err := s.Page(t.Context(), s.guest, page.ID); err != nil || seen.Draft || seen.Title != "Live" {
+			t.Errorf("a guest sees %+v, error %v", seen, err)
+		}
+		token, until, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.PreviewMost*2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := s.Preview(t.Context(), token); err != nil || seen.Title != "Next" || seen.Fields["price"] != 5.0 {
+			t.Errorf("a preview of %+v, error %v", seen, err)
+		}
+		for _, bad := range []string{"", token[1:], token + "A"} {
+			_, err := s.Preview(t.Context(), bad)
+			s.want(err, 404, "a token "+bad)
+		}
+		_, _, err = s.PreviewLink(t.Context(), s.guest, page.ID, content.PreviewMost)
+		s.want(err, 403, "a guest's link")
+		live, err := s.PublishDraft(t.Context(), s.ann, page.ID, 3)
+		if err != nil || live.Title != "Next" || live.Draft || live.Fields["price"] != 5.0 {
+			t.Fatalf("%+v, error %v", live, err)
+		}
+		if got := s.titles(s.guest, "body~=next, price=5"); got != "Next" {
+			t.Errorf("found %s", got)
+		}
+		_, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0)
+		s.want(err, 409, "no draft")
+		s.save(content.Edit{ID: page.ID, Draft: true, Title: ref("Never")})
+		if gone, err := s.DropDraft(t.Context(), s.ann, page.ID, 0); err != nil || gone.Draft || gone.Title != "Next" {
+			t.Errorf("%+v, error %v", gone, err)
+		}
+		if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 1 || list[0].Title != "Live" {
+			t.Errorf("%v, error %v", list, err)
+		}
+		s.ahead.Add(int64(content.PreviewMost))
+		if until > s.Moment() {
+			t.Error("a link is good for longer than it may be")
+		}
+		_, err = s.Preview(t.Context(), token)
+		s.want(err, 404, "a token that is over")
+	})
+}
+
+func TestPublishDue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		due := func(want int) {
+			t.Helper()
+			if n, err := s.PublishDue(t.Context()); n != want || err != nil {
+				t.Errorf("published %d, error %v; want %d", n, err, want)
+			}
+		}
+		soon, later := ref(s.Moment().Add(hour)), ref(s.Moment().Add(2*hour))
+		page := s.save(content.Edit{Parent: s.top, Template: "post", Title: ref("Timed"), PublishAt: soon, UnpublishAt: later})
+		live := s.post(s.top, "Live", nil)
+		s.save(content.Edit{ID: live.ID, Draft: true, Title: ref("Better"), PublishAt: soon})
+		broken := s.save(content.Edit{Parent: s.top, Template: "secret", Title: ref("Broken"), PublishAt: soon})
+		due(0)
+		s.ahead.Add(int64(hour))
+		due(2)
+		due(0)
+		if got := s.titles(s.guest, "sort=id, template=post"); got != "Timed Better" {
+			t.Errorf("published %s", got)
+		}
+		if page, err := s.Page(t.Context(), s.ann, broken.ID); err != nil || page.PublishAt != 0 || page.Status != "unpublished" {
+			t.Errorf("%+v, error %v", page, err)
+		}
+		s.ahead.Add(int64(hour))
+		due(1)
+		if page, err := s.Page(t.Context(), s.ann, page.ID); err != nil || page.Status != "unpublished" || page.UnpublishAt != 0 || page.Published == 0 {
+			t.Errorf("%+v, error %v", page, err)
+		}
+		_, err := s.Save(t.Context(), s.ann, content.Edit{ID: live.ID, PublishAt: ref(s.Moment().Add(hour))})
+		s.want(err, 422, "nothing to publish")
+		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, PublishAt: ref(s.Moment().Add(2 * hour)), UnpublishAt: ref(s.Moment().Add(hour))})
+		s.want(err, 422, "unpublished before")
+	})
+}

@@ -1,0 +1,265 @@
+package content_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const hour = time.Hour
+
+// whole tells what is wrong with the tree: paths, and what is above what.
+func (s *site) whole() {
+	s.t.Helper()
+	err := s.DB.Read(s.t.Context(), func(c store.Conn) error {
+		for what, query := range map[string]string{
+			"a path":                              `SELECT COUNT(*) FROM cms_pages p JOIN cms_pages o ON o.id = p.parent_id WHERE p.path <> CASE WHEN o.path = '/' THEN '' ELSE o.path END || '/' || p.name`,
+			"a page that is not below its parent": `SELECT COUNT(*) FROM cms_pages p WHERE p.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cms_page_ancestors a WHERE a.page_id = p.id AND a.ancestor_id = p.parent_id)`,
+			"a page that is not below what its parent is below": `SELECT COUNT(*) FROM cms_pages p JOIN cms_page_ancestors a ON a.page_id = p.parent_id
+				WHERE NOT EXISTS (SELECT 1 FROM cms_page_ancestors b WHERE b.page_id = p.id AND b.ancestor_id = a.ancestor_id)`,
+			"a page below too many": `SELECT COUNT(*) FROM cms_page_ancestors a JOIN cms_pages p ON p.id = a.page_id WHERE a.ancestor_id <> p.parent_id
+				AND NOT EXISTS (SELECT 1 FROM cms_page_ancestors b WHERE b.page_id = p.parent_id AND b.ancestor_id = a.ancestor_id)`,
+			"a copy of nothing": "SELECT COUNT(*) FROM cms_page_values WHERE page_id NOT IN (SELECT id FROM cms_pages)",
+		} {
+			var n int
+			if err := c.Row(query).Scan(&n); err != nil {
+				return err
+			}
+			if n > 0 {
+				s.t.Errorf("%s is wrong, %d times", what, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestMove(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		a := s.post(s.top, "A", nil)
+		b := s.post(a.ID, "B", nil)
+		c := s.post(b.ID, "C", nil)
+		d := s.post(s.top, "D", nil)
+		secret := s.save(content.Edit{Parent: d.ID, Template: "secret", Title: ref("S")})
+		moved, err := s.Move(t.Context(), s.ann, b.ID, d.ID)
+		if err != nil || moved.Path != "/d/b" || moved.Parent != d.ID || moved.Version != 2 {
+			t.Fatalf("%+v, error %v", moved, err)
+		}
+		s.whole()
+		if got := s.titles(s.guest, "has_parent=/d") + "|" + s.titles(s.guest, "has_parent=/a") + "|" + s.titles(s.guest, "path^=/d/"); got != "B C||B C" {
+			t.Errorf("after the move: %s", got)
+		}
+		moves := func(from, to string) {
+			t.Helper()
+			if got, err := s.Moved(t.Context(), s.guest, from); err != nil || got != to {
+				t.Errorf("%s is at %s, error %v; want %s", from, got, err, to)
+			}
+		}
+		moves("/a/b", "/d/b")
+		moves("/A/b/c/", "/d/b/c")
+		s.save(content.Edit{ID: d.ID, Name: ref("data")})
+		s.whole()
+		moves("/a/b/c", "/data/b/c")
+		moves("/d/b", "/data/b")
+		for _, path := range []string{"/a", "/none", "/", "/a/b/none", "/d/s", strings.Repeat("/x", 3000)} {
+			_, err := s.Moved(t.Context(), s.guest, path)
+			s.want(err, 404, path)
+		}
+		// What is made in the old place is there, and what was in it no more.
+		s.post(a.ID, "B", nil)
+		_, err = s.Moved(t.Context(), s.guest, "/a/b")
+		s.want(err, 404, "a path that is taken")
+		if got, err := s.Moved(t.Context(), s.guest, "/a/b/c"); err == nil {
+			t.Errorf("/a/b/c is at %s", got)
+		}
+		for what, move := range map[string]struct {
+			id, parent int64
+			want       int
+		}{
+			"below itself":         {d.ID, c.ID, 422},
+			"itself":               {d.ID, d.ID, 422},
+			"to nothing":           {c.ID, 999, 422},
+			"to what is hidden":    {c.ID, adminPage(t, s), 422},
+			"below what has none":  {c.ID, secret.ID, 422},
+			"a name that is taken": {b.ID, a.ID, 422},
+			"to where it is":       {c.ID, b.ID, 0},
+		} {
+			_, err := s.Move(t.Context(), s.ann, move.id, move.parent)
+			s.want(err, move.want, what)
+		}
+		_, err = s.Move(t.Context(), s.guest, c.ID, s.top)
+		s.want(err, 403, "a guest")
+		_, err = s.Move(t.Context(), s.root, adminPage(t, s), d.ID)
+		s.want(err, 409, "the administration")
+		s.whole()
+	})
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		top := s.post(s.top, "Top", nil)
+		var ids []int64
+		for _, title := range []string{"A", "B", "C", "D"} {
+			ids = append(ids, s.post(top.ID, title, nil).ID)
+		}
+		if err := s.Order(t.Context(), s.ann, top.ID, []int64{ids[2], ids[0]}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.titles(s.guest, "parent=/top"); got != "C A B D" {
+			t.Errorf("in order: %s", got)
+		}
+		s.want(s.Order(t.Context(), s.ann, top.ID, []int64{top.ID}), 422, "another's child")
+		s.want(s.Order(t.Context(), s.guest, top.ID, ids), 403, "a guest")
+	})
+}
+
+func TestTrash(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		a := s.post(s.top, "A", map[string]any{"body": "words"})
+		b := s.post(a.ID, "B", nil)
+		c := s.post(b.ID, "C", nil)
+		hidden := s.save(content.Edit{Parent: a.ID, Template: "post", Title: ref("H"), Status: ref("hidden")})
+		if _, err := s.Trash(t.Context(), s.ann, c.ID, 0); err != nil { // by itself, before
+			t.Fatal(err)
+		}
+		_, err := s.Trash(t.Context(), s.ann, a.ID, 9)
+		s.want(err, 412, "another version")
+		gone, err := s.Trash(t.Context(), s.ann, a.ID, 1)
+		if err != nil || gone.Status != "trash" {
+			t.Fatalf("%+v, error %v", gone, err)
+		}
+		s.whole()
+		if got := s.titles(s.guest, "status=trash") + s.titles(s.guest, "include=all, body~=words") + "|" + s.titles(s.ann, "status=trash, sort=id"); got != "|A B C H" {
+			t.Errorf("in the trash: %s", got)
+		}
+		_, err = s.Page(t.Context(), s.guest, a.ID)
+		s.want(err, 404, "a guest sees the trash")
+		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Title: ref("x")})
+		s.want(err, 409, "a change in the trash")
+		_, err = s.Save(t.Context(), s.ann, content.Edit{Parent: a.ID, Template: "post", Title: ref("x")})
+		s.want(err, 409, "a page in the trash")
+		_, err = s.Restore(t.Context(), s.ann, c.ID)
+		s.want(err, 409, "out of what is in the trash")
+		_, err = s.Restore(t.Context(), s.ann, b.ID)
+		s.want(err, 409, "without what it went with")
+		s.post(s.top, "A", nil) // takes its name
+		back, err := s.Restore(t.Context(), s.ann, a.ID)
+		if err != nil || back.Path != "/a-2" || back.Status != "published" {
+			t.Fatalf("%+v, error %v", back, err)
+		}
+		s.whole()
+		if got := s.titles(s.guest, "has_parent=/a-2, include=hidden") + "|" + s.titles(s.ann, "status=trash"); got != "B H|C" {
+			t.Errorf("restored: %s", got)
+		}
+		if page, err := s.Page(t.Context(), s.guest, hidden.ID); err != nil || page.Status != "hidden" {
+			t.Errorf("%+v, error %v", page, err)
+		}
+		if back, err := s.Restore(t.Context(), s.ann, c.ID); err != nil || back.Path != "/a-2/b/c" {
+			t.Errorf("%+v, error %v", back, err)
+		}
+		s.want(s.Delete(t.Context(), s.ann, a.ID), 409, "for ever, not in the trash")
+		for _, id := range []int64{c.ID, a.ID} {
+			if _, err := s.Trash(t.Context(), s.ann, id, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.want(s.Delete(t.Context(), s.ann, b.ID), 409, "a part of the trash")
+		if err := s.Delete(t.Context(), s.ann, a.ID); err != nil {
+			t.Fatal(err)
+		}
+		s.whole()
+		if got := s.titles(s.root, "status=trash"); got != "" {
+			t.Errorf("left: %s", got)
+		}
+		_, err = s.Trash(t.Context(), s.root, adminPage(t, s), 0)
+		s.want(err, 409, "the administration")
+		mine := s.post(s.top, "Mine", nil)
+		theirs, err := s.Save(t.Context(), s.root, content.Edit{Parent: mine.ID, Template: "hers", Title: ref("Not mine")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Trash(t.Context(), s.ann, mine.ID, 0)
+		s.want(err, 403, "what is below it is another's: "+theirs.Path)
+	})
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.post(s.top, "A", map[string]any{"body": "words", "price": 5})
+		none := content.Template{Name: "new", Fields: []string{"body"}, View: []string{"guest"}}
+		made, err := s.SaveTemplate(t.Context(), s.root, none)
+		if err != nil || made.ID == 0 || len(made.View) != 1 {
+			t.Fatalf("%+v, error %v", made, err)
+		}
+		post, err := s.Template(t.Context(), s.ann, "post")
+		if err != nil {
+			t.Fatal(err)
+		}
+		post.Fields = []string{"price"}
+		if _, err := s.SaveTemplate(t.Context(), s.root, *post); err != nil {
+			t.Fatal(err)
+		}
+		if page, err := s.Get(t.Context(), s.guest, "title=a"); err != nil || len(page.Fields) != 1 || page.Fields["price"] != 5.0 {
+			t.Errorf("%+v, error %v", page, err)
+		}
+		field := func(f content.Field) func() error {
+			return func() error { _, err := s.SaveField(t.Context(), s.root, f); return err }
+		}
+		template := func(tt content.Template) func() error {
+			return func() error { _, err := s.SaveTemplate(t.Context(), s.root, tt); return err }
+		}
+		body, err := s.Field(t.Context(), s.ann, "body")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := *body
+		other.Type = "text"
+		for what, c := range map[string]struct {
+			act  func() error
+			want int
+		}{
+			"a template twice":         {template(none), 422},
+			"a template of no field":   {template(content.Template{Name: "x", Fields: []string{"none"}}), 422},
+			"a field twice":            {template(content.Template{Name: "x", Fields: []string{"body", "body"}}), 422},
+			"no role":                  {template(content.Template{Name: "x", View: []string{"none"}}), 422},
+			"no family":                {template(content.Template{Name: "x", Family: content.Family{Children: []string{"none"}}}), 422},
+			"a bad name":               {template(content.Template{Name: "x y"}), 422},
+			"an unknown template":      {template(content.Template{ID: 99, Name: "x"}), 404},
+			"a taken word":             {field(content.Field{Name: "parent", Type: "text"}), 422},
+			"an unknown type":          {field(content.Field{Name: "x", Type: "none"}), 422},
+			"options without":          {field(content.Field{Name: "x", Type: "options"}), 422},
+			"settings of another":      {field(content.Field{Name: "x", Type: "text", Settings: content.Settings{Multiple: true}}), 422},
+			"blocks in blocks":         {field(content.Field{Name: "x", Type: "blocks", Settings: content.Settings{Blocks: map[string][]string{"a": {"sections"}}}}), 422},
+			"another type":             {field(other), 422},
+			"a field in use":           {func() error { return s.DeleteField(t.Context(), s.root, "price") }, 409},
+			"a field of blocks":        {func() error { return s.DeleteField(t.Context(), s.root, "summary") }, 409},
+			"the title":                {func() error { return s.DeleteField(t.Context(), s.root, "title") }, 409},
+			"a template in use":        {func() error { return s.DeleteTemplate(t.Context(), s.root, "post") }, 409},
+			"a template of the system": {func() error { return s.DeleteTemplate(t.Context(), s.root, "admin") }, 409},
+			"by an editor":             {func() error { return s.DeleteTemplate(t.Context(), s.ann, "new") }, 403},
+			"an unused one":            {func() error { return s.DeleteTemplate(t.Context(), s.root, "new") }, 0},
+		} {
+			s.want(c.act(), c.want, what)
+		}
+		templates, err := s.Templates(t.Context(), s.guest)
+		if err != nil || len(templates) != 3 { // home, post, root
+			t.Errorf("a guest sees %d templates, error %v", len(templates), err)
+		}
+		fields, err := s.Fields(t.Context(), s.guest)
+		if err != nil || len(fields) != 2 {
+			t.Errorf("a guest sees %d fields, error %v", len(fields), err)
+		}
+		if made, err := s.Install(t.Context()); err != nil || len(made) != 0 {
+			t.Errorf("a second installation makes %v, error %v", made, err)
+		}
+	})
+}

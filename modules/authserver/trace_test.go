@@ -1,0 +1,20 @@
+package authserver
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+)
+
+// TestTraceID: audit rows have the id of the trace that a request is of.
+func TestTraceID(t *testing.T) {
+	t.Parallel()
+	if id := traceID(t.Context()); id != "" {
+		t.Errorf("without a trace it is %q", id)
+	}
+	ctx, span := trace.NewTracerProvider().Tracer("test").Start(t.Context(), "request")
+	defer span.End()
+	if id := traceID(ctx); len(id) != 32 || id != span.SpanContext().TraceID().String() {
+		t.Errorf("it is %q", id)
+	}
+}
