@@ -1,0 +1,99 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// States of an answer.
+const (
+	Pending = "pending"
+	Done    = "done"
+	Failed  = "failed"
+)
+
+// Kept is how long answers are.
+const Kept = 30 * 24 * time.Hour
+
+// Answer is one that is stored.
+type Answer struct {
+	ID      string
+	Account int64
+	Status  string
+	Code    int    // of HTTP
+	Reason  string // empty: there is an answer
+	Body    string // the result, as it was given to Settle
+	Trace   string
+	At      time.Time
+}
+
+var (
+	// ErrNone is the error of an answer that there is not.
+	ErrNone = errors.New("there is no such answer")
+
+	errLeaseEnded = errors.New("the reservation of this answer has ended")
+)
+
+// Settle stores what became of a question and settles its reservation in one transaction:
+// an answer is used, everything else is free. again frees its Idempotency-Key, so that a
+// fault is not kept.
+func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
+	return a.Write(ctx, func(c kernel.Conn) error {
+		var account, began int64
+		err := c.Row("SELECT account_id, began FROM answer_reservations WHERE answer = ?", ended.ID).Scan(&account, &began)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errLeaseEnded
+		}
+		if err != nil {
+			return err
+		}
+		status, used := Failed, 0
+		if ended.Reason == "" {
+			status, used = Done, 1
+		}
+		if err := lock(c, account); err != nil {
+			return err
+		}
+		if err := release(c, ended.ID, account, began, used); err != nil {
+			return err
+		}
+		free := "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ? WHERE id = ?"
+		if again {
+			free = "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ?, once_key = NULL WHERE id = ?"
+		}
+		_, err = c.Exec(free, status, ended.Code, ended.Reason, ended.Body, ended.Trace, ended.ID)
+		return err
+	})
+}
+
+// Answer is a stored answer of an account; account 0: of any. Its error is ErrNone.
+func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans Answer, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		var at int64
+		err := c.Row(`SELECT id, account_id, status, code, reason, body, trace, created_at FROM answer_answers WHERE id = ? AND created_at > ?`,
+			id, a.Now().Add(-Kept).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body, &ans.Trace, &at)
+		ans.At = instant(at)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) || err == nil && account != 0 && ans.Account != account {
+		return Answer{}, ErrNone
+	}
+	return ans, err
+}
+
+// Purge removes answers that are too old and what is left of past minutes, at most most of
+// each. It tells how many.
+func (a *Accounts) Purge(ctx context.Context, most int) (int64, error) {
+	now := a.Now()
+	n, err := a.DB.Purge(ctx, most, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Kept).UnixMicro())
+	if err != nil {
+		return n, err
+	}
+	m, err := a.DB.Purge(ctx, most, "DELETE FROM answer_accepted WHERE (key_id, at, answer) IN (SELECT key_id, at, answer FROM answer_accepted WHERE at <= ? LIMIT ?)",
+		now.Add(-a.options.RateWindow).UnixMicro())
+	return n + m, err
+}

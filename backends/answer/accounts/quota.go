@@ -1,0 +1,256 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Quota is how an account stands in its window.
+type Quota struct {
+	Used, Pending, Limit int64
+	Start, End           time.Time
+}
+
+// Exceeded reports whether the next question would be refused.
+func (q Quota) Exceeded() bool { return q.Used+q.Pending >= q.Limit }
+
+// Rate is how a key stands in its rate.
+type Rate struct {
+	Limit, Remaining int
+	// Reset is how many seconds it takes until one more is accepted, or until all are.
+	Reset int64
+	// Window is what the limit is counted over.
+	Window time.Duration
+}
+
+// Refused is a question that was not accepted; RetryAfter is in seconds.
+type Refused struct {
+	Reason     string // RateLimited or QuotaExceeded
+	RetryAfter int64
+	Rate       Rate
+}
+
+func (r *Refused) Error() string { return r.Reason }
+
+// Reasons of Refused.
+const (
+	RateLimited   = "RateLimited"
+	QuotaExceeded = "QuotaExceeded"
+)
+
+// Once is the Idempotency-Key of a question and what it stands for; the zero Once: none.
+type Once struct{ Key, Hash string }
+
+// ErrMismatch is the error of an Idempotency-Key that another question has had.
+var ErrMismatch = errors.New("the Idempotency-Key was used for another request")
+
+// onceKept is how long an Idempotency-Key stands for its question.
+const onceKept = 24 * time.Hour
+
+// Accept takes a place of the key's rate and a reservation of the account's quota for an
+// answer, or neither. Where the same Idempotency-Key has been sent before it takes nothing
+// and earlier is the id of that answer. Errors: *Refused, ErrMismatch.
+func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once Once) (rate Rate, earlier string, err error) {
+	err = a.Write(ctx, func(c kernel.Conn) error {
+		earlier = ""
+		now := a.Now()
+		if err := lock(c, caller.Account); err != nil {
+			return err
+		}
+		if once.Key != "" {
+			if earlier, err = a.before(c, caller, once, now); err != nil || earlier != "" {
+				return err
+			}
+		}
+		if rate, err = a.rate(c, caller.Key, now); err != nil {
+			return err
+		}
+		if rate.Remaining == 0 {
+			return &Refused{RateLimited, rate.Reset, rate}
+		}
+		window, err := a.window(c, caller.Account, now)
+		if err != nil {
+			return err
+		}
+		// The limit as it is now: whoever lowers it is heeded at once.
+		taken, err := c.Exec(`UPDATE answer_windows SET pending = pending + 1 WHERE account_id = ? AND began = ?
+			AND used + pending < (SELECT total_limit FROM answer_accounts WHERE id = ?)`, caller.Account, window.Start.UnixMicro(), caller.Account)
+		if err != nil {
+			return err
+		}
+		if taken == 0 {
+			return &Refused{QuotaExceeded, left(now.UnixMicro(), window.End.UnixMicro()), rate}
+		}
+		rate.Remaining--
+		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)", caller.Key, now.UnixMicro(), id); err != nil {
+			return err
+		}
+		_, err = c.Exec("INSERT INTO answer_reservations (answer, account_id, began, lease) VALUES (?, ?, ?, ?)",
+			id, caller.Account, window.Start.UnixMicro(), now.Add(a.options.Lease).UnixMicro())
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec("INSERT INTO answer_answers (id, account_id, key_id, status, once_key, once_hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			id, caller.Account, caller.Key, Pending, nullable(once.Key), once.Hash, now.UnixMicro())
+		return err
+	})
+	return rate, earlier, err
+}
+
+func nullable(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// lock keeps others from the account until the transaction ends.
+func lock(c kernel.Conn, account int64) error {
+	_, err := c.Exec("UPDATE answer_accounts SET name = name WHERE id = ?", account)
+	return err
+}
+
+// before is the answer that an Idempotency-Key stands for; empty: none.
+func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Time) (id string, err error) {
+	var hash string
+	var at int64
+	err = c.Row("SELECT id, once_hash, created_at FROM answer_answers WHERE account_id = ? AND once_key = ?", caller.Account, once.Key).Scan(&id, &hash, &at)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", err
+	case at <= now.Add(-onceKept).UnixMicro():
+		_, err = c.Exec("UPDATE answer_answers SET once_key = NULL WHERE id = ?", id)
+		return "", err
+	case hash != once.Hash:
+		return "", ErrMismatch
+	}
+	return id, nil
+}
+
+// rate is how a key stands: a sliding log, so that no window of that length ever holds
+// more than the limit.
+func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
+	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
+	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?", key, now.Add(-r.Window).UnixMicro()); err != nil {
+		return r, err
+	}
+	return r, a.stand(c, &r, key, now)
+}
+
+func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error {
+	var n int
+	var oldest int64
+	err := c.Row("SELECT COUNT(*), COALESCE(MIN(at), 0) FROM answer_accepted WHERE key_id = ? AND at > ?", key, now.Add(-r.Window).UnixMicro()).Scan(&n, &oldest)
+	if r.Remaining = max(0, r.Limit-n); n > 0 {
+		r.Reset = left(now.UnixMicro(), oldest+r.Window.Microseconds())
+	}
+	return err
+}
+
+// Rate is how a key stands; nothing is taken.
+func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error) {
+	r = Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
+	err = a.Read(ctx, func(c kernel.Conn) error { return a.stand(c, &r, caller.Key, a.Now()) })
+	return r, err
+}
+
+// window is the one that a time lies in, made where there is none, without the
+// reservations whose lease has ended.
+func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
+	if err := reap(c, account, now); err != nil {
+		return q, err
+	}
+	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
+		return q, err
+	}
+	_, err = c.Exec("INSERT INTO answer_windows (account_id, began, ends) VALUES (?, ?, ?) ON CONFLICT (account_id, began) DO NOTHING",
+		account, q.Start.UnixMicro(), q.End.UnixMicro())
+	return q, err
+}
+
+// bounds are those of the window that a time lies in; a rolling one goes on until it ends.
+func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, ends time.Time, err error) {
+	began, ends = a.options.Window.at(now)
+	if a.options.Window.rolling == 0 {
+		return began, ends, nil
+	}
+	var from, to int64
+	err = c.Row("SELECT began, ends FROM answer_windows WHERE account_id = ? AND began <= ? AND ends > ? ORDER BY began DESC LIMIT 1",
+		account, now.UnixMicro(), now.UnixMicro()).Scan(&from, &to)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return began, ends, nil
+	case err != nil:
+		return began, ends, err
+	}
+	return instant(from), instant(to), nil
+}
+
+// reap gives back what is reserved by leases that have ended, as after a crash; account 0:
+// of all.
+func reap(c kernel.Conn, account int64, now time.Time) error {
+	type ended struct {
+		answer         string
+		account, began int64
+	}
+	list, err := store.List(c, func(r store.Row) (e ended, err error) {
+		err = r.Scan(&e.answer, &e.account, &e.began)
+		return e, err
+	},
+		"SELECT answer, account_id, began FROM answer_reservations WHERE (account_id = ? OR ? = 0) AND lease <= ? LIMIT 1000", account, account, now.UnixMicro())
+	for _, e := range list {
+		if err = release(c, e.answer, e.account, e.began, 0); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE answer_answers SET status = ?, code = 503, reason = 'ServiceUnavailable', once_key = NULL WHERE id = ? AND status = ?", Failed, e.answer, Pending)
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// release ends a reservation, used says by how much the account has used more.
+func release(c kernel.Conn, answer string, account, began int64, used int) error {
+	n, err := c.Exec("DELETE FROM answer_reservations WHERE answer = ?", answer)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errLeaseEnded
+	}
+	_, err = c.Exec("UPDATE answer_windows SET pending = pending - 1, used = used + ? WHERE account_id = ? AND began = ?", used, account, began)
+	return err
+}
+
+// Reap gives back what crashed processes have reserved, of all accounts.
+func (a *Accounts) Reap(ctx context.Context) error {
+	return a.Write(ctx, func(c kernel.Conn) error { return reap(c, 0, a.Now()) })
+}
+
+// Quota is how an account stands.
+func (a *Accounts) Quota(ctx context.Context, caller *Caller) (q Quota, err error) {
+	now := a.Now()
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		if q.Start, q.End, err = a.bounds(c, caller.Account, now); err != nil {
+			return err
+		}
+		if err := c.Row("SELECT total_limit FROM answer_accounts WHERE id = ?", caller.Account).Scan(&q.Limit); err != nil {
+			return err
+		}
+		err := c.Row(`SELECT w.used, w.pending - (SELECT COUNT(*) FROM answer_reservations r WHERE r.account_id = w.account_id AND r.began = w.began AND r.lease <= ?)
+			FROM answer_windows w WHERE w.account_id = ? AND w.began = ?`, now.UnixMicro(), caller.Account, q.Start.UnixMicro()).Scan(&q.Used, &q.Pending)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return q, err
+}
