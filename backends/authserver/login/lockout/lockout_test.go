@@ -317,6 +317,74 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
+// TestFull: the rules hold with as many identities as the default of
+// rate_limit.max_tracked_identities, and an identity takes little memory. It is not
+// parallel, since it measures that.
+func TestFull(t *testing.T) { //nolint:paralleltest // see above
+	const bound, half = 250_000, 125_000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f := fix(t, Options{Max: 2, Window: 10 * time.Minute, Lock: 15 * time.Minute, Bound: bound})
+	key := func(i int) Key { return f.Of(fmt.Sprintf("someone%08d@example.com", i), "2001:db8::1") }
+	for i := range half { // the first half is locked
+		f.Fail(key(i))
+		f.Fail(key(i))
+	}
+	f.after(time.Second)
+	for i := half; i < bound; i++ { // the other has failed once
+		f.Fail(key(i))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	size := float64(after.HeapAlloc-before.HeapAlloc) / bound
+	t.Logf("%.0f bytes an identity", size)
+	if f.Tracked() != bound || len(f.warned) != 0 || size > 128 {
+		t.Fatalf("%d are tracked, %.0f bytes each, warned %q", f.Tracked(), size, f.warned)
+	}
+
+	// Newcomers take the places of those that are not locked, and then lock themselves.
+	for i := bound; i < bound+half; i++ {
+		f.Fail(key(i))
+	}
+	if f.Tracked() != bound || !slices.Equal(f.warned, []string{Evicting}) {
+		t.Fatalf("%d are tracked, warned %q", f.Tracked(), f.warned)
+	}
+	for i := half; i < bound; i += 1000 {
+		f.fails(key(i), false, 0) // its failure was forgotten
+	}
+	for i := bound + half/2; i < bound+half; i++ {
+		f.Fail(key(i))
+		f.Fail(key(i))
+	}
+	for i := range half {
+		if f.Locked(key(i)) != 15*time.Minute-time.Second {
+			t.Fatalf("%d is not locked any more", i)
+		}
+	}
+	for i := bound; f.Tracked() == bound && i < bound+half; i++ { // until all are locked
+		f.Fail(key(i))
+		f.Fail(key(i))
+	}
+	f.after(time.Minute)
+	for i := 2 * bound; i < 2*bound+1000; i++ {
+		for range 3 {
+			f.fails(key(i), false, 0) // it is not tracked
+		}
+	}
+	if f.Tracked() != bound || !slices.Equal(f.warned, []string{Evicting, Refusing}) || f.Engaged() < bound {
+		t.Fatalf("%d are tracked, %d were locked, warned %q", f.Tracked(), f.Engaged(), f.warned)
+	}
+	f.after(14*time.Minute - time.Second) // the first half is free again
+	if ended := f.Sweep(); ended != half || f.Tracked() != half {
+		t.Errorf("%d ended, %d are tracked", ended, f.Tracked())
+	}
+	f.after(time.Minute)
+	if f.Sweep(); f.Tracked() != 0 {
+		t.Errorf("%d are tracked", f.Tracked())
+	}
+}
+
 // BenchmarkFail tells the memory of an identity when the lockout is full, and the time
 // of a failure then.
 func BenchmarkFail(b *testing.B) {
