@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,8 @@ type Options struct {
 	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
 	// server.
 	Lockout *lockout.Lockout
+	// Networks are those that addresses which others set may lead to, beside public ones.
+	Networks []netip.Prefix
 	// Version is what the administration API tells.
 	Version string
 }
@@ -68,6 +71,7 @@ type Server struct {
 	stopping func(ctx context.Context) bool
 	observe  func(job, outcome string, done int)
 	lockout  *lockout.Lockout
+	networks []netip.Prefix
 
 	rooms         rooms
 	public, admin *site
@@ -103,7 +107,7 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: o.Networks, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Trace: o.Trace,
 	}

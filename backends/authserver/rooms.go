@@ -62,7 +62,7 @@ func (s *Server) wire() error {
 	}
 	r.clients = clients.New(k, clients.Options{
 		Pepper: []byte(c.ClientSecretPepper), Grants: append(slices.Clone(grants), clients.GrantDevice), Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
-		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath,
+		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
 	_, err := s.seedClients()

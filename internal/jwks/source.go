@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
 const (
@@ -76,18 +78,26 @@ type fetchedKeys struct {
 // word: it may be in any network. A source may outlive a configuration: logger is asked
 // for each line.
 func NewSource(address Address, logger func() *zap.Logger) *Source {
+	return newSource(address, logger, &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: fetchTimeout}).DialContext, MaxIdleConns: 2,
+	})
+}
+
+// NewForeignSource is NewSource for an address that others have set: it may be public, or
+// in one of the allowed networks (see outbound.Dialer). There is no proxy and no redirect.
+func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.Logger) *Source {
+	s := newSource(address, logger, &http.Transport{DialContext: outbound.Dialer(allow).DialContext, DisableKeepAlives: true})
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return s
+}
+
+func newSource(address Address, logger func() *zap.Logger, transport *http.Transport) *Source {
 	s := &Source{Address: address, logger: logger, now: time.Now}
 	s.ctx, s.end = context.WithCancel(context.Background())
+	transport.TLSHandshakeTimeout, transport.ForceAttemptHTTP2 = fetchTimeout, true
+	transport.IdleConnTimeout, transport.MaxResponseHeaderBytes = 30*time.Second, 64<<10
 	s.client = &http.Client{
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: fetchTimeout}).DialContext,
-			TLSHandshakeTimeout:    fetchTimeout,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConns:           2,
-			IdleConnTimeout:        30 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+		Transport: transport,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
 				return errors.New("too many redirects")

@@ -96,8 +96,9 @@ func (n *node) close() error {
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
-	db   *store.DB
-	keys [32]byte
+	db       *store.DB
+	keys     [32]byte
+	networks string
 }
 
 // locked is who failed to sign in, which outlives a changed key that is none of its rules.
@@ -160,12 +161,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	locks.logger.Store(ctx.Logger())
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest()}, func() (*node, error) {
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest(), fmt.Sprint(h.app.AllowedNetworks())}, func() (*node, error) {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		version, _ := caddy.Version()
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 		})
 		return n, err
 	}, (*node).close)

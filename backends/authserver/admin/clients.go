@@ -100,6 +100,7 @@ func (a *API) createClient(c *call) (any, error) {
 		Agent      bool            `json:"agent"`
 		AgentText  string          `json:"agent_description"`
 		JWKS       clients.RawJSON `json:"jwks"`
+		JWKSURI    string          `json:"jwks_uri"`
 		Logout     []string        `json:"post_logout_redirect_uris"`
 	}
 	if err := c.Decode(&body); err != nil {
@@ -107,7 +108,7 @@ func (a *API) createClient(c *call) (any, error) {
 	}
 	one, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
-		Metadata: clients.Metadata{JWKS: body.JWKS, Logout: body.Logout},
+		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout},
 	}, clients.Admin)
 	if err == nil {
 		one.Scope, err = resources.ParseScope(body.Scope)

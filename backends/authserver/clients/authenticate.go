@@ -149,10 +149,10 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	if err != nil {
 		return nil, err
 	}
-	if !c.Active() || c.AuthMethod != MethodKey || len(c.Metadata.JWKS) == 0 {
+	if !c.Active() || c.AuthMethod != MethodKey {
 		return nil, refuseClient()
 	}
-	set, err := jwks.ParseSet(c.Metadata.JWKS)
+	set, err := cs.keysOf(c)
 	if err != nil {
 		return nil, refuseClient()
 	}
@@ -182,6 +182,14 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 		return nil, refuseClient()
 	}
 	return c, nil
+}
+
+// keysOf are the keys of a client: those that it was registered with, or publishes.
+func (cs *Clients) keysOf(c *Client) (jwks.Finder, error) {
+	if uri := c.Metadata.JWKSURI; uri != "" {
+		return published{cs.remotes, uri}, nil
+	}
+	return jwks.ParseSet(c.Metadata.JWKS)
 }
 
 // AssertionAlgorithms may sign assertions.

@@ -6,6 +6,7 @@ package clients
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -118,6 +119,8 @@ type Options struct {
 	Approved []string
 	// DefaultScope is oauth.default_client_scope.
 	DefaultScope []string
+	// Networks are those that a jwks_uri may lead to beside public ones.
+	Networks []netip.Prefix
 	// TokenEndpoint may be the audience of assertions, as the issuer may.
 	TokenEndpoint string
 }
@@ -129,6 +132,7 @@ type Clients struct {
 	rows    *kernel.Cache[*Client]
 	modes   *kernel.Cache[string]
 	proven  *proven // secrets that were hashed slowly a moment ago
+	remotes *remotes
 }
 
 const (
@@ -139,7 +143,8 @@ const (
 
 // New makes the room.
 func New(s *kernel.Server, o Options) *Clients {
-	cs := &Clients{Server: s, options: o, proven: newProven(s.Now)}
+	cs := &Clients{Server: s, options: o, proven: newProven(s.Now), remotes: newRemotes(o.Networks, s.Logger)}
+	s.Closing(cs.remotes.end)
 	cs.rows = kernel.NewCache(rowsMost, s.Now, cs.read)
 	cs.modes = kernel.NewCache(1, s.Now, cs.readMode)
 	s.Watch("settings", func(string) { cs.modes.Drop("") })

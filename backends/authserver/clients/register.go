@@ -195,8 +195,10 @@ func (m *Metadata) check(c *Client) error {
 		if holdsPrivate(m.JWKS) {
 			return refuse("jwks", "must hold public keys alone")
 		}
-	case c.AuthMethod == MethodKey:
-		return refuse("jwks", "is required for private_key_jwt: keys are not fetched from jwks_uri")
+	case m.JWKSURI != "" && (jwks.Address{JWKS: m.JWKSURI}).Check() != nil:
+		return refuse("jwks_uri", "must begin with https://")
+	case c.AuthMethod == MethodKey && m.JWKSURI == "":
+		return refuse("jwks", "or jwks_uri is required for private_key_jwt")
 	}
 	return nil
 }

@@ -54,7 +54,14 @@ func (s *Server) Tell(topic, key string) {
 	}
 }
 
-// Close ends what Watch began.
+// Closing has end called by Close.
+func (s *Server) Closing(end func()) {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	s.stops = append(s.stops, end)
+}
+
+// Close ends what Watch began, and calls what Closing was given.
 func (s *Server) Close() {
 	s.watching.Lock()
 	stops := s.stops

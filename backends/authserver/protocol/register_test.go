@@ -141,6 +141,7 @@ func TestRegisterRefuses(t *testing.T) {
 		`{` + redirects + `,"client_uri":"javascript:x"}`:                              "invalid_client_metadata",
 		`{` + redirects + `,"jwks":{"keys":[]}}`:                                       "invalid_client_metadata",
 		`{` + redirects + `,"jwks":{"keys":[]},"jwks_uri":"https://c.example/k"}`:      "invalid_client_metadata",
+		`{` + redirects + `,"jwks_uri":"http://c.example/k"}`:                          "invalid_client_metadata",
 		`{` + redirects + `,"agent_description":"` + strings.Repeat("x", 256) + `"}`:   "invalid_client_metadata",
 		`{` + redirects + `,"jwks":{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"a"}]}}`: "invalid_client_metadata",
 		`{` + redirects + `,"post_logout_redirect_uris":["http://c.example/"]}`:        "invalid_redirect_uri",

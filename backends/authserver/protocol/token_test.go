@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -20,7 +21,10 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
 // TestOAuth2 has a client library get tokens, and refresh them.
@@ -217,7 +221,7 @@ func TestSecrets(t *testing.T) {
 // TestAssertion are clients that authenticate with a key.
 func TestAssertion(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, authtest.SQLite(t), settings{})
+	s := newServer(t, authtest.SQLite(t), settings{clients: clients.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -298,6 +302,28 @@ func TestAssertion(t *testing.T) {
 		send(bad).is(t, name, 401, "invalid_client")
 	}
 	s.post(t, "/oauth/token", values("grant_type", "client_credentials", "client_id", c.ID)).is(t, "no assertion", 401, "invalid_client")
+
+	// Keys that a client publishes, where it may be asked for them.
+	provider := jwkstest.New(t, string(jwk))
+	_, err = s.clients.Edit(t.Context(), c.ID, func(c *clients.Client) error {
+		c.Metadata.JWKS, c.Metadata.JWKSURI = nil, provider.URL+"/keys"
+		return s.clients.Check(c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := clients.New(s.Server, clients.Options{})
+	_, err = guarded.Authenticate(t.Context(), nil, kernel.Form{{Name: "client_assertion", Value: sign(good(), private, golang.SigningMethodES256)}, {Name: "client_assertion_type", Value: clients.AssertionType}})
+	if e, ok := apierror.From(err); !ok || e.Code != kernel.InvalidClient || provider.Count() != 0 {
+		t.Errorf("an address of this machine: error %v, asked %d times", err, provider.Count())
+	}
+	send(sign(good(), other, golang.SigningMethodES256)).is(t, "published: another key", 401, "invalid_client")
+	for range 3 {
+		send(sign(good(), private, golang.SigningMethodES256)).is(t, "published", 200, "")
+	}
+	if n := provider.Count(); n != 1 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
 }
 
 func FuzzAuthenticate(f *testing.F) {
