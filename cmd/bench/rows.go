@@ -33,6 +33,7 @@ var rows = []row{
 	{"o", "board in SQLite and PostgreSQL", boardRow},
 	{"p", "memory of what others claim, and dead connections", memoryRow},
 	{"q", "authorization server in SQLite and PostgreSQL", authserverRow},
+	{"r", "content of a CMS in SQLite and PostgreSQL", cmsRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

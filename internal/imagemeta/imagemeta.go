@@ -91,3 +91,14 @@ func turned(orientation byte) []byte {
 		0, 0, 0, 0, // and no further directory
 	}
 }
+
+// Turned reads how a picture is to be turned, 1 to 8 as Exif has it, from the first bytes
+// of an image that Strip has written; 1 where nothing says otherwise.
+func Turned(head []byte) byte {
+	for o := byte(2); o <= 8; o++ {
+		if bytes.Contains(head, turned(o)) {
+			return o
+		}
+	}
+	return 1
+}

@@ -296,3 +296,16 @@ func BenchmarkStrip(b *testing.B) {
 		})
 	}
 }
+
+func TestTurned(t *testing.T) {
+	t.Parallel()
+	for o := byte(1); o <= 8; o++ {
+		var out bytes.Buffer
+		if err := Strip(&out, strings.NewReader(jpegWith(t, segment(jpegAPP1, "Exif\x00\x00"+string(camera(binary.BigEndian, uint16(o)))), "")), "image/jpeg"); err != nil {
+			t.Fatal(err)
+		}
+		if got := Turned(out.Bytes()); got != o {
+			t.Errorf("%d is %d", o, got)
+		}
+	}
+}

@@ -239,14 +239,39 @@ func (p *Content) query(ctx context.Context, u *kernel.User, text string, hidden
 	if err != nil {
 		return nil, nil, badSelector(err)
 	}
+	paths, err := p.paths(ctx, parsed.Paths())
+	if err != nil {
+		return nil, nil, err
+	}
 	q, err := parsed.Compile(&selector.Scheme{
-		Dialect: p.DB.Dialect(), Fields: s.found, Templates: s.ids, Hidden: hidden,
+		Dialect: p.DB.Dialect(), Fields: s.found, Templates: s.ids, Paths: paths, Hidden: hidden,
 		View: s.set(u, viewing), Edit: s.set(u, editing), Cursor: p.Signer("cms list"),
 	})
 	if err != nil {
 		return nil, nil, badSelector(err)
 	}
 	return s, q, nil
+}
+
+// paths are the ids of the pages at paths.
+func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, error) {
+	if len(paths) == 0 {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	ids, args := make(map[string]int64), make([]any, len(paths))
+	for i, path := range paths {
+		args[i] = path
+	}
+	err := p.Read(ctx, func(c kernel.Conn) error {
+		return c.All("SELECT path, id FROM cms_pages WHERE path IN (?"+strings.Repeat(", ?", len(args)-1)+")", args, func(r store.Row) error {
+			var path string
+			var id int64
+			err := r.Scan(&path, &id)
+			ids[path] = id
+			return err
+		})
+	})
+	return ids, err
 }
 
 func badSelector(err error) error {

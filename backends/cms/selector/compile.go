@@ -55,6 +55,8 @@ type Scheme struct {
 	Dialect   store.Dialect
 	Fields    map[string]Field
 	Templates map[string]int64
+	// Paths are the ids of the pages at Selector.Paths; what is not there has none.
+	Paths map[string]int64
 	// View are templates whose published and hidden pages are seen, Edit those whose other
 	// pages are, too.
 	View, Edit Set
@@ -100,6 +102,22 @@ func Special(word string) bool {
 		return true
 	}
 	return slices.Contains([]string{"parent", "has_parent", "template", "status", "sort", "limit", "start", "after", "include"}, word)
+}
+
+// Paths are those in a selector, as they are stored: what is equal to a parent or to a
+// page of a field. An engine plans better for an id than for a path to look up.
+func (s *Selector) Paths() (paths []string) {
+	for _, t := range s.Terms {
+		if t.Op != Equal && t.Op != NotEqual || slices.ContainsFunc(t.Fields, func(name Name) bool { return name.Text == "path" }) {
+			continue
+		}
+		for _, v := range t.Values {
+			if strings.HasPrefix(v.Text, "/") {
+				paths = append(paths, path(v.Text))
+			}
+		}
+	}
+	return paths
 }
 
 // Compile makes SQL of a selector. The error is an *Error.

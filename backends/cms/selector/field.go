@@ -70,23 +70,31 @@ func (c *compiler) compare(column string, op Op, value any) string {
 
 // kin is the condition of a parent, or of one further up.
 func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
-	which := "?"
-	if id, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
-		c.args = append(c.args, id)
-	} else if strings.HasPrefix(v.Text, "/") {
-		which = "(SELECT o.id FROM cms_pages o WHERE o.path = ?)"
-		c.args = append(c.args, path(v.Text))
-	} else {
-		return "", refuse(v.position, "%q is neither an id nor a path", v.Text)
+	id, err := c.page(v)
+	if err != nil {
+		return "", err
 	}
+	c.args = append(c.args, id)
 	if !parent {
-		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = " + which + ")", nil
+		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
 	c.parent = c.parent || alone && t.Op == Equal && len(t.Values) == 1
 	if t.Op == NotEqual { // the root has none
-		return "COALESCE(p.parent_id = " + which + ", FALSE)", nil
+		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
-	return "p.parent_id = " + which, nil
+	return "p.parent_id = ?", nil
+}
+
+// page is the id of a value that is one, or a path.
+func (c *compiler) page(v Value) (int64, error) {
+	if strings.HasPrefix(v.Text, "/") {
+		return c.scheme.Paths[path(v.Text)], nil
+	}
+	id, err := strconv.ParseInt(v.Text, 10, 64)
+	if err != nil {
+		return 0, refuse(v.position, "%q is neither an id nor a path", v.Text)
+	}
+	return id, nil
 }
 
 // path is one as it is stored: without a slash at the end.
@@ -196,20 +204,19 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 		if err := comparison(name, op); err != nil {
 			return "", err
 		}
-		c.args = append(c.args, field.ID)
-		if strings.HasPrefix(v.Text, "/") {
-			c.args = append(c.args, path(v.Text))
-			return within + "v.num = (SELECT o.id FROM cms_pages o WHERE o.path = ?))", nil
+		id, err := c.page(v)
+		if err != nil {
+			return "", err
 		}
+		c.args = append(c.args, field.ID, float64(id))
+		return within + "v.num = ?)", nil
 	default:
 	}
 	n, err := number(name, op, field.Kind, v)
 	if err != nil {
 		return "", err
 	}
-	if field.Kind != Page {
-		c.args = append(c.args, field.ID)
-	}
+	c.args = append(c.args, field.ID)
 	return within + c.compare("v.num", op, n) + ")", nil
 }
 

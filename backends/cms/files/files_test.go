@@ -1,0 +1,264 @@
+package files
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+var databases = storetest.Fixture{Schemas: migrations.Schemas()}
+
+var guest = &kernel.User{ID: 1, Name: "guest", Roles: []string{"guest"}}
+
+// newSite is a site with one published page, which takes pictures and papers.
+func newSite(t *testing.T, db *store.DB) (*Files, *content.Page) {
+	t.Helper()
+	server := &kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now, Site: t.TempDir(), Key: func() []byte { return make([]byte, 32) }}
+	pages := content.New(server)
+	t.Cleanup(pages.Close)
+	if _, err := pages.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	site := kernel.Site()
+	for _, f := range []content.Field{
+		{Name: "pictures", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{"png", "jpg"}, Most: 2}},
+		{Name: "papers", Type: content.TypeFile, Settings: content.Settings{MaxBytes: 20}},
+	} {
+		if _, err := pages.SaveField(t.Context(), site, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pages.SaveTemplate(t.Context(), site, content.Template{Name: "post", Fields: []string{"pictures", "papers"}, View: []string{"guest"}}); err != nil {
+		t.Fatal(err)
+	}
+	top, err := pages.At(t.Context(), site, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	title, status := "Page", "published"
+	page, err := pages.Save(t.Context(), site, content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(server, pages), page
+}
+
+// picture is red at the left and blue at the right.
+func picture(width, height int) *image.RGBA {
+	out := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			c := color.RGBA{R: 255, A: 255}
+			if x >= width/2 {
+				c = color.RGBA{B: 255, A: 255}
+			}
+			out.SetRGBA(x, y, c)
+		}
+	}
+	return out
+}
+
+func asPNG(t *testing.T, in image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, in); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		f, page := newSite(t, db)
+		site := kernel.Site()
+		raw := asPNG(t, picture(200, 100))
+		for what, c := range map[string]struct {
+			user        *kernel.User
+			field, name string
+			body        string
+			want        int
+		}{
+			"by a guest":      {guest, "pictures", "a.png", string(raw), 403},
+			"another type":    {site, "pictures", "a.gif", string(raw), 422},
+			"no such field":   {site, "none", "a.png", string(raw), 422},
+			"no picture":      {site, "pictures", "a.png", "<script>", 422},
+			"a script":        {site, "papers", "a.html", "<script>", 422},
+			"too large":       {site, "papers", "a.txt", strings.Repeat("x", 21), 413},
+			"as large as may": {site, "papers", "a.txt", strings.Repeat("x", 20), 0},
+		} {
+			_, err := f.Receive(t.Context(), c.user, page.ID, c.field, c.name, strings.NewReader(c.body))
+			if kernel.Status(err) != c.want {
+				t.Errorf("%s: %v, want %d", what, err, c.want)
+			}
+		}
+		got, err := f.Receive(t.Context(), site, page.ID, "pictures", "dir/A picture.png", bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, _ := got.Fields["pictures"].([]any)[0].(map[string]any)
+		if item["name"] != "A picture.png" || item["width"] != 200.0 || item["type"] != "image/png" {
+			t.Errorf("%v", item)
+		}
+		id := int64(item["id"].(float64))
+		serve := func(u *kernel.User, query string) (*httptest.ResponseRecorder, error) {
+			w := httptest.NewRecorder()
+			return w, f.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/x?"+query, nil), u, id)
+		}
+		w, err := serve(guest, "")
+		if err != nil || w.Code != 200 || w.Header().Get("Content-Type") != "image/png" || w.Header().Get("Content-Security-Policy") == "" {
+			t.Fatalf("%d %v, error %v", w.Code, w.Header(), err)
+		}
+		for query, size := range map[string]image.Point{
+			"width=100": {128, 64}, "height=30": {64, 32}, "width=64&height=64&fit=cover": {64, 64}, "width=64&height=64": {64, 32}, "width=2560": {200, 100}, "width=300&height=300&fit=cover": {100, 100},
+		} {
+			w, err := serve(guest, query)
+			if err != nil {
+				t.Errorf("%s: %v", query, err)
+				continue
+			}
+			tag := w.Header().Get("ETag")
+			small, err := png.Decode(w.Body)
+			if err != nil || small.Bounds().Size() != size {
+				t.Errorf("%s: %v, error %v", query, small.Bounds(), err)
+				continue
+			}
+			left, right := small.At(1, 1), small.At(size.X-2, 1)
+			if r, _, b, _ := left.RGBA(); r>>8 < 250 || b>>8 > 5 {
+				t.Errorf("%s: at the left %v", query, left)
+			}
+			if r, _, b, _ := right.RGBA(); b>>8 < 250 || r>>8 > 5 {
+				t.Errorf("%s: at the right %v", query, right)
+			}
+			again, err := serve(guest, query)
+			if err != nil || again.Header().Get("ETag") != tag {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		for _, query := range []string{"width=0", "width=2561", "height=x", "fit=cover", "width=5&fit=none"} {
+			if _, err := serve(guest, query); kernel.Status(err) != 400 {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		kept, err := filepath.Glob(filepath.Join(f.Site, "cache", "images", "*", "*"))
+		if err != nil || len(kept) != 5 {
+			t.Errorf("kept %v, error %v", kept, err)
+		}
+		// A page that has it no more shows it to editors alone; a revision brings it back.
+		none := content.Edit{ID: page.ID, Fields: map[string]any{"pictures": nil}}
+		if _, err := f.pages.Save(t.Context(), site, none); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := serve(guest, ""); kernel.Status(err) != 404 {
+			t.Errorf("a guest sees what was taken away: %v", err)
+		}
+		if _, err := serve(site, ""); err != nil {
+			t.Error(err)
+		}
+		revisions, err := f.pages.Revisions(t.Context(), site, page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.pages.Revert(t.Context(), site, page.ID, revisions[0].Revision, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := serve(guest, "width=64"); err != nil {
+			t.Error(err)
+		}
+		// Content goes with its page.
+		if n, err := f.Sweep(t.Context()); n != 0 || err != nil {
+			t.Errorf("swept %d, error %v", n, err)
+		}
+		if _, err := f.pages.Trash(t.Context(), site, page.ID, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := serve(guest, ""); kernel.Status(err) != 404 {
+			t.Errorf("a guest sees the trash: %v", err)
+		}
+		if err := f.pages.Delete(t.Context(), site, page.ID); err != nil {
+			t.Fatal(err)
+		}
+		f.Now = func() time.Time { return time.Now().Add(2 * keptFor) }
+		later := New(f.Server, f.pages)
+		if n, err := later.Sweep(t.Context()); n != 2 || err != nil {
+			t.Errorf("swept %d, error %v", n, err)
+		}
+	})
+}
+
+// An image that lies on its side is made smaller upright.
+func TestTurned(t *testing.T) {
+	t.Parallel()
+	f, page := newSite(t, databases.SQLite(t))
+	var plain bytes.Buffer
+	if err := jpeg.Encode(&plain, picture(200, 100), nil); err != nil {
+		t.Fatal(err)
+	}
+	exif := append([]byte("Exif\x00\x00"), 'M', 'M', 0, '*', 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0)
+	raw := append([]byte{0xff, 0xd8, 0xff, 0xe1}, binary.BigEndian.AppendUint16(nil, uint16(len(exif)+2))...)
+	raw = append(append(raw, exif...), plain.Bytes()[2:]...)
+	got, err := f.Receive(t.Context(), kernel.Site(), page.ID, "pictures", "a.jpg", bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item, _ := got.Fields["pictures"].([]any)[0].(map[string]any)
+	w := httptest.NewRecorder()
+	if err := f.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/x?height=64", nil), guest, int64(item["id"].(float64))); err != nil {
+		t.Fatal(err)
+	}
+	small, err := jpeg.Decode(w.Body)
+	if err != nil || small.Bounds().Size() != image.Pt(32, 64) {
+		t.Fatalf("%v, error %v", small.Bounds(), err)
+	}
+	if r, _, b, _ := small.At(16, 5).RGBA(); r>>8 < 200 || b>>8 > 50 { // turned to the right, what was left is above
+		t.Errorf("above %d %d", r>>8, b>>8)
+	}
+}
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	in := image.NewRGBA(image.Rect(0, 0, 2, 3))
+	for i := range 6 {
+		in.Pix[4*i] = byte('a' + i)
+	}
+	for turned, want := range map[byte]string{1: "ab/cd/ef", 2: "ba/dc/fe", 3: "fe/dc/ba", 4: "ef/cd/ab", 5: "ace/bdf", 6: "eca/fdb", 7: "fdb/eca", 8: "bdf/ace"} {
+		out := turn(in, turned)
+		var rows []string
+		for y := range out.Rect.Dy() {
+			row := ""
+			for x := range out.Rect.Dx() {
+				row += string(rune(out.Pix[out.PixOffset(x, y)]))
+			}
+			rows = append(rows, row)
+		}
+		if got := strings.Join(rows, "/"); got != want {
+			t.Errorf("%d: %s, want %s", turned, got, want)
+		}
+	}
+}
+
+func BenchmarkSmaller(b *testing.B) {
+	in := picture(4000, 3000)
+	part, to := Size{Width: 800}.of(4000, 3000)
+	for b.Loop() {
+		scale(in, part, to)
+	}
+}

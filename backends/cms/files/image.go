@@ -1,0 +1,314 @@
+package files
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+)
+
+// Sides are the pixels that an image is made smaller to, so that nobody has thousands of
+// sizes made.
+var Sides = []int{16, 32, 48, 64, 96, 128, 160, 240, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560}
+
+// SideMost is the last of Sides.
+const SideMost = 2560
+
+const (
+	// pixelsMost is how many pixels of an image are read; a larger one is served as it is.
+	pixelsMost = 24_000_000
+	// atOnce bounds how many images are read at the same time: each needs up to 8 bytes a
+	// pixel.
+	atOnce = 2
+	// cacheMost is how many bytes of smaller images are kept.
+	cacheMost = 2 << 30
+	quality   = 82
+)
+
+// Size is what an image is to fit into, or with Cover to fill; 0: whatever it is.
+type Size struct {
+	Width, Height int
+	Cover         bool
+}
+
+// String is the size in the name of a file.
+func (s Size) String() string {
+	text := strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height)
+	if s.Cover {
+		text += "c"
+	}
+	return text
+}
+
+// rung is the least of Sides that is not below n.
+func rung(n int) int {
+	i, _ := slices.BinarySearch(Sides, n)
+	return Sides[min(i, len(Sides)-1)]
+}
+
+// scales reports whether an image of a file can be made smaller.
+func scales(f *blob.File) bool {
+	switch f.MediaType {
+	case "image/jpeg", "image/png", "image/gif":
+		return f.Width > 0 && f.Width*f.Height <= pixelsMost
+	}
+	return false
+}
+
+var errNotSmaller = errors.New("the image is not larger than that")
+
+// cache is smaller images by the hash of their file.
+type cache struct {
+	folder string
+	gate   chan struct{}
+}
+
+func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
+
+// get is a smaller image, and its media type; the error may be errNotSmaller.
+func (c *cache) get(ctx context.Context, f *blob.File, size Size, from io.Reader) (_ *os.File, mediaType string, err error) {
+	extension := ".png"
+	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
+		mediaType, extension = f.MediaType, ".jpg"
+	}
+	file := filepath.Join(c.folder, f.Hash[:2], f.Hash+"-"+size.String()+extension)
+	if kept, err := os.Open(file); err == nil {
+		return kept, mediaType, nil
+	}
+	select {
+	case c.gate <- struct{}{}:
+		defer func() { <-c.gate }()
+	case <-ctx.Done():
+		return nil, "", apierror.Unavailable("the making of images", ctx.Err())
+	}
+	if kept, err := os.Open(file); err == nil { // made meanwhile
+		return kept, mediaType, nil
+	}
+	small, err := smaller(f, size, from)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, "", err
+	}
+	making, err := os.CreateTemp(filepath.Dir(file), ".making-*")
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.Remove(making.Name()) //nolint:errcheck // it has its name by then
+	if mediaType == "image/jpeg" {
+		err = jpeg.Encode(making, small, &jpeg.Options{Quality: quality})
+	} else {
+		err = png.Encode(making, small)
+	}
+	if err = errors.Join(err, making.Close()); err != nil {
+		return nil, "", fmt.Errorf("writing a smaller image: %w", err)
+	}
+	if err := os.Rename(making.Name(), file); err != nil {
+		return nil, "", err
+	}
+	kept, err := os.Open(file)
+	return kept, mediaType, err
+}
+
+// smaller reads an image and makes it smaller.
+func smaller(f *blob.File, size Size, from io.Reader) (image.Image, error) {
+	in := bufio.NewReaderSize(from, 256<<10)
+	head, err := in.Peek(256 << 10)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	turned := imagemeta.Turned(head)
+	width, height := int(f.Width), int(f.Height)
+	if turned >= 5 { // it lies on its side
+		width, height = height, width
+	}
+	part, to := size.of(width, height)
+	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
+		return nil, errNotSmaller
+	}
+	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode, "image/gif": gif.Decode}[f.MediaType]
+	read, err := decode(in)
+	if err != nil {
+		return nil, fmt.Errorf("reading an image: %w", err)
+	}
+	return scale(turn(plain(read), turned), part, to), nil
+}
+
+// of is which part of an image is taken, and what size it gets.
+func (s Size) of(width, height int) (part image.Rectangle, to image.Point) {
+	part = image.Rect(0, 0, width, height)
+	w, h := s.Width, s.Height
+	if s.Cover {
+		// The largest part of the middle that has the form that is wanted.
+		pw, ph := width, width*h/w
+		if ph > height {
+			pw, ph = height*w/h, height
+		}
+		pw, ph = max(pw, 1), max(ph, 1)
+		part = image.Rect(0, 0, pw, ph).Add(image.Pt((width-pw)/2, (height-ph)/2))
+		if w > pw || h > ph { // it has no more than that
+			w, h = pw, ph
+		}
+		return part, image.Pt(w, h)
+	}
+	to = image.Pt(width, height)
+	if w > 0 && to.X > w {
+		to = image.Pt(w, max(1, height*w/width))
+	}
+	if h > 0 && to.Y > h {
+		to = image.Pt(max(1, width*h/height), h)
+	}
+	return part, to
+}
+
+// plain is an image as bytes of red, green, blue and alpha, which are multiplied.
+func plain(in image.Image) *image.RGBA {
+	out := image.NewRGBA(image.Rect(0, 0, in.Bounds().Dx(), in.Bounds().Dy()))
+	draw.Draw(out, out.Rect, in, in.Bounds().Min, draw.Src)
+	return out
+}
+
+// turn brings an image upright, which Exif says is turned (2 to 8).
+func turn(in *image.RGBA, turned byte) *image.RGBA {
+	if turned < 2 || turned > 8 {
+		return in
+	}
+	width, height := in.Rect.Dx(), in.Rect.Dy()
+	size := image.Pt(width, height)
+	if turned >= 5 {
+		size = image.Pt(height, width)
+	}
+	out := image.NewRGBA(image.Rectangle{Max: size})
+	for y := range size.Y {
+		for x := range size.X {
+			sx, sy := x, y
+			if turned >= 5 {
+				sx, sy = y, x
+			}
+			switch turned {
+			case 2, 8:
+				sx = width - 1 - sx
+			case 3, 7:
+				sx, sy = width-1-sx, height-1-sy
+			case 4, 6:
+				sy = height - 1 - sy
+			}
+			copy(out.Pix[out.PixOffset(x, y):][:4], in.Pix[in.PixOffset(sx, sy):][:4])
+		}
+	}
+	return out
+}
+
+// scale makes a part of an image so small: a pixel is the mean of those that it covers.
+func scale(in *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
+	// First across, then down; both with the share that a pixel has of each.
+	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
+	mean(to.X, part.Dx(), func(x int, shares []share) {
+		for y := range part.Dy() {
+			var sum [4]float64
+			for _, s := range shares {
+				at := in.PixOffset(part.Min.X+s.at, part.Min.Y+y)
+				for i := range sum {
+					sum[i] += s.of * float64(in.Pix[at+i])
+				}
+			}
+			across.SetRGBA64(x, y, color.RGBA64{R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257), A: uint16(sum[3] * 257)})
+		}
+	})
+	out := image.NewRGBA(image.Rectangle{Max: to})
+	mean(to.Y, part.Dy(), func(y int, shares []share) {
+		for x := range to.X {
+			var sum [4]float64
+			for _, s := range shares {
+				c := across.RGBA64At(x, s.at)
+				for i, v := range [4]uint16{c.R, c.G, c.B, c.A} {
+					sum[i] += s.of * float64(v)
+				}
+			}
+			out.SetRGBA(x, y, color.RGBA{R: byte(sum[0]/257 + 0.5), G: byte(sum[1]/257 + 0.5), B: byte(sum[2]/257 + 0.5), A: byte(sum[3]/257 + 0.5)})
+		}
+	})
+	return out
+}
+
+// share is what part of a pixel is of another one.
+type share struct {
+	at int
+	of float64
+}
+
+// mean calls fn for each of n pixels with the shares of the m that it covers.
+func mean(n, m int, fn func(at int, shares []share)) {
+	covers := float64(m) / float64(n)
+	var shares []share
+	for at := range n {
+		begin, end := float64(at)*covers, float64(at+1)*covers
+		shares = shares[:0]
+		for i := int(begin); i < m && float64(i) < end; i++ {
+			if of := (min(float64(i+1), end) - max(float64(i), begin)) / covers; of > 0 {
+				shares = append(shares, share{i, of})
+			}
+		}
+		fn(at, shares)
+	}
+}
+
+// sweep removes the smaller images that were made first, where there are too many, and
+// what was not finished.
+func (c *cache) sweep() (removed int, err error) {
+	type made struct {
+		file string
+		size int64
+		at   time.Time
+	}
+	var list []made
+	var total int64
+	err = filepath.WalkDir(c.folder, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil //nolint:nilerr // it is gone
+		}
+		list = append(list, made{file, info.Size(), info.ModTime()})
+		total += info.Size()
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(list, func(a, b made) int { return a.at.Compare(b.at) })
+	for _, m := range list {
+		if total <= cacheMost {
+			break
+		}
+		if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, err
+		}
+		total -= m.size
+		removed++
+	}
+	return removed, nil
+}
