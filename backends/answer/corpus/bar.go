@@ -30,15 +30,15 @@ func Bar(w io.Writer, terminal bool, now func() time.Time) (told func(Progress),
 		last = at
 		line := p.line(at.Sub(begun))
 		if terminal {
-			fmt.Fprintf(w, "\r%s\x1b[K", line)
+			_, _ = fmt.Fprintf(w, "\r%s\x1b[K", line) // who cannot see it does not
 		} else {
-			fmt.Fprintln(w, line)
+			_, _ = fmt.Fprintln(w, line)
 		}
 		wrote = true
 	}
 	return told, func() {
 		if wrote && terminal {
-			fmt.Fprintln(w)
+			_, _ = fmt.Fprintln(w)
 		}
 	}
 }

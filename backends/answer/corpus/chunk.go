@@ -177,13 +177,13 @@ func divideTable(text, caption string) []string {
 	}
 	room := tableFull - terms.Tokens(prefix) - 1
 	var pieces []string
-	var rows []string
+	rows := make([]string, 0, len(body))
 	tokens := 0
 	flush := func() {
 		if len(rows) > 0 {
 			pieces = append(pieces, strings.TrimSpace(prefix+"\n"+strings.Join(rows, "\n")))
 		}
-		rows, tokens = nil, 0
+		rows, tokens = rows[:0], 0
 	}
 	for _, row := range body {
 		n := terms.Tokens(row) + 1

@@ -184,8 +184,11 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 		part    kernel.Statement
 	}
 	groups := []group{
-		{"income statement data, years ended", false, kernel.Income}, {"cash flow data, years ended", false, kernel.CashFlow},
-		{"balance sheet data, as of", true, kernel.Balance}, {"other data, years ended", false, ""}, {"other data, as of", true, ""},
+		{"income statement data, years ended", false, kernel.Income},
+		{"cash flow data, years ended", false, kernel.CashFlow},
+		{"balance sheet data, as of", true, kernel.Balance},
+		{"other data, years ended", false, ""},
+		{"other data, as of", true, ""},
 	}
 	var pages []Page
 	for _, g := range groups {
@@ -210,14 +213,15 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 		}
 		ends := slices.SortedFunc(maps.Keys(days), func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) })
 		ends = ends[:min(len(ends), yearsShown)]
-		header := []string{""}
+		header := make([]string, 1, 1+len(ends)) // the first column has no name
 		for _, end := range ends {
 			header = append(header, end.String())
 		}
-		rows := [][]string{header}
+		rows := append(make([][]string, 0, 1+len(order)), header)
 		for _, key := range order {
 			m, _ := metrics.Metric(key)
-			row := []string{m.Name}
+			row := make([]string, 0, 1+len(ends))
+			row = append(row, m.Name)
 			for _, end := range ends {
 				row = append(row, shown(byMetric[key][end].Figure))
 			}

@@ -99,7 +99,7 @@ func pack(v []float32) []byte {
 		most = max(most, math.Abs(float64(x)))
 	}
 	for i, x := range v { // the scale goes out when angles are compared
-		packed[i] = byte(int8(math.Round(float64(x) / most * 127)))
+		packed[i] = byte(int8(math.Round(float64(x) / most * 127))) //nolint:gosec // the bits of it
 	}
 	return packed
 }

@@ -63,7 +63,7 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 	if err != nil {
 		return err
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }()
 	if base, err = meta(f.path, base); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func meta(name string, base Source) (Source, error) {
 	if err != nil {
 		return base, err
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }()
 	body, err := io.ReadAll(io.LimitReader(opened, mostMeta+1))
 	if err == nil && len(body) > mostMeta {
 		err = fmt.Errorf("%s has more than %d KiB", name+metaSuffix, mostMeta>>10)

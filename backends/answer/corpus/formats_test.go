@@ -149,7 +149,7 @@ func TestCompanyFacts(t *testing.T) {
 func TestPDF(t *testing.T) {
 	folder := t.TempDir()
 	program := func(script string) {
-		if err := os.WriteFile(filepath.Join(folder, pdfProgram), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it shall run
+		if err := os.WriteFile(filepath.Join(folder, pdfProgram), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

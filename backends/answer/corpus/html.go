@@ -79,7 +79,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 	if d.pieces++; depth > mostDepth || d.pieces > mostPieces {
 		return
 	}
-	switch n.Type { //nolint:exhaustive // the others hold no text
+	switch n.Type {
 	case html.TextNode:
 		d.line.WriteString(n.Data)
 		return

@@ -23,8 +23,14 @@ func TestKey(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory([]Named{
-		{1, "Wexlermere Inc.", false}, {1, "WXM", true}, {2, "Brantpoint Industries", false}, {2, "Brantpoint", false}, {2, "T", true},
-		{3, "Ross & Son plc", false}, {4, "General", false}, {5, "Brantpoint Capital", false},
+		{1, "Wexlermere Inc.", false},
+		{1, "WXM", true},
+		{2, "Brantpoint Industries", false},
+		{2, "Brantpoint", false},
+		{2, "T", true},
+		{3, "Ross & Son plc", false},
+		{4, "General", false},
+		{5, "Brantpoint Capital", false},
 	})
 	for question, want := range map[string][]int64{
 		"What was Wexlermere's revenue in 2019?":      {1},

@@ -192,10 +192,8 @@ const mostStems = 2000
 
 func placesOf(text string) []place {
 	var list []place
-	from := 0
 	for _, word := range runs.FindAllStringIndex(text, mostStems) {
-		from = word[0]
-		terms.Each(text[from:word[1]], func(w string) {
+		terms.Each(text[word[0]:word[1]], func(w string) {
 			if t := terms.Stem(w); t != "" {
 				list = append(list, place{string(t), word[0], word[1]})
 			}

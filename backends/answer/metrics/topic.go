@@ -17,7 +17,7 @@ var statements = []kernel.Statement{
 func TopicOf(s kernel.Statement) byte {
 	for i, one := range statements {
 		if one == s {
-			return byte(i) //nolint:gosec // few
+			return byte(i)
 		}
 	}
 	return 0

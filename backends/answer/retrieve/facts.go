@@ -1,6 +1,8 @@
 package retrieve
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -31,10 +33,5 @@ func facts(c kernel.Conn, w *wanted, all []*candidate, f kernel.Filters) ([]kern
 
 // named reports whether a period may be one of those that a question names.
 func named(p kernel.Period, periods []kernel.Period) bool {
-	for _, q := range periods {
-		if p.Same(q) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(periods, p.Same)
 }

@@ -165,7 +165,8 @@ func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error)
 			scopes = append(scopes, list)
 		}
 	}
-	var issuers, years, kinds []string
+	issuers := make([]string, 0, len(f.Issuers))
+	var years, kinds []string
 	for _, id := range f.Issuers {
 		issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
 	}

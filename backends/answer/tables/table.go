@@ -2,9 +2,11 @@ package tables
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
@@ -21,7 +23,7 @@ type Table struct {
 	// Before is how many of its rows are headers.
 	Before int
 	// Units hold for all columns that say nothing else.
-	Units Units
+	Units figures.Units
 }
 
 // Column is one of a table.
@@ -31,7 +33,7 @@ type Column struct {
 	Period kernel.Period
 	// Change tells that it compares other columns: a difference, or a share.
 	Change bool
-	Units  Units
+	Units  figures.Units
 }
 
 // Row is one of a table.
@@ -96,7 +98,7 @@ func New(rows [][]string, caption, after string) *Table {
 	}
 	for i, row := range rows {
 		if len(row) < width {
-			rows[i] = append(row[:len(row):len(row)], make([]string, width-len(row))...)
+			rows[i] = append(slices.Clip(row), make([]string, width-len(row))...)
 		}
 	}
 	t.Before = headers(rows)
@@ -137,12 +139,7 @@ func headers(rows [][]string) int {
 // header reports whether a row names columns.
 func header(row []string, i int) bool {
 	if i == 0 {
-		for _, cell := range row[1:] {
-			if IsValue(cell) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(row[1:], IsValue)
 	}
 	label, cells := row[0], row[1:]
 	if blank(cells) {

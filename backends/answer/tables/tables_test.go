@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		row, column int
 		value, step float64
 		currency    string
-	}{{0, 0, 1452.4e6, 1e5, "USD"}, {0, 2, -3.1e6, 1e5, ""}, {1, 1, 0, 1e6, ""}, {2, 2, 1107.7e6, 1e5, "USD"}} {
+	}{{0, 0, 1452.4e6, 1e5, "USD"}, {0, 2, -3.1e6, 1e5, ""}, {1, 1, 0, 0, ""}, {2, 2, 1107.7e6, 1e5, "USD"}} {
 		f, ok := table.Figure(c.row, c.column)
 		if !ok || math.Abs(f.Value-c.value) > 1e-3 || math.Abs(f.Step-c.step) > 1e-6 || f.Currency != c.currency {
 			t.Errorf("row %d, column %d: %+v, %t", c.row, c.column, f, ok)
@@ -100,13 +100,18 @@ func TestFacts(t *testing.T) {
 			{"revenue", "2019-09-30", 12, 1496.5e6, kernel.Money}, {"revenue", "2018-09-30", 12, 1202.9e6, kernel.Money}, {"revenue", "2017-09-30", 12, 1107.7e6, kernel.Money},
 		}},
 		{results, kernel.Period{Year: 2019, End: "2019-06-30", Months: 12}, []fact{
-			{"revenue", "2019-06-30", 12, 1671e6, kernel.Money}, {"revenue", "2018-06-30", 12, 1612e6, kernel.Money},
-			{"eps_basic", "2019-06-30", 12, 1.25, kernel.PerShare}, {"eps_basic", "2018-06-30", 12, 1.10, kernel.PerShare},
-			{"income_tax", "2019-06-30", 12, -216e6, kernel.Money}, {"income_tax", "2018-06-30", 12, -298e6, kernel.Money},
+			{"revenue", "2019-06-30", 12, 1671e6, kernel.Money},
+			{"revenue", "2018-06-30", 12, 1612e6, kernel.Money},
+			{"eps_basic", "2019-06-30", 12, 1.25, kernel.PerShare},
+			{"eps_basic", "2018-06-30", 12, 1.10, kernel.PerShare},
+			{"income_tax", "2019-06-30", 12, -216e6, kernel.Money},
+			{"income_tax", "2018-06-30", 12, -298e6, kernel.Money},
 		}},
 		{balance, kernel.Period{Year: 2019}, []fact{
-			{"cash", "2019-12-31", 0, 130e3, kernel.Money}, {"cash", "2018-12-31", 0, 91e3, kernel.Money},
-			{"total_assets", "2019-12-31", 0, 5765.2e3, kernel.Money}, {"total_assets", "2018-12-31", 0, 5050e3, kernel.Money},
+			{"cash", "2019-12-31", 0, 130e3, kernel.Money},
+			{"cash", "2018-12-31", 0, 91e3, kernel.Money},
+			{"total_assets", "2019-12-31", 0, 5765.2e3, kernel.Money},
+			{"total_assets", "2018-12-31", 0, 5050e3, kernel.Money},
 		}},
 		{plans, kernel.Period{Year: 2019}, nil},
 		{quarters, kernel.Period{Year: 2019}, nil},

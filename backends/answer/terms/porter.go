@@ -124,9 +124,26 @@ func (w stemmer) past() stemmer {
 type ending struct{ from, to string }
 
 var second = []ending{
-	{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
-	{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"},
-	{"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"},
+	{"ational", "ate"},
+	{"tional", "tion"},
+	{"enci", "ence"},
+	{"anci", "ance"},
+	{"izer", "ize"},
+	{"abli", "able"},
+	{"alli", "al"},
+	{"entli", "ent"},
+	{"eli", "e"},
+	{"ousli", "ous"},
+	{"ization", "ize"},
+	{"ation", "ate"},
+	{"ator", "ate"},
+	{"alism", "al"},
+	{"iveness", "ive"},
+	{"fulness", "ful"},
+	{"ousness", "ous"},
+	{"aliti", "al"},
+	{"iviti", "ive"},
+	{"biliti", "ble"},
 }
 
 var third = []ending{

@@ -102,7 +102,7 @@ func number(word string) string {
 // silent are words that are in every text.
 var silent = func() map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
+	for w := range strings.FieldsSeq(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
 		its me my of on or our she so than that the their them then there these they this those to us was we were what when where
 		which who whom whose why will with would you your s t also any both can could each may might must shall should such
 		about between during through over under per versus vs company companies corporation inc ltd group much many respectively

@@ -120,7 +120,7 @@ func (v Vector) Topic() byte { return v[3] }
 func (v Vector) Find(hash uint32) Counts {
 	low, high := 1, len(v)/4
 	for low < high {
-		middle := int(uint(low+high) >> 1) //nolint:gosec // positive
+		middle := int(uint(low+high) >> 1)
 		one := binary.BigEndian.Uint32(v[4*middle:])
 		switch at := one >> 8; {
 		case at == hash:

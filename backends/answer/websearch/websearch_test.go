@@ -22,17 +22,17 @@ func TestSearch(t *testing.T) {
 		case "/search":
 			asked = r.URL.Query().Get("q") + " " + r.URL.Query().Get("count") + " " + r.Header.Get("Authorization")
 			w.WriteHeader(status)
-			fmt.Fprintf(w, `{"results":[{"title":"A","url":"https://a.example/","text":"Gold rose.","published":"2026-01-02T00:00:00Z"},
+			_, _ = fmt.Fprintf(w, `{"results":[{"title":"A","url":"https://a.example/","text":"Gold rose.","published":"2026-01-02T00:00:00Z"},
 				{"title":"B","url":"%[1]s/page"},{"title":"C","url":"http://localhost:1/other"},{"title":"D","url":"javascript:x","text":"y"},{"title":"E","url":"%[1]s/away"},{"title":"F","url":"%[1]s/huge"}]}`, server.URL)
 		case "/page":
 			fetched = r.Header.Get("Authorization")
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			fmt.Fprint(w, "<h1>Rates</h1><p>They fell.</p><script>x</script>")
+			_, _ = fmt.Fprint(w, "<h1>Rates</h1><p>They fell.</p><script>x</script>")
 		case "/away":
 			http.Redirect(w, r, "http://localhost:1/", http.StatusFound)
 		case "/huge":
 			w.Header().Set("Content-Type", "text/plain")
-			fmt.Fprint(w, strings.Repeat("x", 5<<20))
+			_, _ = fmt.Fprint(w, strings.Repeat("x", 5<<20))
 		}
 	}))
 	t.Cleanup(server.Close)
