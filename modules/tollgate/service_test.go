@@ -170,7 +170,7 @@ func TestForms(t *testing.T) {
 func TestBadForms(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		"tollgate":                               "wrong argument count",
+		"tollgate":                               "tollgate needs a service; there are: board, ",
 		"tollgate teapot":                        `there is no service "teapot"; there are: board, events, gateway, hello, at Caddyfile:10`,
 		"tollgate hello x":                       "wrong argument count",
 		"tollgate hello {\nlunch\n}":             `unknown option "lunch"; there are: limit, header, guests, name, at Caddyfile:11`,
