@@ -100,7 +100,7 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 	s := &site{T: t, folder: t.TempDir(), clock: new(atomic.Int64)}
 	s.clock.Store(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC).UnixNano())
 	made, err := cms.InstallFiles(s.folder)
-	if err != nil || !slices.Equal(made, []string{"api/Example.js", "api/Routes.php"}) {
+	if err != nil || !slices.Equal(made, []string{"api/Example.js", "api/Routes.php", "api/cms.d.ts", "api/jsconfig.json"}) {
 		t.Fatalf("installed %v: %v", made, err)
 	}
 	if made, err = cms.InstallFiles(s.folder); err != nil || made != nil {

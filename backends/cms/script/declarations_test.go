@@ -1,0 +1,52 @@
+package script
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the declarations for TypeScript tell is what there is.
+func TestDeclarations(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../apiTemplate/cms.d.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := regexp.MustCompile(`(?m)^  (?:readonly )?([a-zA-Z]+)(?:<T>)?(?:\(|\??:)`)
+	told := func(body string) (names []string) {
+		for _, found := range member.FindAllStringSubmatch(body, -1) {
+			if !slices.Contains(names, found[1]) {
+				names = append(names, found[1])
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	block := func(begin string) string {
+		_, body, ok := strings.Cut(string(text), "\n"+begin+" {\n")
+		if !ok {
+			t.Fatalf("there is no %s", begin)
+		}
+		body, _, _ = strings.Cut(body, "\n}")
+		return body + "\n"
+	}
+	console := append(told(block("interface CmsLog")), "log", "trace")
+	slices.Sort(console)
+	want := map[string][]string{
+		"log": told(block("interface CmsLog")), "console": console, "templates": told(block("interface CmsDefinitions")), "fields": told(block("interface CmsDefinitions")),
+		"ctx": told(block("interface CmsContext")),
+	}
+	for _, name := range []string{"pages", "users", "sanitizer", "RestApiHelper", "input", "session", "cache", "http"} {
+		want[name] = told(block("declare const " + name + ":"))
+	}
+	p := load(t, Options{}, `static m(data, ctx) { return Object.getOwnPropertyNames(data.name === "ctx" ? ctx : globalThis[data.name]).sort().join(" ") }`)
+	for name, members := range want {
+		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))
+		if err != nil || shown(got) != "'"+strings.Join(members, " ")+"'" || len(members) == 0 {
+			t.Errorf("%s has %s, declared are %v, error %v", name, shown(got), members, err)
+		}
+	}
+}
