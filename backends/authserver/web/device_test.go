@@ -74,8 +74,8 @@ func TestDevice(t *testing.T) {
 		form := b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?"))
 		p := b.get(b.signIn(form).leads(t, "/device?")).is(t, http.StatusOK, `value="`+a.UserCode+`"`)
 		written := " " + strings.ToLower(strings.ReplaceAll(a.UserCode, "-", " ")) + " "
-		ask := b.post("/device", with(p.fields(), "user_code", written)).is(t, http.StatusOK, a.UserCode, "The App", "self-declared", "Read your files", "in front of you")
-		fields := with(ask.fields(), "action", "allow")
+		ask := b.post("/device", with(p.Fields(), "user_code", written)).is(t, http.StatusOK, a.UserCode, "The App", "self-declared", "Read your files", "in front of you")
+		fields := with(ask.Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
 		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // no second time
@@ -83,11 +83,11 @@ func TestDevice(t *testing.T) {
 			t.Errorf("it has %q", scope)
 		}
 		s.polls(a, "invalid_grant") // given once
-		b.post("/device", with(p.fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
+		b.post("/device", with(p.Fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
 
 		// What a user has allowed who is signed out everywhere meanwhile is not given.
 		ended := s.begun()
-		fields = with(b.post("/device", with(p.fields(), "user_code", ended.UserCode)).fields(), "action", "allow")
+		fields = with(b.post("/device", with(p.Fields(), "user_code", ended.UserCode)).Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
 		if err := s.Write(t.Context(), func(c store.Conn) error { return device.EndUser(c, s.ann.ID) }); err != nil {
@@ -96,8 +96,8 @@ func TestDevice(t *testing.T) {
 		s.polls(ended, "invalid_grant")
 
 		denied := s.begun()
-		ask = b.post("/device", with(p.fields(), "user_code", denied.UserCode))
-		b.post("/device", with(ask.fields(), "action", "deny")).is(t, http.StatusOK, "not connected")
+		ask = b.post("/device", with(p.Fields(), "user_code", denied.UserCode))
+		b.post("/device", with(ask.Fields(), "action", "deny")).is(t, http.StatusOK, "not connected")
 		s.polls(denied, "access_denied")
 
 		late := s.begun()
@@ -108,7 +108,7 @@ func TestDevice(t *testing.T) {
 		}
 		s.Clock.Pass(10 * time.Minute)
 		s.polls(late, device.Expired)
-		b.post("/device", with(p.fields(), "user_code", late.UserCode)).is(t, http.StatusUnprocessableEntity)
+		b.post("/device", with(p.Fields(), "user_code", late.UserCode)).is(t, http.StatusUnprocessableEntity)
 		s.Clock.Pass(time.Hour)
 		for _, job := range s.devices.Jobs() {
 			if n, err := job.Run(t.Context()); n != 1 || err != nil {
@@ -125,12 +125,12 @@ func TestDeviceGuessed(t *testing.T) {
 	s := newSite(t, authtest.SQLite(t), settings{})
 	a := s.begun()
 	b := s.signedIn()
-	fields := b.get("/device").fields()
+	fields := b.get("/device").Fields()
 	// What the form of the decision holds is from the page before alone.
 	for _, found := range []string{"", a.UserCode, s.Signer("device").Sign([]byte(a.UserCode), "another browser"), s.Signer("form").Sign([]byte(a.UserCode), b.cookie(sessionName))} {
 		b.post("/device", with(fields, "device", found, "action", "allow", "scopes", "read")).is(t, http.StatusBadRequest)
 	}
-	fields = b.get("/device").fields()
+	fields = b.get("/device").Fields()
 	for _, wrong := range []string{"", "x", "AEIO-UAEI", "BCDF-GHJ", strings.Repeat("B", 65), "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB", "BBBB-BBBB"} {
 		b.post("/device", with(fields, "user_code", wrong)).is(t, http.StatusUnprocessableEntity)
 	}
@@ -166,21 +166,21 @@ func TestEndSession(t *testing.T) {
 	// where it leads.
 	guest := s.browser()
 	leave := guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye)).is(t, http.StatusOK, "The App", "<strong>app.example</strong>", "Stay here")
-	guest.post("/logout", leave.fields()).leads(t, bye)
+	guest.post("/logout", leave.Fields()).leads(t, bye)
 	guest.get(path("client_id", s.app.ID)).is(t, http.StatusOK, "You are signed out")
 	guest.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye)
 	ask := b.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye, "state", "x")).is(t, http.StatusOK, "Sign out?", "The App")
 	if !b.in() {
 		t.Error("a link has signed out")
 	}
-	if to := b.post("/logout", ask.fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
+	if to := b.post("/logout", ask.Fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
 		t.Errorf("leads to %s", to)
 	}
 	// A form leads nowhere that was not asked for.
 	b = s.signedIn()
-	b.post("/logout", with(b.get("/").fields(), "then", "https://evil.example/")).leads(t, "/login")
+	b.post("/logout", with(b.get("/").Fields(), "then", "https://evil.example/")).leads(t, "/login")
 	b = s.signedIn()
-	b.post("/logout", with(b.get("/").fields(), "then", s.Signer("logout").Sign([]byte("https://evil.example/"), "another"))).leads(t, "/login")
+	b.post("/logout", with(b.get("/").Fields(), "then", s.Signer("logout").Sign([]byte("https://evil.example/"), "another"))).leads(t, "/login")
 
 	// With the ID token of who is signed in, it is done at once.
 	b = s.signedIn()
@@ -189,7 +189,7 @@ func TestEndSession(t *testing.T) {
 	}
 	b.get(path("id_token_hint", hint)).is(t, http.StatusOK, "You are signed out", "The App")
 	b = s.signedIn()
-	if p := b.post("/oauth/logout", url.Values{"id_token_hint": {hint}}).is(t, http.StatusOK, "You are signed out"); strings.Contains(p.text, annMail) || b.in() {
+	if p := b.post("/oauth/logout", url.Values{"id_token_hint": {hint}}).is(t, http.StatusOK, "You are signed out"); strings.Contains(p.Text, annMail) || b.in() {
 		t.Error("somebody is still signed in")
 	}
 	b = s.signedIn()

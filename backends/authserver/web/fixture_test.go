@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
@@ -145,79 +143,23 @@ func (s *site) request(pairs ...string) url.Values {
 	return v
 }
 
-// browser keeps the cookies of one person, and follows nothing by itself.
+// browser is that of one person, and follows nothing by itself.
 type browser struct {
 	*site
-	client *http.Client
+	*pagestest.Browser
 }
 
 func (s *site) browser() *browser {
 	s.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return &browser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &browser{s, pagestest.New(s.t, s.server.URL, false)}
 }
 
-// page is an answer.
-type page struct {
-	*http.Response
-	text string
-}
+// page is an answer, of which clients are told.
+type page struct{ *pagestest.Page }
 
-func (b *browser) do(r *http.Request) page {
-	b.t.Helper()
-	response, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return page{response, string(text)}
-}
+func (b *browser) get(path string) page { return page{b.Get(path)} }
 
-func (b *browser) get(path string) page {
-	b.t.Helper()
-	if !strings.HasPrefix(path, b.server.URL) {
-		path = b.server.URL + path
-	}
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, path, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.do(r)
-}
-
-func (b *browser) post(path string, fields url.Values) page {
-	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.server.URL+path, strings.NewReader(fields.Encode()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return b.do(r)
-}
-
-var (
-	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
-	checked = regexp.MustCompile(`name="scopes" value="([^"]*)" checked`)
-)
-
-// fields are the hidden ones of a page, and the boxes that are ticked.
-func (p page) fields() url.Values {
-	v := make(url.Values)
-	for _, match := range hidden.FindAllStringSubmatch(p.text, -1) {
-		v.Set(match[1], strings.NewReplacer("&#43;", "+", "&amp;", "&", "&#34;", `"`, "&#39;", "'").Replace(match[2]))
-	}
-	for _, match := range checked.FindAllStringSubmatch(p.text, -1) {
-		v.Add("scopes", match[1])
-	}
-	return v
-}
+func (b *browser) post(path string, fields url.Values) page { return page{b.Post(path, fields)} }
 
 func with(v url.Values, pairs ...string) url.Values {
 	for pair := range slices.Chunk(pairs, 2) {
@@ -230,31 +172,22 @@ func with(v url.Values, pairs ...string) url.Values {
 func (b *browser) signIn(form page) page {
 	b.t.Helper()
 	form.is(b.t, http.StatusOK, "Sign in")
-	return b.post("/login", with(form.fields(), "email", annMail, "password", annPass))
+	return b.post("/login", with(form.Fields(), "email", annMail, "password", annPass))
 }
 
 // is checks the status of an answer, and that texts are in it.
 func (p page) is(t *testing.T, status int, texts ...string) page {
 	t.Helper()
-	if p.StatusCode != status {
-		t.Fatalf("%s: %d, want %d: %s", p.Request.URL.Path, p.StatusCode, status, p.text)
-	}
-	for _, text := range texts {
-		if !strings.Contains(p.text, text) {
-			t.Errorf("%s: there is no %q in %s", p.Request.URL.Path, text, p.text)
-		}
-	}
+	p.Browser = p.In(t)
+	p.Want(status, texts...)
 	return p
 }
 
-// leads is where an answer leads: a path of the site.
+// leads is where an answer leads: a path of the site, or the client.
 func (p page) leads(t *testing.T, prefix string) string {
 	t.Helper()
-	to := p.Header.Get("Location")
-	if p.StatusCode != http.StatusFound && p.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, prefix) {
-		t.Fatalf("%s: %d leads to %q, want %s: %s", p.Request.URL.Path, p.StatusCode, to, prefix, p.text)
-	}
-	return to
+	p.Browser = p.In(t)
+	return p.Leads(prefix)
 }
 
 // answered is what the client is told.
@@ -311,7 +244,7 @@ func (b *browser) allows(v url.Values) page {
 		p = b.signIn(b.get(to))
 	}
 	form := b.get(p.leads(b.t, "/consent")).is(b.t, http.StatusOK)
-	return b.post("/consent", with(form.fields(), "action", "allow"))
+	return b.post("/consent", with(form.Fields(), "action", "allow"))
 }
 
 func contains(list []string, all ...string) bool {

@@ -55,10 +55,10 @@ func TestFlow(t *testing.T) {
 		s.Clock.Pass(time.Second)
 		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
 		ask.is(t, http.StatusOK, "The App", "self-declared", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
-		if scopes := ask.fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
+		if scopes := ask.Fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
 			t.Errorf("asked for %q", scopes)
 		}
-		fields := with(ask.fields(), "action", "allow")
+		fields := with(ask.Fields(), "action", "allow")
 		fields["scopes"] = []string{"read", "openid"}
 		done := b.post("/consent", fields)
 		if done.code(t); done.StatusCode != http.StatusSeeOther {
@@ -89,7 +89,7 @@ func TestFlow(t *testing.T) {
 		}
 		asked.Set("scope", "read write") // more than was granted
 		ask = b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/consent?"))
-		b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
+		b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 		asked.Set("scope", "write openid") // what was granted before stays
 		b.get("/oauth/authorize?" + asked.Encode()).code(t)
 		for action, n := range map[string]int{"consent.granted": 2, "user.login": 1, "consent.denied": 0} {
@@ -111,7 +111,7 @@ func TestCeilingLowered(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.get(to).refused(t, "invalid_scope")
-	b.post("/consent", with(ask.fields(), "action", "allow")).refused(t, "invalid_scope")
+	b.post("/consent", with(ask.Fields(), "action", "allow")).refused(t, "invalid_scope")
 	if len(s.granted()) != 0 {
 		t.Error("there is a code")
 	}
@@ -122,17 +122,17 @@ func TestDeny(t *testing.T) {
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.signedIn()
 	ask := b.get(b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?"))
-	b.post("/consent", with(ask.fields(), "action", "deny")).refused(t, "access_denied")
+	b.post("/consent", with(ask.Fields(), "action", "deny")).refused(t, "access_denied")
 	if s.Events.Count("consent.denied") != 1 || len(s.granted()) != 0 {
 		t.Error("something was granted")
 	}
 	// The way back, and another answer.
-	b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
-	b.post("/consent", with(ask.fields(), "action", "allow")).code(t)
+	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
+	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 	if n := len(s.granted()); n != 2 {
 		t.Errorf("%d codes", n)
 	}
-	fields := ask.fields()
+	fields := ask.Fields()
 	fields.Del("scopes")
 	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest, "Nothing was chosen")
 	fields.Set("scopes", "write")
@@ -160,8 +160,8 @@ func TestLeadsNowhere(t *testing.T) {
 	} {
 		for _, b := range []*browser{s.browser(), s.signedIn()} {
 			p := b.get("/oauth/authorize?" + v.Encode())
-			if p.StatusCode != http.StatusBadRequest || p.Header.Get("Location") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") || strings.Contains(p.text, "evil.example") {
-				t.Errorf("%s: %d, to %q: %s", what, p.StatusCode, p.Header.Get("Location"), p.text)
+			if p.StatusCode != http.StatusBadRequest || p.Header.Get("Location") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") || strings.Contains(p.Text, "evil.example") {
+				t.Errorf("%s: %d, to %q: %s", what, p.StatusCode, p.Header.Get("Location"), p.Text)
 			}
 		}
 	}
@@ -175,13 +175,13 @@ func TestPolluted(t *testing.T) {
 	const evil = "redirect_uri=https%3A%2F%2Fevil.example%2F&scope=write&client_id=x&code_challenge=&action=allow&scopes=write&email=x&password=x&redirect=%2Fevil"
 	b := s.browser()
 	form := b.get(b.post("/oauth/authorize?"+evil, s.request()).leads(t, "/login?"))
-	ask := b.get(b.post("/login?"+evil, with(form.fields(), "email", annMail, "password", annPass)).leads(t, "/consent?session_id="))
-	if scopes := ask.fields()["scopes"]; slices.Contains(scopes, "write") || strings.Contains(ask.text, "evil") {
+	ask := b.get(b.post("/login?"+evil, with(form.Fields(), "email", annMail, "password", annPass)).leads(t, "/consent?session_id="))
+	if scopes := ask.Fields()["scopes"]; slices.Contains(scopes, "write") || strings.Contains(ask.Text, "evil") {
 		t.Errorf("asked for %q", scopes)
 	}
-	b.post("/consent?"+evil, with(ask.fields(), "action", "")).is(t, http.StatusBadRequest)
-	b.post("/consent?"+evil, with(ask.fields(), "action", "deny")).refused(t, "access_denied")
-	b.post("/consent?"+evil, with(ask.fields(), "action", "allow")).code(t)
+	b.post("/consent?"+evil, with(ask.Fields(), "action", "")).is(t, http.StatusBadRequest)
+	b.post("/consent?"+evil, with(ask.Fields(), "action", "deny")).refused(t, "access_denied")
+	b.post("/consent?"+evil, with(ask.Fields(), "action", "allow")).code(t)
 	if list := s.granted(); len(list) != 1 || list[0].RedirectURI != callback || slices.Contains(list[0].Scope, "write") || list[0].Client != s.app.ID {
 		t.Errorf("%+v", list)
 	}
@@ -259,7 +259,7 @@ func TestPrompt(t *testing.T) {
 		form := b.get(first).is(t, http.StatusOK, "Sign in") // although somebody is
 		s.Clock.Pass(time.Second)
 		// Without the login there is no way around it.
-		back := form.fields().Get("redirect")
+		back := form.Fields().Get("redirect")
 		b.get(back).leads(t, "/login?")
 		b.get(b.signIn(form).leads(t, "/consent?")).code(t)
 		s.Clock.Pass(time.Minute)
@@ -285,7 +285,7 @@ func TestTransaction(t *testing.T) {
 	b.get(to[:len(to)-1]+"x").is(t, http.StatusBadRequest)
 	b.get("/consent").is(t, http.StatusBadRequest)
 	ask := b.get(to).is(t, http.StatusOK)
-	fields := with(ask.fields(), "action", "allow")
+	fields := with(ask.Fields(), "action", "allow")
 	other.post("/consent", fields).is(t, http.StatusForbidden)
 	s.Clock.Pass(10*time.Minute - time.Second)
 	b.get(to).is(t, http.StatusOK)
@@ -322,10 +322,10 @@ func TestTarget(t *testing.T) {
 		if policy := p.Header.Get("Content-Security-Policy"); !strings.Contains(policy+";", "form-action 'self' "+want[1]) {
 			t.Errorf("%s: %s", redirect, policy)
 		}
-		if local := strings.Contains(p.text, "program on the device"); local == (want[2] != "") {
+		if local := strings.Contains(p.Text, "program on the device"); local == (want[2] != "") {
 			t.Errorf("%s: warned of: %v", redirect, local)
 		}
-		if to := b.post("/consent", with(p.fields(), "action", "deny")).leads(t, redirect+"?error=access_denied&"); !strings.Contains(to, "iss=https%3A%2F%2Fas.example") {
+		if to := b.post("/consent", with(p.Fields(), "action", "deny")).leads(t, redirect+"?error=access_denied&"); !strings.Contains(to, "iss=https%3A%2F%2Fas.example") {
 			t.Errorf("leads to %s", to)
 		}
 	}
@@ -339,10 +339,10 @@ func TestDocumentChanged(t *testing.T) {
 		c := s.client(&clients.Client{ID: "https://app.example/" + source, Name: "Document", Redirects: []string{callback}, Source: source})
 		b := s.signedIn()
 		p := b.get(b.get("/oauth/authorize?"+s.request("client_id", c.ID).Encode()).leads(t, "/consent?"))
-		if document := source == clients.Document; strings.Contains(p.text, "It is known by its address at") != document {
-			t.Errorf("%s: %s", source, p.text)
+		if document := source == clients.Document; strings.Contains(p.Text, "It is known by its address at") != document {
+			t.Errorf("%s: %s", source, p.Text)
 		}
-		b.post("/consent", with(p.fields(), "action", "allow")).code(t)
+		b.post("/consent", with(p.Fields(), "action", "allow")).code(t)
 		b.get("/oauth/authorize?" + s.request("client_id", c.ID).Encode()).code(t)
 		_, err := s.clients.Edit(t.Context(), c.ID, func(c *clients.Client) error {
 			c.Redirects = []string{callback, "https://more.example/"}

@@ -27,7 +27,7 @@ func (b *browser) cookie(name string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for _, c := range b.client.Jar.Cookies(at) {
+	for _, c := range b.Client.Jar.Cookies(at) {
 		if c.Name == name {
 			return c.Value
 		}
@@ -42,7 +42,7 @@ func (b *browser) setCookie(name, value string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // of a test
+	b.Client.Jar.SetCookies(at, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // of a test
 }
 
 const sessionName = "authserver_session"
@@ -50,13 +50,13 @@ const sessionName = "authserver_session"
 // in reports whether somebody is signed in.
 func (b *browser) in() bool {
 	b.t.Helper()
-	return strings.Contains(b.get("/").is(b.t, http.StatusOK).text, "You are signed in")
+	return strings.Contains(b.get("/").is(b.t, http.StatusOK).Text, "You are signed in")
 }
 
 // tries sends the form of the login.
 func (b *browser) tries(email, pass string) page {
 	b.t.Helper()
-	return b.post("/login", with(b.get("/login").fields(), "email", email, "password", pass))
+	return b.post("/login", with(b.get("/login").Fields(), "email", email, "password", pass))
 }
 
 func TestLogin(t *testing.T) {
@@ -67,7 +67,7 @@ func TestLogin(t *testing.T) {
 		if b.cookie("authserver_form") == "" || b.cookie(sessionName) != "" || b.in() {
 			t.Error("a guest has other cookies")
 		}
-		done := b.post("/login", with(form.fields(), "email", " ANN@example.com", "password", annPass))
+		done := b.post("/login", with(form.Fields(), "email", " ANN@example.com", "password", annPass))
 		if done.leads(t, "/"); done.StatusCode != http.StatusSeeOther || !b.in() {
 			t.Error("nobody is signed in")
 		}
@@ -84,7 +84,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("who is signed in is led to %s", to)
 		}
 		first := b.cookie(sessionName)
-		b.post("/login", with(b.get("/login?again=1").fields(), "email", annMail, "password", annPass)).leads(t, "/")
+		b.post("/login", with(b.get("/login?again=1").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 		if b.cookie(sessionName) == first {
 			t.Error("the session is the former one")
 		}
@@ -94,7 +94,7 @@ func TestLogin(t *testing.T) {
 		}
 
 		second := b.cookie(sessionName)
-		out := b.post("/logout", b.get("/").fields())
+		out := b.post("/logout", b.get("/").Fields())
 		out.leads(t, "/login")
 		b.get("/login").is(t, http.StatusOK, "You are signed out.")
 		if out.StatusCode != http.StatusSeeOther || b.cookie(sessionName) != "" || b.in() {
@@ -129,10 +129,10 @@ func TestRefusedLogin(t *testing.T) {
 	answer := func(email, pass string) string {
 		t.Helper()
 		p := b.tries(email, pass).is(t, http.StatusUnprocessableEntity, "The mail address or the password is wrong", `name="password"`)
-		if strings.Contains(p.text, pass) && pass != "" {
+		if strings.Contains(p.Text, pass) && pass != "" {
 			t.Error("the password is in the page")
 		}
-		text := strings.ReplaceAll(p.text, email, "")
+		text := strings.ReplaceAll(p.Text, email, "")
 		_, text, _ = strings.Cut(text, "</header>")
 		before, behind, _ := strings.Cut(text, `name="csrf_token"`)
 		_, behind, _ = strings.Cut(behind, ">")
@@ -195,7 +195,7 @@ func TestRedirects(t *testing.T) {
 		"/\tevil": "/", "javascript:alert(1)": "/", "/%0d%0aX: y": "/%0d%0aX: y", "///evil.example": "/", "/" + strings.Repeat("x", 64<<10): "/",
 	} {
 		b := s.browser()
-		form := b.get("/login?redirect=" + url.QueryEscape(to)).fields()
+		form := b.get("/login?redirect=" + url.QueryEscape(to)).Fields()
 		if form.Get("redirect") != want {
 			t.Errorf("%q: the form leads to %q", to, form.Get("redirect"))
 		}
@@ -213,7 +213,7 @@ func TestForged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	victim, attacker := s.signedIn(), s.signedIn()
-	theirs := attacker.get("/").fields()
+	theirs := attacker.get("/").Fields()
 	for _, path := range []string{"/login", "/logout", "/consent"} {
 		for what, fields := range map[string]url.Values{"no token": {}, "another's": theirs, "empty": {"csrf_token": {""}}} {
 			if p := victim.post(path, with(fields, "email", annMail, "password", annPass, "action", "allow")); p.StatusCode != http.StatusForbidden {
@@ -223,7 +223,7 @@ func TestForged(t *testing.T) {
 	}
 	// The token of a guest is for nobody who is signed in (login CSRF, fixation).
 	guest := s.browser()
-	form := guest.get("/login").fields()
+	form := guest.get("/login").Fields()
 	other := s.browser()
 	other.get("/login")
 	other.post("/login", with(form, "email", annMail, "password", annPass)).is(t, http.StatusForbidden)
@@ -241,14 +241,14 @@ func TestForged(t *testing.T) {
 	// Without https a browser cannot say that the form is from here, as it tells no origin.
 	for name, want := range map[string]int{"null": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
 		b := s.browser()
-		fields := with(b.get("/login").fields(), "email", annMail, "password", annPass)
+		fields := with(b.get("/login").Fields(), "email", annMail, "password", annPass)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/login", strings.NewReader(fields.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", name)
-		b.do(r).is(t, want)
+		page{b.Ask(r)}.is(t, want)
 		fields.Del("csrf_token")
 		r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/login", strings.NewReader(fields.Encode()))
 		if err != nil {
@@ -256,16 +256,16 @@ func TestForged(t *testing.T) {
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", name)
-		b.do(r).is(t, http.StatusForbidden)
+		page{b.Ask(r)}.is(t, http.StatusForbidden)
 	}
 	// From another site.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").fields().Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").Fields().Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	if p := victim.do(r); p.StatusCode != http.StatusForbidden || !victim.in() {
+	if p := (page{victim.Ask(r)}); p.StatusCode != http.StatusForbidden || !victim.in() {
 		t.Errorf("a form of another site: %d", p.StatusCode)
 	}
 }
@@ -281,14 +281,14 @@ func TestHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Origin", "https://app.example")
-		p := b.do(r)
+		p := page{b.Ask(r)}
 		for name, want := range map[string]string{"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "Access-Control-Allow-Origin": "", "X-Content-Type-Options": "nosniff"} {
 			if got := p.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", path, name, got)
 			}
 		}
 		policy := p.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script") || strings.Contains(p.text, "<script") {
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script") || strings.Contains(p.Text, "<script") {
 			t.Errorf("%s: %s", path, policy)
 		}
 	}
@@ -331,13 +331,13 @@ func TestOptions(t *testing.T) {
 	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{NoPassword: true, Name: "Example ID", SameSite: http.SameSiteNoneMode, Mount: "/id"}})
 	b := s.browser()
 	p := b.get("/id/login").is(t, http.StatusOK, "no sign-in by password", "Example ID", `href="/id/`)
-	if strings.Contains(p.text, "<form") {
+	if strings.Contains(p.Text, "<form") {
 		t.Error("there is a form")
 	}
 	b.get("/id/login?redirect=/consent").is(t, http.StatusOK)
 	b.get("/login").is(t, http.StatusNotFound)
 	p = b.get("/id/")
-	form := with(p.fields(), "email", annMail, "password", annPass)
+	form := with(p.Fields(), "email", annMail, "password", annPass)
 	b.post("/id/login", form).is(t, http.StatusForbidden)
 }
 
@@ -359,8 +359,8 @@ func TestDocumentedBrand(t *testing.T) {
 	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{Brand: brand}})
 	b := s.browser()
 	form := b.get("/login").is(t, http.StatusOK, "Welcome back", `src="/assets/logo.svg?v=`, "Privacy")
-	b.post("/login", with(form.fields(), "email", annMail, "password", "wrong horse")).is(t, http.StatusUnprocessableEntity, "Welcome back", "is wrong")
-	b.post("/login", with(b.get("/login").fields(), "email", annMail, "password", annPass)).leads(t, "/")
+	b.post("/login", with(form.Fields(), "email", annMail, "password", "wrong horse")).is(t, http.StatusUnprocessableEntity, "Welcome back", "is wrong")
+	b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 	for page := range strings.SplitSeq("login consent device deviceconsent devicedone logout signedout home error", " ") {
 		if !strings.Contains(string(text), "| `"+page+"` |") {
 			t.Errorf("the page %s is not told of", page)

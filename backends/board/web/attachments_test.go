@@ -8,28 +8,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // sendFile sends the form of a page with a file.
-func (p *shown) sendFile(path, token, name, content string) *shown {
-	p.t.Helper()
+func sendFile(p *pagestest.Page, path, token, name, content string) *pagestest.Page {
+	p.T.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	if err := w.WriteField("token", token); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	file, err := w.CreateFormFile("file", name)
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	if _, err := file.Write([]byte(content)); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
-	return p.do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
+	return p.Do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
 }
 
 // TestAttachments: files are attached, shown, fetched and removed by forms.
@@ -38,27 +39,27 @@ func TestAttachments(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		bob := s.as("bob")
-		bob.get(at("/forums/%d/new", s.forum("members"))).send(at("/forums/%d/new", s.forum("members")), "title", "With a file", "message", "Look at the file").want(200)
+		bob.Get(at("/forums/%d/new", s.forum("members"))).Send(at("/forums/%d/new", s.forum("members")), "title", "With a file", "message", "Look at the file").Want(200)
 		thread, post := s.thread("With a file"), s.post("Look at the file")
 		files := at("/threads/%d/posts/%d/attachments", thread, post)
-		p := bob.get(files).want(200, "There are no files")
-		p.sendFile(files, p.token(), "notes.txt", "the text of the file").want(200, "The file is attached.", "notes.txt")
-		p.sendFile(files, p.token(), "evil.html", "<script>alert(1)</script>").want(422, "cannot be attached")
-		p.sendFile(files, "wrong", "notes.txt", "x").want(403)
-		p.do(http.MethodPost, files, "token="+p.token()).want(400)
-		p = bob.get(at("/threads/%d", thread)).want(200, "notes.txt", `href="/attachments/1"`, files)
-		a := bob.get("/attachments/1").want(200, "the text of the file")
-		if a.header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" || !strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") || a.header.Get("Cache-Control") != "private, no-cache" {
-			t.Errorf("%v", a.header)
+		p := bob.Get(files).Want(200, "There are no files")
+		sendFile(p, files, p.Hidden("token"), "notes.txt", "the text of the file").Want(200, "The file is attached.", "notes.txt")
+		sendFile(p, files, p.Hidden("token"), "evil.html", "<script>alert(1)</script>").Want(422, "cannot be attached")
+		sendFile(p, files, "wrong", "notes.txt", "x").Want(403)
+		p.Do(http.MethodPost, files, "token="+p.Hidden("token")).Want(400)
+		p = bob.Get(at("/threads/%d", thread)).Want(200, "notes.txt", `href="/attachments/1"`, files)
+		a := bob.Get("/attachments/1").Want(200, "the text of the file")
+		if a.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") || a.Header.Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("%v", a.Header)
 		}
-		s.guest().get("/attachments/1").want(404)
-		s.guest().get(files).want(200, "Sign in")
-		s.as("eve").get(files).want(200, "notes.txt").lacks("Remove")
-		e := s.as("eve").get("/account")
-		e.sendFile(files, e.token(), "mine.txt", "not my post").want(403)
-		e.send(files + "/1/delete").want(403)
-		p.send(files+"/1/delete").want(200, "The file is removed.")
-		bob.get("/attachments/1").want(404)
+		s.guest().Get("/attachments/1").Want(404)
+		s.guest().Get(files).Want(200, "Sign in")
+		s.as("eve").Get(files).Want(200, "notes.txt").Lacks("Remove")
+		e := s.as("eve").Get("/account")
+		sendFile(e, files, e.Hidden("token"), "mine.txt", "not my post").Want(403)
+		e.Send(files + "/1/delete").Want(403)
+		p.Send(files+"/1/delete").Want(200, "The file is removed.")
+		bob.Get("/attachments/1").Want(404)
 	})
 }
 
@@ -71,8 +72,8 @@ func TestUnsubscribe(t *testing.T) {
 	thread := s.thread("Open thread")
 	token := func() string {
 		t.Helper()
-		bob.get(at("/threads/%d", thread)).send(at("/threads/%d/subscription", thread), "mode", "instant").want(200)
-		s.as("eve").get(at("/threads/%d", thread)).send(at("/threads/%d/reply", thread), "message", at("News %d", s.number("SELECT count(*) FROM board_posts"))).want(200)
+		bob.Get(at("/threads/%d", thread)).Send(at("/threads/%d/subscription", thread), "mode", "instant").Want(200)
+		s.as("eve").Get(at("/threads/%d", thread)).Send(at("/threads/%d/reply", thread), "message", at("News %d", s.number("SELECT count(*) FROM board_posts"))).Want(200)
 		s.clock.advance(time.Minute)
 		due, err := s.service.DueMail(t.Context(), 10)
 		if err != nil || len(due) != 1 {
@@ -89,21 +90,21 @@ func TestUnsubscribe(t *testing.T) {
 	}
 	follows := func() int64 { return s.number("SELECT count(*) FROM board_subscriptions WHERE mode <> 'none'") }
 	link := "/unsubscribe?token=" + token()
-	s.guest().get(link).want(200, "no more mails")
+	s.guest().Get(link).Want(200, "no more mails")
 	if follows() != 1 {
 		t.Error("a look at the page ends it")
 	}
-	s.guest().get(link).send(link).want(200, "You get no more mails")
+	s.guest().Get(link).Send(link).Want(200, "You get no more mails")
 	if follows() != 0 {
 		t.Error("the form does not end it")
 	}
-	s.guest().do(http.MethodPost, "/unsubscribe?token="+token(), "List-Unsubscribe=One-Click").want(200)
+	s.guest().Do(http.MethodPost, "/unsubscribe?token="+token(), "List-Unsubscribe=One-Click").Want(200)
 	if follows() != 0 {
 		t.Error("a mail program does not end it")
 	}
 	for _, bad := range []string{"", "?token=", "?token=x", link[len("/unsubscribe"):] + "x"} {
-		s.guest().get("/unsubscribe" + bad).want(404)
-		s.guest().do(http.MethodPost, "/unsubscribe"+bad, "").want(404)
+		s.guest().Get("/unsubscribe" + bad).Want(404)
+		s.guest().Do(http.MethodPost, "/unsubscribe"+bad, "").Want(404)
 	}
 }
 
@@ -113,11 +114,11 @@ func TestFollowForum(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{})
 	bob := s.as("bob")
 	public, staff := at("/forums/%d", s.forum("public")), at("/forums/%d", s.forum("staff"))
-	bob.get(public).want(200, ">Follow<").send(public+"/subscription", "mode", "instant").want(200, "You follow this forum", "Stop following")
-	p := bob.get("/account/subscriptions").want(200, "Public")
-	p.send(public+"/subscription", "mode", "daily", "list", "1").want(200, "Saved.")
-	p.send(public+"/subscription", "mode", "always").want(422)
-	p.send(staff+"/subscription", "mode", "daily").want(404)
-	p.send(public+"/subscription", "mode", "off").want(200, ">Follow<")
-	s.guest().get(public).want(200).lacks(">Follow<")
+	bob.Get(public).Want(200, ">Follow<").Send(public+"/subscription", "mode", "instant").Want(200, "You follow this forum", "Stop following")
+	p := bob.Get("/account/subscriptions").Want(200, "Public")
+	p.Send(public+"/subscription", "mode", "daily", "list", "1").Want(200, "Saved.")
+	p.Send(public+"/subscription", "mode", "always").Want(422)
+	p.Send(staff+"/subscription", "mode", "daily").Want(404)
+	p.Send(public+"/subscription", "mode", "off").Want(200, ">Follow<")
+	s.guest().Get(public).Want(200).Lacks(">Follow<")
 }

@@ -19,13 +19,13 @@ func TestPublicAnswers(t *testing.T) {
 		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404} {
 			s.clock.advance(13 * 24 * time.Hour / 6) // no page of the session between
 			b.keep("board_notice", notice)
-			p := b.get(path).want(status)
-			if set := p.header.Values("Set-Cookie"); len(set) != 0 {
+			p := b.Get(path).Want(status)
+			if set := p.Header.Values("Set-Cookie"); len(set) != 0 {
 				t.Errorf("%s sets %v", path, set)
 			}
 		}
-		if p := b.get("/account").want(200, "Your account", "Hello"); len(p.header.Values("Set-Cookie")) != 2 {
-			t.Errorf("the session is not prolonged: %v", p.header.Values("Set-Cookie"))
+		if p := b.Get("/account").Want(200, "Your account", "Hello"); len(p.Header.Values("Set-Cookie")) != 2 {
+			t.Errorf("the session is not prolonged: %v", p.Header.Values("Set-Cookie"))
 		}
 	})
 }
@@ -37,9 +37,9 @@ func TestPublicOfMembersOnly(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{MembersOnly: true})
 	for _, name := range []string{"", "bob"} {
 		b := s.as(name)
-		b.get("/feed.atom").want(404)
-		b.get(at("/forums/%d/feed.atom", s.forum("public"))).want(404)
-		b.get("/assets/board.css").want(200)
+		b.Get("/feed.atom").Want(404)
+		b.Get(at("/forums/%d/feed.atom", s.forum("public"))).Want(404)
+		b.Get("/assets/board.css").Want(200)
 	}
 }
 
@@ -49,16 +49,16 @@ func TestSuspendedModerator(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		reported := s.post("common second")
-		s.as("bob").get(at("/posts/%d/report", reported)).send(at("/posts/%d/report", reported), "reason", "bad").want(200)
+		s.as("bob").Get(at("/posts/%d/report", reported)).Send(at("/posts/%d/report", reported), "reason", "bad").Want(200)
 		s.exec(at("UPDATE board_users SET suspended_until = %d WHERE username = 'mod'", s.clock.now().Add(time.Hour).UnixMicro()))
 		mod, held := s.as("mod"), s.post("common secretheld post")
-		p := mod.get("/moderation").want(200, "common secretheld post", "read but not decide").lacks(`value="approve"`, `value="reject"`, `name="shown"`, `form="several"`)
-		p.send("/moderation", "post", itoa(held), "do", "approve").want(403, "read but not write")
-		mod.get("/moderation/reports").want(200, "common second", "read but not decide").lacks(`value="close"`, `value="delete"`)
-		mod.get(at("/threads/%d", s.thread("Open thread"))).want(200, "common secretdeleted post").lacks("/restore")
+		p := mod.Get("/moderation").Want(200, "common secretheld post", "read but not decide").Lacks(`value="approve"`, `value="reject"`, `name="shown"`, `form="several"`)
+		p.Send("/moderation", "post", itoa(held), "do", "approve").Want(403, "read but not write")
+		mod.Get("/moderation/reports").Want(200, "common second", "read but not decide").Lacks(`value="close"`, `value="delete"`)
+		mod.Get(at("/threads/%d", s.thread("Open thread"))).Want(200, "common secretdeleted post").Lacks("/restore")
 		s.clock.advance(time.Hour)
-		mod.get("/moderation").want(200, `value="approve"`, `form="several"`).lacks("read but not decide")
-		mod.get("/moderation/reports").want(200, `value="close"`).lacks("read but not decide")
+		mod.Get("/moderation").Want(200, `value="approve"`, `form="several"`).Lacks("read but not decide")
+		mod.Get("/moderation/reports").Want(200, `value="close"`).Lacks("read but not decide")
 	})
 }
 
@@ -68,9 +68,9 @@ func TestBanOfAwaiting(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		page := at("/admin/members/%d", s.user("awaiting"))
-		p := s.as("ada").get(page).want(200, `value="approve"`, `value="delete"`).lacks(`value="ban"`)
-		p.send(page, "do", "ban", "days", "1").want(409, "awaits approval")
-		p.send(page, "do", "approve").want(200, `value="ban"`)
+		p := s.as("ada").Get(page).Want(200, `value="approve"`, `value="delete"`).Lacks(`value="ban"`)
+		p.Send(page, "do", "ban", "days", "1").Want(409, "awaits approval")
+		p.Send(page, "do", "approve").Want(200, `value="ban"`)
 	})
 }
 
@@ -82,22 +82,22 @@ func TestRegisterOffline(t *testing.T) {
 		s := newSite(t, db, Options{})
 		carol := []string{"username", "carol", "email", "carol@example.com", "password", "a long password"}
 		b, eve := s.guest(), s.as("eve")
-		form, own := b.get("/register").want(200), eve.get("/").want(200)
+		form, own := b.Get("/register").Want(200), eve.Get("/").Want(200)
 		s.exec("UPDATE board_users SET state = 'banned' WHERE username = 'eve'")
-		eve.get("/register").want(403)
-		own.join(carol...).want(403)
+		eve.Get("/register").Want(403)
+		s.join(own, carol...).Want(403)
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		if p := b.get("/register").want(503, "Closed for now"); p.header.Get("Retry-After") != "300" {
-			t.Errorf("Retry-After: %s", p.header.Get("Retry-After"))
+		if p := b.Get("/register").Want(503, "Closed for now"); p.Header.Get("Retry-After") != "300" {
+			t.Errorf("Retry-After: %s", p.Header.Get("Retry-After"))
 		}
-		form.join(carol...).want(503)
-		s.as("mod").get("/").want(200).join(carol...).want(503)
+		s.join(form, carol...).Want(503)
+		s.join(s.as("mod").Get("/").Want(200), carol...).Want(503)
 		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'carol'"); n != 0 {
 			t.Error("somebody has joined")
 		}
 		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		form.join(carol...).want(200, "on its way to carol@example.com")
+		s.join(form, carol...).Want(200, "on its way to carol@example.com")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -16,57 +17,57 @@ func TestJoinByMail(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		b := s.guest()
-		join := func(b *browser, name, email string) *shown {
+		join := func(b *browser, name, email string) *pagestest.Page {
 			t.Helper()
-			return b.get("/register").want(200, "A link is mailed to you").join("username", name, "email", email, "password", "a long password")
+			return s.join(b.Get("/register").Want(200, "A link is mailed to you"), "username", name, "email", email, "password", "a long password")
 		}
-		p := join(b, "carol", "carol@example.com").want(200, "<h1>Confirm your mail address</h1>", "on its way to carol@example.com", "Sign out").lacks("Notifications", "Profile")
+		p := join(b, "carol", "carol@example.com").Want(200, "<h1>Confirm your mail address</h1>", "on its way to carol@example.com", "Sign out").Lacks("Notifications", "Profile")
 		for _, path := range []string{"/", "/account", "/account/tokens", "/register", at("/threads/%d", s.thread("Open thread")), "/notifications"} {
-			if p := b.get(path); path != "/notifications" && p.path != "/account/email" {
-				t.Errorf("%s leads to %s", path, p.path)
+			if p := b.Get(path); path != "/notifications" && p.Where() != "/account/email" {
+				t.Errorf("%s leads to %s", path, p.Where())
 			}
 		}
-		p.send(at("/threads/%d/reply", s.thread("Open thread")), "message", "Let me in").want(200, "<h1>Confirm your mail address</h1>")
+		p.Send(at("/threads/%d/reply", s.thread("Open thread")), "message", "Let me in").Want(200, "<h1>Confirm your mail address</h1>")
 		if s.number("SELECT count(*) FROM board_posts WHERE message = 'Let me in'") != 0 {
 			t.Error("who is not confirmed has posted")
 		}
-		s.guest().get(at("/members/%d", s.user("carol"))).want(404)
+		s.guest().Get(at("/members/%d", s.user("carol"))).Want(404)
 
 		// A typing error is mended, in another browser, too.
 		other := s.guest()
-		p = other.get("/login").send("/login", "name", "carol", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
-		p = p.send("/account/email", "email", "carola@example.com", "password", "a long password").want(200, "on its way to carola@example.com")
+		p = other.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(200, "<h1>Confirm your mail address</h1>")
+		p = p.Send("/account/email", "email", "carola@example.com", "password", "a long password").Want(200, "on its way to carola@example.com")
 		m := s.mailed("carol", accounts.LinkJoin)
 		if m.Email != "carola@example.com" || !m.Link.Ends.Equal(s.clock.now().Add(24*time.Hour)) {
 			t.Errorf("%+v %v", m, m.Link)
 		}
-		p.send("/account/email/again").want(200, "Another mail is on its way", "on its way to carola@example.com")
+		p.Send("/account/email/again").Want(200, "Another mail is on its way", "on its way to carola@example.com")
 		m = s.mailed("carol", accounts.LinkJoin)
-		p = s.guest().get("/email?token="+m.Link.Secret).want(200, "carol go to carola@example.com")
-		p.send("/email", "secret", m.Link.Secret).want(200, "carola@example.com is confirmed. Welcome!", "<h1>Sign in</h1>")
-		b.get("/account/email").want(200, "Mails go to carola@example.com.", "Profile")
-		b.get("/email?token=" + m.Link.Secret).want(410)
+		p = s.guest().Get("/email?token="+m.Link.Secret).Want(200, "carol go to carola@example.com")
+		p.Send("/email", "secret", m.Link.Secret).Want(200, "carola@example.com is confirmed. Welcome!", "<h1>Sign in</h1>")
+		b.Get("/account/email").Want(200, "Mails go to carola@example.com.", "Profile")
+		b.Get("/email?token=" + m.Link.Secret).Want(410)
 
 		// Another mail each time, but not for ever.
 		bob := s.as("bob")
-		form := bob.get("/account/email")
-		form.send("/account/email/again").want(409, "no mail address that is to be confirmed")
-		form = form.send("/account/email", "email", "new@example.com", "password", "correct horse").want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
-		form.send("/account/email/again").want(200)
-		form.send("/account/email/again").want(200)
-		if p := form.send("/account/email/again").want(429, "Too many mails"); p.header.Get("Retry-After") == "" {
-			t.Errorf("%v", p.header)
+		form := bob.Get("/account/email")
+		form.Send("/account/email/again").Want(409, "no mail address that is to be confirmed")
+		form = form.Send("/account/email", "email", "new@example.com", "password", "correct horse").Want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
+		form.Send("/account/email/again").Want(200)
+		form.Send("/account/email/again").Want(200)
+		if p := form.Send("/account/email/again").Want(429, "Too many mails"); p.Header.Get("Retry-After") == "" {
+			t.Errorf("%v", p.Header)
 		}
 
 		// Without mails an administrator lets in.
-		join(s.guest(), "dora", "dora@example.com").want(200)
+		join(s.guest(), "dora", "dora@example.com").Want(200)
 		s.noMails.Store(true)
 		dora := s.guest()
-		p = dora.get("/login").send("/login", "name", "dora", "password", "a long password").want(200, "an administrator can let you in").lacks(`name="email"`)
-		p.send("/account/email/again").want(403, "sends no mails")
+		p = dora.Get("/login").Send("/login", "name", "dora", "password", "a long password").Want(200, "an administrator can let you in").Lacks(`name="email"`)
+		p.Send("/account/email/again").Want(403, "sends no mails")
 		page := at("/admin/members/%d", s.user("dora"))
-		s.as("ada").get(page).want(200, "asked for dora@example.com (not confirmed)", "Let dora in").lacks(`value="ban"`).send(page, "do", "approve").want(200)
-		dora.get("/account/email").want(200, "<h1>Your account</h1>")
+		s.as("ada").Get(page).Want(200, "asked for dora@example.com (not confirmed)", "Let dora in").Lacks(`value="ban"`).Send(page, "do", "approve").Want(200)
+		dora.Get("/account/email").Want(200, "<h1>Your account</h1>")
 	})
 }
 
@@ -75,16 +76,16 @@ func TestJoinByMail(t *testing.T) {
 func TestJoinWithPasswordGiven(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), Options{})
-	s.guest().get("/register").join("username", "carol", "email", "carol@example.com", "password", "a long password").want(200)
+	s.join(s.guest().Get("/register"), "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200)
 	page := at("/admin/members/%d", s.user("carol"))
-	given := s.as("ada").get(page).want(200).send(page, "do", "password").want(200)
-	_, rest, _ := strings.Cut(given.body, `class="secret">`)
+	given := s.as("ada").Get(page).Want(200).Send(page, "do", "password").Want(200)
+	_, rest, _ := strings.Cut(given.Text, `class="secret">`)
 	password, _, _ := strings.Cut(rest, "<")
 	carol := s.guest()
-	carol.get("/login").send("/login", "name", "carol", "password", password).want(200, "<h1>Confirm your mail address</h1>").
-		send("/account/email/again").want(200, "Another mail is on its way")
+	carol.Get("/login").Send("/login", "name", "carol", "password", password).Want(200, "<h1>Confirm your mail address</h1>").
+		Send("/account/email/again").Want(200, "Another mail is on its way")
 	secret := s.mailed("carol", accounts.LinkJoin).Link.Secret
-	carol.get("/email?token="+secret).send("/email", "secret", secret).want(200, "Choose one of your own first.")
+	carol.Get("/email?token="+secret).Send("/email", "secret", secret).Want(200, "Choose one of your own first.")
 }
 
 // TestJoinAwaits: who must be let in, too, is a guest until then, in the browser
@@ -103,16 +104,16 @@ func TestJoinAwaits(t *testing.T) {
 			if test.in == b {
 				joined = b
 			}
-			joined.get("/register").join("username", test.name, "email", test.name+"@example.com", "password", "a long password").want(200, "<h1>Confirm your mail address</h1>")
+			s.join(joined.Get("/register"), "username", test.name, "email", test.name+"@example.com", "password", "a long password").Want(200, "<h1>Confirm your mail address</h1>")
 			secret := s.mailed(test.name, accounts.LinkJoin).Link.Secret
-			p := test.in.get("/email?token="+secret).want(200).send("/email", "secret", secret).want(200, "is confirmed. You can sign in when an administrator has let you in.")
-			if p.path != map[bool]string{true: "/login", false: "/"}[test.in == b] {
-				t.Errorf("%s: at %s", test.name, p.path)
+			p := test.in.Get("/email?token="+secret).Want(200).Send("/email", "secret", secret).Want(200, "is confirmed. You can sign in when an administrator has let you in.")
+			if p.Where() != map[bool]string{true: "/login", false: "/"}[test.in == b] {
+				t.Errorf("%s: at %s", test.name, p.Where())
 			}
-			joined.get("/").want(200, "Sign in")
-			joined.get("/login").send("/login", "name", test.name, "password", "a long password").want(403, "has not let you in yet")
+			joined.Get("/").Want(200, "Sign in")
+			joined.Get("/login").Send("/login", "name", test.name, "password", "a long password").Want(403, "has not let you in yet")
 		}
-		bob.get("/account").want(200, "<h1>Your account</h1>") // who opens the link of another stays
+		bob.Get("/account").Want(200, "<h1>Your account</h1>") // who opens the link of another stays
 	})
 }
 
@@ -126,20 +127,22 @@ func TestJoinTellsNothing(t *testing.T) {
 			s.exec("DELETE FROM board_settings WHERE name = 'confirm_mail'")
 			s.exec("INSERT INTO board_settings (name, value) VALUES ('confirm_mail', '" + confirm + "')")
 			s.exec("UPDATE board_permission_version SET version = version + 1")
-			join := func(name, email string) *shown {
+			join := func(name, email string) *pagestest.Page {
 				t.Helper()
-				return s.guest().get("/register").join("username", name, "email", email, "password", "a long password").want(200)
+				return s.join(s.guest().Get("/register"), "username", name, "email", email, "password", "a long password").Want(200)
 			}
 			// Names and addresses of equal length, so that nothing else differs.
 			one, two := "dan"+confirm, "fay"+confirm
 			unknown, known := join(one, "dan@example.com"), join(two, "bob@example.com")
-			plain := func(p *shown, name, email string) string {
-				return strings.NewReplacer(email, "EMAIL", name, "NAME", p.token(), "TOKEN").Replace(p.body)
+			plain := func(p *pagestest.Page, name, email string) string {
+				return strings.NewReplacer(email, "EMAIL", name, "NAME", p.Hidden("token"), "TOKEN").Replace(p.Text)
 			}
-			if a, b := plain(unknown, one, "dan@example.com"), plain(known, two, "bob@example.com"); a != b || unknown.path != known.path {
+			if a, b := plain(unknown, one, "dan@example.com"), plain(known, two, "bob@example.com"); a != b || unknown.Where() != known.Where() {
 				t.Errorf("the answers differ:\n%s\n%s", a, b)
 			}
-			again := func(p *shown) *shown { return p.get("/account/email").want(200).send("/account/email/again").want(200) }
+			again := func(p *pagestest.Page) *pagestest.Page {
+				return p.Get("/account/email").Want(200).Send("/account/email/again").Want(200)
+			}
 			if a, b := plain(again(unknown), one, "dan@example.com"), plain(again(known), two, "bob@example.com"); a != b {
 				t.Errorf("the answers differ, once more:\n%s\n%s", a, b)
 			}
@@ -167,33 +170,33 @@ func TestUnconfirmedAddress(t *testing.T) {
 		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username IN ('bob', 'eve')")
 		thread := at("/threads/%d", s.thread("Open thread"))
 		bob := s.as("bob")
-		bob.get(thread).send(thread+"/subscription", "mode", "instant").want(200)
-		bob.get("/account/subscriptions").want(200, "No mails come to you until", `href="/account/email"`)
+		bob.Get(thread).Send(thread+"/subscription", "mode", "instant").Want(200)
+		bob.Get("/account/subscriptions").Want(200, "No mails come to you until", `href="/account/email"`)
 		reply := func(text string) {
 			t.Helper()
-			s.as("mod").get(thread).send(thread+"/reply", "message", text).want(200)
+			s.as("mod").Get(thread).Send(thread+"/reply", "message", text).Want(200)
 			s.clock.advance(time.Minute)
 		}
 		reply("Nobody is told of this")
 		if m := s.mailed("bob", "instant"); m != nil {
 			t.Errorf("%+v", m)
 		}
-		p := bob.get("/account/email").want(200, "bob@example.com is not confirmed", "Mail me a link that confirms it")
-		p.send("/account/email/again").want(200, "Another mail is on its way")
+		p := bob.Get("/account/email").Want(200, "bob@example.com is not confirmed", "Mail me a link that confirms it")
+		p.Send("/account/email/again").Want(200, "Another mail is on its way")
 		m := s.mailed("bob", accounts.LinkEmail)
-		bob.get("/email?token="+m.Link.Secret).send("/email", "secret", m.Link.Secret).want(200)
-		bob.get("/account/email").want(200, "Mails go to bob@example.com.")
-		bob.get("/account/subscriptions").want(200).lacks("No mails come")
+		bob.Get("/email?token="+m.Link.Secret).Send("/email", "secret", m.Link.Secret).Want(200)
+		bob.Get("/account/email").Want(200, "Mails go to bob@example.com.")
+		bob.Get("/account/subscriptions").Want(200).Lacks("No mails come")
 		reply("Bob is told of this")
 		if m := s.mailed("bob", "instant"); m == nil || m.Email != "bob@example.com" || len(m.Threads) != 1 {
 			t.Errorf("%+v", m)
 		}
 
 		eve := s.guest()
-		eve.get("/forgot").send("/forgot", "email", "eve@example.com").want(200)
+		eve.Get("/forgot").Send("/forgot", "email", "eve@example.com").Want(200)
 		m = s.mailed("eve", accounts.LinkReset)
-		eve.get("/reset?token="+m.Link.Secret).send("/reset", "secret", m.Link.Secret, "password", "battery staple").want(200)
-		eve.get("/login").send("/login", "name", "eve", "password", "battery staple").want(200)
-		eve.get("/account/email").want(200, "Mails go to eve@example.com.")
+		eve.Get("/reset?token="+m.Link.Secret).Send("/reset", "secret", m.Link.Secret, "password", "battery staple").Want(200)
+		eve.Get("/login").Send("/login", "name", "eve", "password", "battery staple").Want(200)
+		eve.Get("/account/email").Want(200, "Mails go to eve@example.com.")
 	})
 }

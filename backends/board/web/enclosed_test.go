@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -26,17 +27,17 @@ func drawing(t *testing.T, width int) string {
 
 // sendAll sends a form of the page with files, as a browser does: fields, the
 // files of an input, more fields.
-func (p *shown) sendAll(path string, files [][2]string, fields ...string) *shown {
-	p.t.Helper()
+func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string) *pagestest.Page {
+	p.T.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	must := func(err error) {
-		p.t.Helper()
+		p.T.Helper()
 		if err != nil {
-			p.t.Fatal(err)
+			p.T.Fatal(err)
 		}
 	}
-	must(w.WriteField("token", p.token()))
+	must(w.WriteField("token", p.Hidden("token")))
 	for _, file := range files {
 		part, err := w.CreateFormFile("file", file[0])
 		must(err)
@@ -51,7 +52,7 @@ func (p *shown) sendAll(path string, files [][2]string, fields ...string) *shown
 		must(w.WriteField(fields[i], fields[i+1]))
 	}
 	must(w.Close())
-	return p.do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
+	return p.Do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
 }
 
 // TestPostWithFiles: the form that writes a post takes its files, which stand in
@@ -62,24 +63,24 @@ func TestPostWithFiles(t *testing.T) {
 		s := newSite(t, db, Options{})
 		bob := s.as("bob")
 		write := at("/forums/%d/new", s.forum("members"))
-		p := bob.get(write).want(200, `enctype="multipart/form-data"`, `name="file" type="file" multiple`)
+		p := bob.Get(write).Want(200, `enctype="multipart/form-data"`, `name="file" type="file" multiple`)
 		files := [][2]string{{"my photo.png", drawing(t, 3)}, {"notes.txt", "some notes"}, {"second.png", drawing(t, 4)}}
 		fields := []string{"once", "word", "title", "With a photo", "message", "Look:\n\n![a view](<attachment:my photo.png>)\n\n[notes](attachment:notes.txt)", "subscribe", "1"}
 
 		// After a preview and a problem the names are told, and nothing is there.
-		p.sendAll(write, files, slices.Concat(fields, []string{"preview", "1"})...).want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
-		p.sendAll(write, [][2]string{{"evil.html", "<script>"}}, fields...).want(422, "evil.html: ", "cannot be attached", "With a photo")
-		p.sendAll(write, make([][2]string, 0), "title", "x", "message", "y").want(422)
+		sendAll(p, write, files, slices.Concat(fields, []string{"preview", "1"})...).Want(200, "Preview", "Choose the files again", "my photo.png", "With a photo")
+		sendAll(p, write, [][2]string{{"evil.html", "<script>"}}, fields...).Want(422, "evil.html: ", "cannot be attached", "With a photo")
+		sendAll(p, write, make([][2]string, 0), "title", "x", "message", "y").Want(422)
 		if n := s.number("SELECT count(*) FROM board_attachments"); n != 0 {
 			t.Fatalf("%d files of posts that are not there", n)
 		}
 
 		for range 2 { // as by a second click
-			shown := p.sendAll(write, files, fields...).want(200, "second.png", `alt="a view"`)
+			shown := sendAll(p, write, files, fields...).Want(200, "second.png", `alt="a view"`)
 			post := s.number("SELECT max(id) FROM board_posts")
-			shown.want(200, at(`src="/posts/%d/files/my%%20photo.png"`, post), at(`href="/posts/%d/files/notes.txt"`, post))
-			if n := strings.Count(shown.body, "<img"); n != 2 { // the placed one is not listed again
-				t.Errorf("%d images:\n%s", n, shown.body)
+			shown.Want(200, at(`src="/posts/%d/files/my%%20photo.png"`, post), at(`href="/posts/%d/files/notes.txt"`, post))
+			if n := strings.Count(shown.Text, "<img"); n != 2 { // the placed one is not listed again
+				t.Errorf("%d images:\n%s", n, shown.Text)
 			}
 		}
 		if posts, n := s.number("SELECT count(*) FROM board_posts WHERE message LIKE 'Look%'"), s.number("SELECT count(*) FROM board_attachments WHERE removed_at IS NULL"); posts != 1 || n != 3 {
@@ -87,27 +88,27 @@ func TestPostWithFiles(t *testing.T) {
 		}
 		post := s.number("SELECT max(id) FROM board_posts")
 		photo := at("/posts/%d/files/my%%20photo.png", post)
-		bob.get(photo).want(200, drawing(t, 3))
-		s.as("eve").get(photo).want(200)
-		s.guest().get(photo).want(404)
-		s.guest().get(at("/posts/%d/files/absent.png", post)).want(404)
+		bob.Get(photo).Want(200, drawing(t, 3))
+		s.as("eve").Get(photo).Want(200)
+		s.guest().Get(photo).Want(404)
+		s.guest().Get(at("/posts/%d/files/absent.png", post)).Want(404)
 
 		// What was removed does not come back by sending the form again.
 		id := s.number("SELECT id FROM board_attachments WHERE name = 'notes.txt'")
 		s.clock.advance(1e9)
-		bob.get("/account").send(at("/threads/%d/posts/%d/attachments/%d/delete", s.thread("With a photo"), post, id)).want(200)
-		p.sendAll(write, files, fields...).want(200).lacks(at(`href="/attachments/%d"`, id))
+		bob.Get("/account").Send(at("/threads/%d/posts/%d/attachments/%d/delete", s.thread("With a photo"), post, id)).Want(200)
+		sendAll(p, write, files, fields...).Want(200).Lacks(at(`href="/attachments/%d"`, id))
 
 		// A reply, and one without a file; another browser's form is none.
 		answer := at("/threads/%d/reply", s.thread("With a photo"))
-		p = bob.get(answer).want(200, "multipart/form-data")
-		p.sendAll(answer, [][2]string{{"answer.png", drawing(t, 5)}}, "message", "Mine: ![mine](attachment:answer.png)").want(200, "/files/answer.png")
-		p.sendAll(answer, nil, "message", "No file at all").want(200, "No file at all")
-		s.as("eve").get("/account").want(200)
-		s.as("eve").do(http.MethodPost, answer, "x", "Content-Type", "multipart/form-data; boundary=x").want(400)
-		eve := s.as("eve").get("/account")
-		eve.body = p.body // with the token of bob
-		eve.sendAll(answer, nil, "message", "Forged answer").want(403)
+		p = bob.Get(answer).Want(200, "multipart/form-data")
+		sendAll(p, answer, [][2]string{{"answer.png", drawing(t, 5)}}, "message", "Mine: ![mine](attachment:answer.png)").Want(200, "/files/answer.png")
+		sendAll(p, answer, nil, "message", "No file at all").Want(200, "No file at all")
+		s.as("eve").Get("/account").Want(200)
+		s.as("eve").Do(http.MethodPost, answer, "x", "Content-Type", "multipart/form-data; boundary=x").Want(400)
+		eve := s.as("eve").Get("/account")
+		eve.Text = p.Text // with the token of bob
+		sendAll(eve, answer, nil, "message", "Forged answer").Want(403)
 	})
 }
 
@@ -118,12 +119,12 @@ func TestFilesOfTheRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		bob := s.as("bob")
-		p := bob.get(at("/forums/%d/new", s.forum("members"))).want(200)
+		p := bob.Get(at("/forums/%d/new", s.forum("members"))).Want(200)
 		large := [][2]string{{"large.txt", strings.Repeat("x", pages.MaxForm)}}
 		refused := func(path string) {
 			t.Helper()
-			p.sendAll(path, large, "title", "A title", "message", "the text").want(403).lacks("large.txt")
-			p.sendAll(path, nil, "title", "A title", "message", "the text").want(403, "the text")
+			sendAll(p, path, large, "title", "A title", "message", "the text").Want(403).Lacks("large.txt")
+			sendAll(p, path, nil, "title", "A title", "message", "the text").Want(403, "the text")
 		}
 		s.exec("UPDATE board_threads SET is_locked = 1 WHERE title = 'Open thread'")
 		refused(at("/threads/%d/reply", s.thread("Open thread")))

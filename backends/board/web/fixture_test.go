@@ -3,12 +3,8 @@ package web
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
@@ -138,26 +135,18 @@ func inParts[T any](s *site, list []T, test func(s *site, part []T)) {
 	})
 }
 
-// browser keeps the cookies of one person.
+// browser is that of one person on the site.
 type browser struct {
 	*site
-	client *http.Client
+	*pagestest.Browser
 }
 
 // guest opens a new browser.
 func (s *site) guest() *browser {
 	s.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	client := s.server.Client()
-	return &browser{s, &http.Client{Transport: client.Transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if "http://"+r.URL.Host != s.server.URL {
-			return http.ErrUseLastResponse // what leads away is not followed
-		}
-		return nil
-	}}}
+	b := &browser{s, pagestest.New(s.t, s.server.URL, true)}
+	b.Always.Set("X-Test-Address", "192.0.2.1")
+	return b
 }
 
 // as opens a new browser and signs a member in; empty: nobody.
@@ -165,117 +154,19 @@ func (s *site) as(name string) *browser {
 	s.t.Helper()
 	b := s.guest()
 	if name != "" {
-		b.get("/login").send("/login", "name", name, "password", "correct horse").want(200)
+		b.Get("/login").Send("/login", "name", name, "password", "correct horse").Want(200)
 	}
 	return b
 }
 
-// shown is a page as a browser got it, redirects followed.
-type shown struct {
-	*browser
-	status int
-	header http.Header
-	body   string
-	path   string
-}
-
-func (b *browser) get(path string) *shown {
-	b.t.Helper()
-	return b.do(http.MethodGet, path, "")
-}
-
-func (b *browser) do(method, path, body string, header ...string) *shown {
-	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), method, b.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	r.Header.Set("X-Test-Address", "192.0.2.1")
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	answer, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return &shown{b, answer.StatusCode, answer.Header, string(text), answer.Request.URL.RequestURI()}
-}
-
-var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
-
-// token is what the forms of the page send back.
-func (p *shown) token() string {
-	match := tokenField.FindStringSubmatch(p.body)
-	if match == nil {
-		return ""
-	}
-	return match[1]
-}
-
-var secretField = regexp.MustCompile(`name="secret" value="([^"]+)"`)
-
-// secret is that of the link that the page was opened by.
-func (p *shown) secret() string {
-	match := secretField.FindStringSubmatch(p.body)
-	if match == nil {
-		return ""
-	}
-	return match[1]
-}
-
-// send sends a form of the page; fields are names and values.
-func (p *shown) send(path string, fields ...string) *shown {
-	p.t.Helper()
-	values := url.Values{"token": {p.token()}}
-	for i := 0; i+1 < len(fields); i += 2 {
-		values.Add(fields[i], fields[i+1])
-	}
-	return p.do(http.MethodPost, path, values.Encode())
-}
-
-var stampField = regexp.MustCompile(`name="stamp" value="([^"]+)"`)
-
 // join sends the form to join, after the time that people take.
-func (p *shown) join(fields ...string) *shown {
-	p.t.Helper()
-	if match := stampField.FindStringSubmatch(p.body); match != nil {
-		fields = append(fields, "stamp", match[1])
+func (s *site) join(p *pagestest.Page, fields ...string) *pagestest.Page {
+	s.t.Helper()
+	if stamp := p.Hidden("stamp"); stamp != "" {
+		fields = append(fields, "stamp", stamp)
 	}
-	p.clock.advance(time.Minute)
-	return p.send("/register", fields...)
-}
-
-// want checks the status and texts that the page has.
-func (p *shown) want(status int, texts ...string) *shown {
-	p.t.Helper()
-	if p.status != status {
-		p.t.Fatalf("%s: status %d, want %d:\n%s", p.path, p.status, status, p.body)
-	}
-	for _, text := range texts {
-		if !strings.Contains(p.body, text) {
-			p.t.Fatalf("%s does not have %q:\n%s", p.path, text, p.body)
-		}
-	}
-	return p
-}
-
-// lacks checks texts that the page must not have.
-func (p *shown) lacks(texts ...string) *shown {
-	p.t.Helper()
-	for _, text := range texts {
-		if strings.Contains(p.body, text) {
-			p.t.Errorf("%s has %q:\n%s", p.path, text, p.body)
-		}
-	}
-	return p
+	s.clock.advance(time.Minute)
+	return p.Send("/register", fields...)
 }
 
 // number reads one number of the database.

@@ -12,23 +12,23 @@ func TestNamesAlike(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
-		p := s.guest().get("/register").want(200)
+		p := s.guest().Get("/register").Want(200)
 		for name, problem := range map[string]string{
 			"adа": "mixes scripts", "b0b": "looks like that of another", "Adrnin": "is reserved", "bo\u200bb": "cannot be seen",
 		} {
-			p.join("username", name, "email", "x@example.com", "password", "a long password").want(422, problem, `id="username-problem"`)
+			s.join(p, "username", name, "email", "x@example.com", "password", "a long password").Want(422, problem, `id="username-problem"`)
 		}
 		ada := s.as("ada")
-		ada.get("/admin/members").want(200, `href="/admin/names"`)
-		ada.get("/admin/names").want(200, "No two members")
+		ada.Get("/admin/members").Want(200, `href="/admin/names"`)
+		ada.Get("/admin/names").Want(200, "No two members")
 		s.exec("UPDATE board_users SET username = 'B0b', username_key = 'b0b' WHERE username = 'eve'")
 		s.exec("DELETE FROM board_names")
 		s.exec("UPDATE board_settings SET value = '0' WHERE name = 'names_filled'")
-		p.join("username", "carol", "email", "x@example.com", "password", "a long password").want(503, "takes no new ones in the meantime")
+		s.join(p, "username", "carol", "email", "x@example.com", "password", "a long password").Want(503, "takes no new ones in the meantime")
 		if n, err := s.service.FillNames(t.Context()); err != nil || n != 6 {
 			t.Fatal(n, err)
 		}
-		ada.get("/admin/names").want(200, "<bdi>B0b</bdi>", "<bdi>bob</bdi>", at("/admin/members/%d", s.user("bob")))
-		s.as("B0b").get("/").want(200, "Sign out")
+		ada.Get("/admin/names").Want(200, "<bdi>B0b</bdi>", "<bdi>bob</bdi>", at("/admin/members/%d", s.user("bob")))
+		s.as("B0b").Get("/").Want(200, "Sign out")
 	})
 }

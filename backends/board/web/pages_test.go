@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -27,47 +28,47 @@ func TestJourney(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		b := s.guest()
-		p := b.get("/register").want(200)
-		p = p.join("username", "carol", "email", "not an address", "password", "short").want(422, "at least 10", "not a mail address", `value="carol"`, `aria-invalid="true"`)
-		p = p.join("username", "carol", "email", "carol@example.com", "password", "a long password").want(200, "on its way to carol@example.com", "carol")
-		p = p.get("/email?token="+s.mailed("carol", accounts.LinkJoin).Link.Secret).want(200, "carol@example.com")
-		p = p.send("/email", "secret", p.secret()).want(200, "carol@example.com is confirmed", "Welcome!", "<h1>Board</h1>")
-		p = p.get(at("/forums/%d/new", s.forum("public"))).want(200, "Question")
-		p = p.send(p.path, "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1", "preview", "1").want(200, "Preview", "<strong>all</strong>", `value="My *first* thread"`, "Hello **all**</textarea>")
-		p = p.send(p.path, "title", "x", "message", "Hello **all**").want(422, "at least 3", "Hello **all**</textarea>")
-		p = p.send(p.path, "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1").want(200, "<h1>My *first* thread</h1>", "<strong>all</strong>", "Stop following")
+		p := b.Get("/register").Want(200)
+		p = s.join(p, "username", "carol", "email", "not an address", "password", "short").Want(422, "at least 10", "not a mail address", `value="carol"`, `aria-invalid="true"`)
+		p = s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "on its way to carol@example.com", "carol")
+		p = p.Get("/email?token="+s.mailed("carol", accounts.LinkJoin).Link.Secret).Want(200, "carol@example.com")
+		p = p.Send("/email", "secret", p.Hidden("secret")).Want(200, "carol@example.com is confirmed", "Welcome!", "<h1>Board</h1>")
+		p = p.Get(at("/forums/%d/new", s.forum("public"))).Want(200, "Question")
+		p = p.Send(p.Where(), "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1", "preview", "1").Want(200, "Preview", "<strong>all</strong>", `value="My *first* thread"`, "Hello **all**</textarea>")
+		p = p.Send(p.Where(), "title", "x", "message", "Hello **all**").Want(422, "at least 3", "Hello **all**</textarea>")
+		p = p.Send(p.Where(), "title", "My *first* thread", "message", "Hello **all**", "subscribe", "1").Want(200, "<h1>My *first* thread</h1>", "<strong>all</strong>", "Stop following")
 		id := s.thread("My *first* thread")
-		p = p.send(at("/threads/%d/reply", id), "message", "A quick answer", "preview", "1").want(200, "Preview")
-		p = p.send(at("/threads/%d/reply", id), "message", "A quick answer").want(200, "A quick answer", `id="post-2"`)
-		if !strings.HasPrefix(p.path, at("/threads/%d-my-first-thread", id)) {
-			t.Errorf("the answer leads to %s", p.path)
+		p = p.Send(at("/threads/%d/reply", id), "message", "A quick answer", "preview", "1").Want(200, "Preview")
+		p = p.Send(at("/threads/%d/reply", id), "message", "A quick answer").Want(200, "A quick answer", `id="post-2"`)
+		if !strings.HasPrefix(p.Where(), at("/threads/%d-my-first-thread", id)) {
+			t.Errorf("the answer leads to %s", p.Where())
 		}
 		post := s.post("A quick answer")
-		p = p.get(at("/threads/%d/reply?quote=%d", id, post)).want(200, "&gt; **carol** wrote")
-		p = p.get(at("/threads/%d/posts/%d/edit", id, post)).want(200, "A quick answer</textarea>")
-		p = p.send(p.path, "message", "", "reason", "why").want(422, `value="why"`)
-		p = p.send(p.path, "message", "A better answer", "reason", "why").want(200, "A better answer").lacks("A quick answer")
-		p.get(at("/threads/%d/posts/%d/history", id, post)).want(200, "<del>A quick answer", "<ins>A better answer")
-		p.get("/search?q=better").want(200, at("/posts/%d", post))
-		p.get("/search?q=neverwritten").want(200, "Nothing was found")
-		p = p.get(at("/threads/%d/posts/%d/delete", id, post)).want(200)
-		p = p.send(p.path).want(200, "The post is deleted").lacks("A better answer")
+		p = p.Get(at("/threads/%d/reply?quote=%d", id, post)).Want(200, "&gt; **carol** wrote")
+		p = p.Get(at("/threads/%d/posts/%d/edit", id, post)).Want(200, "A quick answer</textarea>")
+		p = p.Send(p.Where(), "message", "", "reason", "why").Want(422, `value="why"`)
+		p = p.Send(p.Where(), "message", "A better answer", "reason", "why").Want(200, "A better answer").Lacks("A quick answer")
+		p.Get(at("/threads/%d/posts/%d/history", id, post)).Want(200, "<del>A quick answer", "<ins>A better answer")
+		p.Get("/search?q=better").Want(200, at("/posts/%d", post))
+		p.Get("/search?q=neverwritten").Want(200, "Nothing was found")
+		p = p.Get(at("/threads/%d/posts/%d/delete", id, post)).Want(200)
+		p = p.Send(p.Where()).Want(200, "The post is deleted").Lacks("A better answer")
 
 		// Bob answers, and carol is told.
 		bob := s.as("bob")
-		bob.get(at("/threads/%d", id)).send(at("/threads/%d/reply", id), "message", "Bob was here").want(200)
-		p = p.get("/").want(200, `1<span class="hidden"> new`)
-		p = p.get("/account/notifications").want(200, "bob", "My *first* thread")
-		p = p.send("/account/notifications", "upTo", at("%d", s.number("SELECT max(id) FROM board_notifications"))).want(200, "marked as read").lacks(`<span class="new">`)
-		p = p.get(at("/threads/%d/unread", id)).want(200, "Bob was here")
-		p = p.get("/account/subscriptions").want(200, "My *first* thread")
-		p = p.send(at("/threads/%d/subscription", id), "mode", "daily", "list", "1").want(200, `value="daily" selected`)
-		p.send(at("/threads/%d/subscription", id), "mode", "off", "list", "1").want(200, "You follow no thread")
+		bob.Get(at("/threads/%d", id)).Send(at("/threads/%d/reply", id), "message", "Bob was here").Want(200)
+		p = p.Get("/").Want(200, `1<span class="hidden"> new`)
+		p = p.Get("/account/notifications").Want(200, "bob", "My *first* thread")
+		p = p.Send("/account/notifications", "upTo", at("%d", s.number("SELECT max(id) FROM board_notifications"))).Want(200, "marked as read").Lacks(`<span class="new">`)
+		p = p.Get(at("/threads/%d/unread", id)).Want(200, "Bob was here")
+		p = p.Get("/account/subscriptions").Want(200, "My *first* thread")
+		p = p.Send(at("/threads/%d/subscription", id), "mode", "daily", "list", "1").Want(200, `value="daily" selected`)
+		p.Send(at("/threads/%d/subscription", id), "mode", "off", "list", "1").Want(200, "You follow no thread")
 
-		p = p.get("/account").send("/account", "title", "Tester", "bio", "I <b>test</b>").want(200, "Saved")
-		p.get(at("/members/%d", s.number("SELECT id FROM board_users WHERE username = 'carol'"))).want(200, "Tester", "I &lt;b&gt;test&lt;/b&gt;")
-		p = p.get("/account").send("/logout").want(200, "signed out", "Sign in")
-		p.get("/account").want(200, `<h1>Sign in</h1>`)
+		p = p.Get("/account").Send("/account", "title", "Tester", "bio", "I <b>test</b>").Want(200, "Saved")
+		p.Get(at("/members/%d", s.number("SELECT id FROM board_users WHERE username = 'carol'"))).Want(200, "Tester", "I &lt;b&gt;test&lt;/b&gt;")
+		p = p.Get("/account").Send("/logout").Want(200, "signed out", "Sign in")
+		p.Get("/account").Want(200, `<h1>Sign in</h1>`)
 	})
 }
 
@@ -94,15 +95,15 @@ func TestHidden(t *testing.T) {
 				b := s.in(t).as(person.name)
 				seen := make(map[string]bool)
 				for _, page := range pages {
-					p := b.get(page)
-					if p.status >= 500 {
-						t.Errorf("%s: %d", page, p.status)
+					p := b.Get(page)
+					if p.StatusCode >= 500 {
+						t.Errorf("%s: %d", page, p.StatusCode)
 					}
 					if strings.HasPrefix(page, "/search") {
 						continue // shows the words that were looked for
 					}
 					for _, secret := range all {
-						if strings.Contains(p.body, secret) {
+						if strings.Contains(p.Text, secret) {
 							seen[secret] = true
 							if !slices.Contains(person.sees, secret) {
 								t.Errorf("sees %s on %s", secret, page)
@@ -115,7 +116,7 @@ func TestHidden(t *testing.T) {
 						t.Errorf("does not see %s anywhere", secret)
 					}
 				}
-				if found := b.get("/search?q=common").body; person.name == "" && strings.Contains(found, "secret") {
+				if found := b.Get("/search?q=common").Text; person.name == "" && strings.Contains(found, "secret") {
 					t.Errorf("finds what is hidden:\n%s", found)
 				}
 			})
@@ -199,12 +200,12 @@ func TestFeeds(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{})
 	for _, name := range []string{"", "ada"} {
 		b := s.as(name)
-		p := b.get("/feed.atom").want(200, "Open thread", "common first", "<feed xmlns").lacks("secret")
-		if kind := p.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/atom+xml") {
+		p := b.Get("/feed.atom").Want(200, "Open thread", "common first", "<feed xmlns").Lacks("secret")
+		if kind := p.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/atom+xml") {
 			t.Errorf("type %s", kind)
 		}
-		b.get(at("/forums/%d/feed.atom", s.forum("public"))).want(200, "Open thread").lacks("secret")
-		b.get(at("/forums/%d/feed.atom", s.forum("members"))).want(404)
+		b.Get(at("/forums/%d/feed.atom", s.forum("public"))).Want(200, "Open thread").Lacks("secret")
+		b.Get(at("/forums/%d/feed.atom", s.forum("members"))).Want(404)
 	}
 }
 
@@ -215,29 +216,29 @@ func TestScripts(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{})
 	ada, public := s.as("ada"), s.forum("public")
 	inParts(s, testenv.Scripts(), func(s *site, lines []string) {
-		b := &browser{s, ada.client}
-		p := b.get("/account")
+		b := &browser{s, ada.In(s.t)}
+		p := b.Get("/account")
 		for _, line := range lines {
 			title := string([]rune(line)[:min(len([]rune(line)), 110)])
-			p.send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1").inert()
-			p.send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").want(200).inert()
-			p.send("/account", "title", title[:min(len(title), 60)], "bio", line).inert()
-			p.send("/account", "title", strings.Repeat(title, 20), "bio", line).inert()
-			p.send("/posts/1/report", "reason", line).inert()
-			p.join("username", line, "email", line, "password", line).inert()
-			p.send("/account/tokens", "name", line, "scope", line, "days", "1", "password", line).inert()
-			p.send("/threads/1/posts/2/edit", "message", line, "reason", line+line, "preview", "1").inert()
-			b.do(http.MethodGet, "/search?"+values("q", line, "author", line), "").inert()
-			b.do(http.MethodGet, "/login?"+values("next", line), "").inert()
-			s.guest().get("/login").send("/login", "name", line, "password", line, "next", line).inert()
-			p.get("/").inert()
-			p.get(at("/forums/%d", public)).inert()
+			inert(p.Send(at("/forums/%d/new", public), "title", title, "message", line, "preview", "1"))
+			inert(p.Send(at("/forums/%d/new", public), "title", title+" words", "message", line+" words").Want(200))
+			inert(p.Send("/account", "title", title[:min(len(title), 60)], "bio", line))
+			inert(p.Send("/account", "title", strings.Repeat(title, 20), "bio", line))
+			inert(p.Send("/posts/1/report", "reason", line))
+			inert(s.join(p, "username", line, "email", line, "password", line))
+			inert(p.Send("/account/tokens", "name", line, "scope", line, "days", "1", "password", line))
+			inert(p.Send("/threads/1/posts/2/edit", "message", line, "reason", line+line, "preview", "1"))
+			inert(b.Do(http.MethodGet, "/search?"+values("q", line, "author", line), ""))
+			inert(b.Do(http.MethodGet, "/login?"+values("next", line), ""))
+			inert(s.guest().Get("/login").Send("/login", "name", line, "password", line, "next", line))
+			inert(p.Get("/"))
+			inert(p.Get(at("/forums/%d", public)))
 		}
 	})
 	inParts(s, s.everyPage(), func(s *site, pages []string) {
-		b := &browser{s, ada.client}
+		b := &browser{s, ada.In(s.t)}
 		for _, page := range pages {
-			b.get(page).inert()
+			inert(b.Get(page))
 		}
 	})
 }
@@ -251,26 +252,26 @@ var (
 
 // inert fails where a page has something that a browser could run, or an
 // address that is none to follow.
-func (p *shown) inert() {
-	p.t.Helper()
-	if policy := p.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
-		p.t.Errorf("%s has the policy %q", p.path, policy)
+func inert(p *pagestest.Page) {
+	p.T.Helper()
+	if policy := p.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
+		p.T.Errorf("%s has the policy %q", p.Where(), policy)
 	}
-	if !strings.HasPrefix(p.header.Get("Content-Type"), "text/html") {
+	if !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
 		return
 	}
-	for _, match := range quotedValue.FindAllStringSubmatch(p.body, -1) {
+	for _, match := range quotedValue.FindAllStringSubmatch(p.Text, -1) {
 		name, value := match[1], html.UnescapeString(match[2])
 		if name != "href" && name != "src" && name != "action" {
 			continue
 		}
 		u, err := url.Parse(strings.TrimSpace(value))
 		if err != nil || !slices.Contains([]string{"", "http", "https", "mailto"}, u.Scheme) || name == "action" && (u.Host != "" || u.Path == "") {
-			p.t.Errorf("%s has the address %s=%q", p.path, name, value)
+			p.T.Errorf("%s has the address %s=%q", p.Where(), name, value)
 		}
 	}
-	if found := dangers.FindString(quotedValue.ReplaceAllString(p.body, ` $1=""`)); found != "" {
-		p.t.Errorf("%s has %q", p.path, found)
+	if found := dangers.FindString(quotedValue.ReplaceAllString(p.Text, ` $1=""`)); found != "" {
+		p.T.Errorf("%s has %q", p.Where(), found)
 	}
 }
 
@@ -292,14 +293,14 @@ func TestPaging(t *testing.T) {
 	page := at("/threads/%d", thread)
 	pages := 0
 	for page != "" {
-		p := b.get(page).want(200)
-		for _, match := range number.FindAllStringSubmatch(p.body, -1) {
+		p := b.Get(page).Want(200)
+		for _, match := range number.FindAllStringSubmatch(p.Text, -1) {
 			if seen++; match[1] != at("%d", seen) {
 				t.Fatalf("post %s comes as number %d", match[1], seen)
 			}
 		}
 		page = ""
-		if match := next.FindStringSubmatch(p.body); match != nil {
+		if match := next.FindStringSubmatch(p.Text); match != nil {
 			page = strings.ReplaceAll(match[1], "&amp;", "&")
 		}
 		pages++
@@ -308,29 +309,29 @@ func TestPaging(t *testing.T) {
 		t.Errorf("%d posts on %d pages", seen, pages)
 	}
 	id := s.post("line 30")
-	if p := b.get(at("/threads/%d?post=%d", thread, id)).want(200, `id="post-30"`, `id="post-26"`, `id="post-50"`).lacks(`id="post-25"`, `id="post-51"`); !strings.Contains(p.path, "after=") {
-		t.Errorf("the post is on %s", p.path)
+	if p := b.Get(at("/threads/%d?post=%d", thread, id)).Want(200, `id="post-30"`, `id="post-26"`, `id="post-50"`).Lacks(`id="post-25"`, `id="post-51"`); !strings.Contains(p.Where(), "after=") {
+		t.Errorf("the post is on %s", p.Where())
 	}
-	b.get(at("/threads/%d/last", thread)).want(200, `id="post-61"`, `id="post-51"`, `rel="prev"`).lacks(`id="post-50"`)
+	b.Get(at("/threads/%d/last", thread)).Want(200, `id="post-61"`, `id="post-51"`, `rel="prev"`).Lacks(`id="post-50"`)
 
 	// The first unread, after a page was read.
 	eve := s.as("eve")
-	eve.get(at("/threads/%d", thread))
-	eve.get(at("/threads/%d/unread", thread)).want(200, `id="post-26"`).lacks(`id="post-25"`)
+	eve.Get(at("/threads/%d", thread))
+	eve.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-26"`).Lacks(`id="post-25"`)
 
 	for i := range 40 {
 		s.start(bob, at("Filler %d", i), 1)
 	}
 	forum := at("/forums/%d", s.forum("public"))
-	p := b.get(forum).want(200, "Filler 39", `id="sticky"`).lacks(">Filler 5<")
-	match := next.FindStringSubmatch(p.body)
+	p := b.Get(forum).Want(200, "Filler 39", `id="sticky"`).Lacks(">Filler 5<")
+	match := next.FindStringSubmatch(p.Text)
 	if match == nil {
 		t.Fatal("there is no older page")
 	}
-	b.get(strings.ReplaceAll(match[1], "&amp;", "&")).want(200, "Filler 5<", "Open thread", "Newest").lacks("Filler 39")
-	b.get(forum + "?after=broken").want(400)
-	eve.get(forum).want(200, `class="new"`)
-	eve.get("/").send(at("/forums/%d/read", s.forum("public"))).want(200).lacks(`class="new"`)
+	b.Get(strings.ReplaceAll(match[1], "&amp;", "&")).Want(200, "Filler 5<", "Open thread", "Newest").Lacks("Filler 39")
+	b.Get(forum + "?after=broken").Want(400)
+	eve.Get(forum).Want(200, `class="new"`)
+	eve.Get("/").Send(at("/forums/%d/read", s.forum("public"))).Want(200).Lacks(`class="new"`)
 }
 
 // start makes a thread with its posts.

@@ -35,34 +35,34 @@ func TestForgottenPassword(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{MembersOnly: true})
 		before, b := s.as("bob"), s.guest()
-		b.get("/login").want(200, `href="/forgot"`)
-		b.get("/forgot").send("/forgot", "email", "bob").want(422, "name@example.com", `value="bob"`)
-		known := b.get("/forgot").send("/forgot", "email", "bob@example.com").want(200, "If bob@example.com is the address of a member")
-		unknown := s.guest().get("/forgot").send("/forgot", "email", "nobody@example.com").want(200)
-		if strings.ReplaceAll(unknown.body, "nobody@", "bob@") != known.body {
-			t.Errorf("the answers differ:\n%s\n%s", known.body, unknown.body)
+		b.Get("/login").Want(200, `href="/forgot"`)
+		b.Get("/forgot").Send("/forgot", "email", "bob").Want(422, "name@example.com", `value="bob"`)
+		known := b.Get("/forgot").Send("/forgot", "email", "bob@example.com").Want(200, "If bob@example.com is the address of a member")
+		unknown := s.guest().Get("/forgot").Send("/forgot", "email", "nobody@example.com").Want(200)
+		if strings.ReplaceAll(unknown.Text, "nobody@", "bob@") != known.Text {
+			t.Errorf("the answers differ:\n%s\n%s", known.Text, unknown.Text)
 		}
 		m := s.mailed("bob", accounts.LinkReset)
 		link := "/reset?token=" + m.Link.Secret
-		p := b.get(link).want(200, "New password of bob").lacks("next=/reset", "next=%2Freset") // a secret does not go on to addresses that are logged
-		if p.header.Get("Cache-Control") != "private, no-store" || p.header.Get("Referrer-Policy") != "strict-origin" {
-			t.Errorf("%v", p.header)
+		p := b.Get(link).Want(200, "New password of bob").Lacks("next=/reset", "next=%2Freset") // a secret does not go on to addresses that are logged
+		if p.Header.Get("Cache-Control") != "private, no-store" || p.Header.Get("Referrer-Policy") != "strict-origin" {
+			t.Errorf("%v", p.Header)
 		}
-		b.get(link).want(200) // looking does nothing
-		b.do(http.MethodPost, "/reset", "secret="+m.Link.Secret+"&password=battery+staple").want(403, "form is out of date")
-		b.get(link).send("/reset", "secret", m.Link.Secret, "password", "short").want(422, "at least 10 characters", "New password of bob", m.Link.Secret)
-		b.get(link).send("/reset", "secret", "x", "password", "battery staple").want(410, "This link is over")
-		before.get("/account").want(200, "Your account")
-		b.get(link).send("/reset", "secret", m.Link.Secret, "password", "battery staple").want(200, "The password is changed", "<h1>Sign in</h1>")
-		before.get("/account").want(200, "<h1>Sign in</h1>")
-		b.get(link).want(410, "This link is over", `<a href="/forgot">Ask for another link</a>`).lacks("New password of bob")
-		b.get("/reset").want(410)
-		b.get("/login").send("/login", "name", "bob", "password", "battery staple").want(200, "Sign out")
+		b.Get(link).Want(200) // looking does nothing
+		b.Do(http.MethodPost, "/reset", "secret="+m.Link.Secret+"&password=battery+staple").Want(403, "form is out of date")
+		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "short").Want(422, "at least 10 characters", "New password of bob", m.Link.Secret)
+		b.Get(link).Send("/reset", "secret", "x", "password", "battery staple").Want(410, "This link is over")
+		before.Get("/account").Want(200, "Your account")
+		b.Get(link).Send("/reset", "secret", m.Link.Secret, "password", "battery staple").Want(200, "The password is changed", "<h1>Sign in</h1>")
+		before.Get("/account").Want(200, "<h1>Sign in</h1>")
+		b.Get(link).Want(410, "This link is over", `<a href="/forgot">Ask for another link</a>`).Lacks("New password of bob")
+		b.Get("/reset").Want(410)
+		b.Get("/login").Send("/login", "name", "bob", "password", "battery staple").Want(200, "Sign out")
 
 		s.noMails.Store(true)
-		b.get("/forgot").want(200, "This board sends no mails. An administrator can give you a new password.").lacks(`name="email"`)
-		p = b.get("/login") // has a form
-		p.send("/forgot", "email", "bob@example.com").want(403, "This board sends no mails")
+		b.Get("/forgot").Want(200, "This board sends no mails. An administrator can give you a new password.").Lacks(`name="email"`)
+		p = b.Get("/login") // has a form
+		p.Send("/forgot", "email", "bob@example.com").Want(403, "This board sends no mails")
 	})
 }
 
@@ -72,11 +72,11 @@ func TestForgottenTooOften(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), Options{})
 	b := s.guest()
 	for range 3 {
-		b.get("/forgot").send("/forgot", "email", "bob@example.com").want(200)
+		b.Get("/forgot").Send("/forgot", "email", "bob@example.com").Want(200)
 	}
-	p := b.get("/forgot").send("/forgot", "email", "bob@example.com").want(429, "Too many mails", "60 minutes")
-	if p.header.Get("Retry-After") != "3600" {
-		t.Errorf("%v", p.header)
+	p := b.Get("/forgot").Send("/forgot", "email", "bob@example.com").Want(429, "Too many mails", "60 minutes")
+	if p.Header.Get("Retry-After") != "3600" {
+		t.Errorf("%v", p.Header)
 	}
 }
 
@@ -86,25 +86,25 @@ func TestMailAddress(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		bob := s.as("bob")
-		form := bob.get("/account/email").want(200, "Mails go to bob@example.com.")
-		form.send("/account/email", "email", "new@example.com", "password", "wrong horse").want(422, "The password is wrong", `value="new@example.com"`)
-		form.send("/account/email", "email", "new@example.com", "password", "correct horse").want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
+		form := bob.Get("/account/email").Want(200, "Mails go to bob@example.com.")
+		form.Send("/account/email", "email", "new@example.com", "password", "wrong horse").Want(422, "The password is wrong", `value="new@example.com"`)
+		form.Send("/account/email", "email", "new@example.com", "password", "correct horse").Want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
 		notice, m := s.mailed("bob", accounts.LinkNotice), s.mailed("bob", accounts.LinkEmail)
 		if notice == nil || notice.Email != "bob@example.com" || m == nil || m.Email != "new@example.com" {
 			t.Fatalf("%+v %+v", notice, m)
 		}
 		link := "/email?token=" + m.Link.Secret
 		reader := s.guest() // another browser
-		p := reader.get(link).want(200, "bob go to new@example.com")
-		bob.get("/account/email").want(200, "Mails go to bob@example.com.")
-		p.send("/email", "secret", "x").want(410, "This link is over")
-		p.send("/email", "secret", m.Link.Secret).want(200, "Your mail address is new@example.com now.")
-		bob.get("/account/email").want(200, "Mails go to new@example.com.")
-		reader.get(link).want(410, "This link is over", `<a href="/account/email">Ask for another link</a>`)
-		s.guest().get("/account/email").want(200, "<h1>Sign in</h1>")
+		p := reader.Get(link).Want(200, "bob go to new@example.com")
+		bob.Get("/account/email").Want(200, "Mails go to bob@example.com.")
+		p.Send("/email", "secret", "x").Want(410, "This link is over")
+		p.Send("/email", "secret", m.Link.Secret).Want(200, "Your mail address is new@example.com now.")
+		bob.Get("/account/email").Want(200, "Mails go to new@example.com.")
+		reader.Get(link).Want(410, "This link is over", `<a href="/account/email">Ask for another link</a>`)
+		s.guest().Get("/account/email").Want(200, "<h1>Sign in</h1>")
 		s.noMails.Store(true)
-		bob.get("/account/email").want(200, "cannot be confirmed").lacks(`name="email"`)
-		form.send("/account/email", "email", "newer@example.com", "password", "correct horse").want(403)
+		bob.Get("/account/email").Want(200, "cannot be confirmed").Lacks(`name="email"`)
+		form.Send("/account/email", "email", "newer@example.com", "password", "correct horse").Want(403)
 	})
 }
 
@@ -115,23 +115,23 @@ func TestTimeZone(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, Options{})
 		thread := at("/threads/%d", s.thread("Open thread"))
-		s.guest().get(thread).want(200, `<time datetime="2026-01-01T00:00:00Z" title="Thursday, 1 January 2026, 00:00:00 UTC">1 Jan 2026, 00:00</time>`, "All times are in UTC.")
+		s.guest().Get(thread).Want(200, `<time datetime="2026-01-01T00:00:00Z" title="Thursday, 1 January 2026, 00:00:00 UTC">1 Jan 2026, 00:00</time>`, "All times are in UTC.")
 		bob := s.as("bob")
-		form := bob.get("/account").want(200, `name="timeZone" value="UTC"`, `<option value="America/New_York">`)
-		form.send("/account", "timeZone", "America/Nowhere").want(422, "not the name of a time zone", `value="America/Nowhere"`)
-		form.send("/account", "timeZone", "America/New_York").want(200, "Saved.", "All times are in America/New_York")
+		form := bob.Get("/account").Want(200, `name="timeZone" value="UTC"`, `<option value="America/New_York">`)
+		form.Send("/account", "timeZone", "America/Nowhere").Want(422, "not the name of a time zone", `value="America/Nowhere"`)
+		form.Send("/account", "timeZone", "America/New_York").Want(200, "Saved.", "All times are in America/New_York")
 		const there = `<time datetime="2026-01-01T00:00:00Z" title="Wednesday, 31 December 2025, 19:00:00 EST">31 Dec 2025, 19:00</time>`
-		bob.get(thread).want(200, there)
-		bob.get(at("/forums/%d", s.forum("public"))).want(200, there)
-		bob.get("/").want(200, " EST")
-		s.as("eve").get(thread).want(200, "1 Jan 2026, 00:00", "All times are in UTC")
+		bob.Get(thread).Want(200, there)
+		bob.Get(at("/forums/%d", s.forum("public"))).Want(200, there)
+		bob.Get("/").Want(200, " EST")
+		s.as("eve").Get(thread).Want(200, "1 Jan 2026, 00:00", "All times are in UTC")
 
 		s.exec("UPDATE board_users SET time_zone = 'Pacific/Auckland' WHERE username = 'ada'")
 		ada, eve := s.as("ada"), at("/admin/members/%d", s.number("SELECT id FROM board_users WHERE username = 'eve'"))
-		ada.get(eve).want(200, ` min="2026-01-02"`, "2 Jan 2026, 16:04").send(eve, "do", "suspend", "date", "2026-01-31").want(200)
-		ada.get(eve).want(200, `<time datetime="2026-01-31T11:00:00Z" title="Sunday, 1 February 2026, 00:00:00 NZDT">`)
+		ada.Get(eve).Want(200, ` min="2026-01-02"`, "2 Jan 2026, 16:04").Send(eve, "do", "suspend", "date", "2026-01-31").Want(200)
+		ada.Get(eve).Want(200, `<time datetime="2026-01-31T11:00:00Z" title="Sunday, 1 February 2026, 00:00:00 NZDT">`)
 		s.clock.advance(8 * time.Hour)
-		s.as("ada").get(eve).want(200, ` min="2026-01-03"`)
+		s.as("ada").Get(eve).Want(200, ` min="2026-01-03"`)
 	})
 }
 
@@ -155,7 +155,7 @@ func TestJoin(t *testing.T) {
 			s.exec("UPDATE board_permission_version SET version = version + 1")
 		}
 		for path, status := range map[string]int{"/": test.status, "/login": 200, "/nothing": 404} {
-			if p := s.guest().get(path).want(status); strings.Contains(p.body, join) != test.joins {
+			if p := s.guest().Get(path).Want(status); strings.Contains(p.Text, join) != test.joins {
 				t.Errorf("%s after %q: joins %v", path, test.sql, !test.joins)
 			}
 		}

@@ -5,17 +5,18 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
 
 // version is what the form of the page was made of.
-func (p *shown) version() string {
-	p.t.Helper()
-	match := versionField.FindStringSubmatch(p.body)
+func version(p *pagestest.Page) string {
+	p.T.Helper()
+	match := versionField.FindStringSubmatch(p.Text)
 	if match == nil {
-		p.t.Fatalf("%s has no version:\n%s", p.path, p.body)
+		p.T.Fatalf("%s has no version:\n%s", p.Where(), p.Text)
 	}
 	return html.UnescapeString(match[1])
 }
@@ -28,23 +29,23 @@ func TestSecondEdit(t *testing.T) {
 		s := newSite(t, db, Options{})
 		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), s.post("common first"))
 		mod, ada := s.as("mod"), s.as("ada")
-		first, second := mod.get(edit).want(200), ada.get(edit).want(200)
-		first.send(edit, "version", first.version(), "message", "common line\n\nfrom the moderator").want(200, "from the moderator")
-		first.send(edit, "version", first.version(), "message", "common line\n\nfrom the moderator").want(200, "from the moderator") // a second click
-		preview := second.send(edit, "version", second.version(), "message", "common line\n\nfrom ada", "preview", "1").want(200)
-		if preview.version() != second.version() {
+		first, second := mod.Get(edit).Want(200), ada.Get(edit).Want(200)
+		first.Send(edit, "version", version(first), "message", "common line\n\nfrom the moderator").Want(200, "from the moderator")
+		first.Send(edit, "version", version(first), "message", "common line\n\nfrom the moderator").Want(200, "from the moderator") // a second click
+		preview := second.Send(edit, "version", version(second), "message", "common line\n\nfrom ada", "preview", "1").Want(200)
+		if version(preview) != version(second) {
 			t.Error("a preview forgets what the edit was made of")
 		}
-		conflict := preview.send(edit, "version", preview.version(), "message", "common line\r\n\r\nfrom ada", "reason", "because").
-			want(409, "Somebody else has changed this", "What mod wrote meanwhile", "<del>from the moderator", "<ins>from ada", "<span>common line", `value="because"`, "from ada</textarea>")
+		conflict := preview.Send(edit, "version", version(preview), "message", "common line\r\n\r\nfrom ada", "reason", "because").
+			Want(409, "Somebody else has changed this", "What mod wrote meanwhile", "<del>from the moderator", "<ins>from ada", "<span>common line", `value="because"`, "from ada</textarea>")
 		if n := s.number("SELECT count(*) FROM board_posts WHERE message LIKE '%from ada%'"); n != 0 {
 			t.Error("it was saved nevertheless")
 		}
-		if conflict.version() == second.version() {
+		if version(conflict) == version(second) {
 			t.Fatal("the form keeps the old version")
 		}
-		conflict.send(edit, "version", conflict.version(), "message", "from both").want(200, "from both")
-		conflict.send(edit, "message", "of any version").want(200, "of any version")
+		conflict.Send(edit, "version", version(conflict), "message", "from both").Want(200, "from both")
+		conflict.Send(edit, "message", "of any version").Want(200, "of any version")
 	})
 }
 
@@ -56,11 +57,11 @@ func TestSecondAdministrator(t *testing.T) {
 		forum := at("/admin/forums/%d", s.forum("public"))
 		custom := at("/admin/groups/%d", s.number("SELECT id FROM board_groups WHERE name = 'moderators'"))
 		right := matrixField(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"), 0)
-		settings := s.as("ada").get("/admin/settings").want(200)
+		settings := s.as("ada").Get("/admin/settings").Want(200)
 		all := func(name string) []string { // all settings as they are, but for the name
 			fields := []string{"name", name}
 			for _, box := range []string{"images", "flood"} {
-				if regexp.MustCompile(`name="` + box + `" value="1" checked`).MatchString(settings.body) {
+				if regexp.MustCompile(`name="` + box + `" value="1" checked`).MatchString(settings.Text) {
 					fields = append(fields, box, "1")
 				}
 			}
@@ -106,14 +107,14 @@ func TestSecondAdministrator(t *testing.T) {
 				query = "?group=" + itoa(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"))
 				form.ours, form.theirs = append(form.ours, "group", query[7:]), append(form.theirs, "group", query[7:])
 			}
-			first, second := a.get(form.path+query).want(200), b.get(form.path+query).want(200)
-			first.send(form.path, append(form.theirs, "version", first.version())...).want(200, "Saved")
-			first.send(form.path, append(form.theirs, "version", first.version())...).want(200, "Saved") // a second click
-			conflict := second.send(form.path, append(form.ours, "version", second.version())...).want(409, append(form.wants, "Somebody else has changed this")...)
+			first, second := a.Get(form.path+query).Want(200), b.Get(form.path+query).Want(200)
+			first.Send(form.path, append(form.theirs, "version", version(first))...).Want(200, "Saved")
+			first.Send(form.path, append(form.theirs, "version", version(first))...).Want(200, "Saved") // a second click
+			conflict := second.Send(form.path, append(form.ours, "version", version(second))...).Want(409, append(form.wants, "Somebody else has changed this")...)
 			if s.number(form.saved) != 1 || s.number(form.overridden) != 0 {
 				t.Errorf("%s: the first one is lost", form.path)
 			}
-			conflict.send(form.path, append(form.ours, "version", conflict.version())...).want(200, "Saved")
+			conflict.Send(form.path, append(form.ours, "version", version(conflict))...).Want(200, "Saved")
 			if s.number(form.overridden) != 1 {
 				t.Errorf("%s: the second one could not save on top", form.path)
 			}
