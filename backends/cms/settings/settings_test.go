@@ -66,8 +66,16 @@ func TestStore(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for _, s := range []settings.Settings{
-		{Endpoint: "/api"}, {Endpoint: "api/"}, {Endpoint: "Api"}, {Endpoint: "a//b"}, {Endpoint: "a b"},
-		{Auth: "x"}, {Content: "x"}, {JWTSecret: "short"}, {JWTSeconds: 59}, {JWTSeconds: -1},
+		{Endpoint: "/api"},
+		{Endpoint: "api/"},
+		{Endpoint: "Api"},
+		{Endpoint: "a//b"},
+		{Endpoint: "a b"},
+		{Auth: "x"},
+		{Content: "x"},
+		{JWTSecret: "short"},
+		{JWTSeconds: 59},
+		{JWTSeconds: -1},
 		{Origins: []string{"example.com"}},
 		{Origins: []string{"https://example.com/"}},
 		{Origins: []string{"https://a@example.com"}},

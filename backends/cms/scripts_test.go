@@ -1,0 +1,110 @@
+package cms_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+)
+
+// file writes a file of the site.
+func (s *site) file(name, text string) {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(s.folder, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *site) reload() {
+	s.Helper()
+	if err := s.server.Reload(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Handlers that loop, nest, grow or throw are answered in time, and no other request is
+// kept from its answer.
+func TestRunaway(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	s.file("api/Bad.js", `exports.Bad = class Bad {
+  static loop() { for (;;); }
+  static deep() { const f = () => f() + 1; return f() }
+  static huge() { return "x".repeat(2 ** 30) }
+  static throws() { throw new Error("no") }
+  static good(data) { return {id: data.id} }
+}`)
+	s.file("api/Routes.php", `<?php
+require 'Bad.js';
+$routes = [
+  ['GET', 'loop', Bad::class, 'loop', ['auth' => false]],
+  ['GET', 'short', Bad::class, 'loop', ['auth' => false, 'timeoutMs' => 100]],
+  ['GET', 'deep', Bad::class, 'deep', ['auth' => false]],
+  ['GET', 'huge', Bad::class, 'huge', ['auth' => false]],
+  ['GET', 'throws', Bad::class, 'throws', ['auth' => false]],
+  ['GET', 'good/{id}', Bad::class, 'good', ['auth' => false]],
+];`)
+	s.reload()
+	var all sync.WaitGroup
+	for path, status := range map[string]int{"loop": 504, "short": 504, "deep": 500, "huge": 500, "throws": 500} {
+		for range 2 {
+			all.Go(func() {
+				begun := time.Now()
+				if w := s.do(http.MethodGet, "/api/"+path, ""); w.Code != status || !strings.HasPrefix(w.Body.String(), `{"error":`) || strings.Contains(w.Body.String(), "16 MiB") {
+					s.Errorf("%s: %d %s", path, w.Code, w.Body)
+				}
+				if took := time.Since(begun); took > 5200*time.Millisecond {
+					s.Errorf("%s took %s", path, took)
+				}
+			})
+		}
+	}
+	for i := range 100 {
+		all.Go(func() {
+			if w := s.do(http.MethodGet, fmt.Sprintf("/api/good/%d", i), ""); w.Code != 200 || w.Body.String() != fmt.Sprintf(`{"id":"%d"}`, i) {
+				s.Errorf("%d: %d %s", i, w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// No request is dropped while classes are loaded anew.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	version := func(n int) {
+		s.file("api/Example.js", fmt.Sprintf("exports.Example = class { static test() { return {n: %d} } static getAllUsers() {} static getUser() {} }", n))
+		s.reload()
+	}
+	version(0)
+	var done atomic.Bool
+	var answered atomic.Int64
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for !done.Load() {
+				if w := s.do(http.MethodGet, "/api/test", ""); w.Code != 200 || !strings.HasPrefix(w.Body.String(), `{"n":`) {
+					s.Errorf("%d %s", w.Code, w.Body)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for i := range 10 {
+		version(i + 1)
+		s.expect(http.MethodGet, "/api/test", "", 200, fmt.Sprintf(`{"n":%d}`, i+1))
+	}
+	done.Store(true)
+	all.Wait()
+	if answered.Load() < 10 {
+		s.Errorf("%d requests were answered", answered.Load())
+	}
+}
