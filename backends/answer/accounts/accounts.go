@@ -122,10 +122,10 @@ type Key struct {
 	RevokedAt time.Time // zero: it is not
 }
 
-// Problem is a NewKey that cannot be made.
-type Problem string
+// InvalidError is a NewKey that cannot be made.
+type InvalidError string
 
-func (p Problem) Error() string { return string(p) }
+func (p InvalidError) Error() string { return string(p) }
 
 // Create makes a key and returns it, this once: ans_<lookup>_<secret>.
 func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, err error) {
@@ -138,13 +138,13 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 	}
 	switch {
 	case n.Label == "" || len(n.Label) > 200 || len(n.Account) > 200:
-		return "", made, Problem("a key needs a label, and it and the account's name have at most 200 bytes")
+		return "", made, InvalidError("a key needs a label, and it and the account's name have at most 200 bytes")
 	case n.Limit < -1 || n.Limit > Unlimited:
-		return "", made, Problem("the limit must be from 1 to 2^53-1, or -1 for none")
+		return "", made, InvalidError("the limit must be from 1 to 2^53-1, or -1 for none")
 	case !n.Expires.IsZero() && !n.Expires.After(a.Now()):
-		return "", made, Problem("the key would have ended already")
+		return "", made, InvalidError("the key would have ended already")
 	case slices.ContainsFunc(n.Services, func(s string) bool { return !slices.Contains(Services, s) }):
-		return "", made, Problem("the services of a key are " + strings.Join(Services, " and "))
+		return "", made, InvalidError("the services of a key are " + strings.Join(Services, " and "))
 	}
 	if n.Limit == -1 {
 		n.Limit = Unlimited

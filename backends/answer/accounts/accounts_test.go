@@ -98,7 +98,7 @@ func TestRateIsExact(t *testing.T) {
 			t.Fatalf("%d accepted, %d limited", accepted.Load(), limited.Load())
 		}
 		k.Clock.Move(time.Minute - time.Second)
-		refused, ok := errors.AsType[*accounts.Refused](ask("late"))
+		refused, ok := errors.AsType[*accounts.RefusedError](ask("late"))
 		if !ok || refused.RetryAfter != 1 || refused.Rate.Remaining != 0 {
 			t.Fatalf("%+v", refused)
 		}
@@ -126,7 +126,7 @@ func TestQuota(t *testing.T) {
 			all.Go(func() {
 				id := fmt.Sprint("ans_", i)
 				_, _, err := a.Accept(t.Context(), caller, id, accounts.Once{})
-				if r, ok := errors.AsType[*accounts.Refused](err); ok && r.Reason == accounts.QuotaExceeded {
+				if r, ok := errors.AsType[*accounts.RefusedError](err); ok && r.Reason == accounts.QuotaExceeded {
 					refused.Add(1)
 					return
 				}
@@ -237,7 +237,7 @@ func TestRollingWindow(t *testing.T) {
 			t.Fatalf("%+v, error %v", q, err)
 		}
 		_, _, err := a.Accept(ctx, caller, "two", accounts.Once{})
-		if r, ok := errors.AsType[*accounts.Refused](err); !ok || r.RetryAfter != 24*60*60 {
+		if r, ok := errors.AsType[*accounts.RefusedError](err); !ok || r.RetryAfter != 24*60*60 {
 			t.Fatalf("%+v", err)
 		}
 		k.Clock.Move(24 * time.Hour)

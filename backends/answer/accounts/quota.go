@@ -28,16 +28,16 @@ type Rate struct {
 	Window time.Duration
 }
 
-// Refused is a question that was not accepted; RetryAfter is in seconds.
-type Refused struct {
+// RefusedError is a question that was not accepted; RetryAfter is in seconds.
+type RefusedError struct {
 	Reason     string // RateLimited or QuotaExceeded
 	RetryAfter int64
 	Rate       Rate
 }
 
-func (r *Refused) Error() string { return r.Reason }
+func (r *RefusedError) Error() string { return r.Reason }
 
-// Reasons of Refused.
+// Reasons of a RefusedError.
 const (
 	RateLimited   = "RateLimited"
 	QuotaExceeded = "QuotaExceeded"
@@ -54,7 +54,7 @@ const onceKept = 24 * time.Hour
 
 // Accept takes a place of the key's rate and a reservation of the account's quota for an
 // answer, or neither. Where the same Idempotency-Key has been sent before it takes nothing
-// and earlier is the id of that answer. Errors: *Refused, ErrMismatch.
+// and earlier is the id of that answer. Errors: *RefusedError, ErrMismatch.
 func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once Once) (rate Rate, earlier string, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		earlier = ""
@@ -71,7 +71,7 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 			return err
 		}
 		if rate.Remaining == 0 {
-			return &Refused{RateLimited, rate.Reset, rate}
+			return &RefusedError{RateLimited, rate.Reset, rate}
 		}
 		window, err := a.window(c, caller.Account, now)
 		if err != nil {
@@ -84,9 +84,11 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 			return err
 		}
 		if taken == 0 {
-			return &Refused{QuotaExceeded, left(now.UnixMicro(), window.End.UnixMicro()), rate}
+			return &RefusedError{QuotaExceeded, left(now.UnixMicro(), window.End.UnixMicro()), rate}
 		}
-		rate.Remaining--
+		if rate.Remaining--; rate.Reset == 0 { // the first one
+			rate.Reset = left(0, rate.Window.Microseconds())
+		}
 		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)", caller.Key, now.UnixMicro(), id); err != nil {
 			return err
 		}

@@ -1,0 +1,349 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+const (
+	maxBody  = 16 << 10
+	maxDepth = 8
+	maxQuery = 2000 // characters
+	// settling is how long storing an answer may take when its request has ended.
+	settling = 10 * time.Second
+	// lookAgain is how often somebody who waits for an answer looks for it.
+	lookAgain = 100 * time.Millisecond
+)
+
+// question is the body of a request.
+type question struct {
+	query   string
+	force   bool
+	ignored []string
+}
+
+var errInvalid = errors.New("no question")
+
+// readQuestion reads a body: an object of bounded depth in UTF-8 with a query of 1 to 2,000
+// characters. Members that it does not know are ignored, and named.
+func readQuestion(body []byte) (q question, err error) {
+	if !utf8.Valid(body) {
+		return q, errInvalid
+	}
+	s := jsontext.NewScanner(body)
+	s.Limit(maxDepth)
+	if s.Kind() != jsontext.Object {
+		return q, errInvalid
+	}
+	var sawQuery, sawForce bool
+	err = s.Object(func(key []byte) error {
+		switch string(key) {
+		case "query":
+			if sawQuery || s.Kind() != jsontext.String {
+				return errInvalid
+			}
+			sawQuery = true
+			text, err := s.Unquoted()
+			q.query = strings.TrimSpace(text)
+			return err
+		case "forceAnswer":
+			if sawForce || s.Kind() != jsontext.Bool {
+				return errInvalid
+			}
+			sawForce = true
+			q.force, err = s.Bool()
+			return err
+		}
+		if name := printable(key); len(q.ignored) < 16 && name != "" {
+			q.ignored = append(q.ignored, name)
+		}
+		return s.Skip()
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if n := utf8.RuneCountInString(q.query); err != nil || n == 0 || n > maxQuery {
+		return q, errInvalid
+	}
+	return q, nil
+}
+
+// printable is the name of a member as a header may have it; empty: it may not.
+func printable(key []byte) string {
+	if len(key) > 64 || strings.ContainsFunc(string(key), func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) {
+		return ""
+	}
+	return string(key)
+}
+
+// result is what an answer is in the envelope.
+type result struct {
+	ID         string      `json:"id"`
+	Status     string      `json:"status,omitempty"`
+	Query      string      `json:"query"`
+	Answer     string      `json:"answer"`
+	References []Reference `json:"references"`
+	Subqueries []Subquery  `json:"subqueries"`
+}
+
+// ask serves POST /v1/answer.
+func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
+	body, refused := a.body(w, r)
+	if refused {
+		return
+	}
+	q, err := readQuestion(body)
+	var once idempotency.Once
+	if err == nil {
+		once, err = idempotency.Of(r, "/v1/answer", body)
+	}
+	if len(q.ignored) > 0 {
+		w.Header().Set("X-Ignored-Fields", strings.Join(q.ignored, ", "))
+	}
+	if err != nil {
+		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
+		return
+	}
+	select {
+	case a.house <- struct{}{}:
+	default:
+		w.Header().Set("Retry-After", "1")
+		a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
+		return
+	}
+	id := newID(a.o.Kernel.Now())
+	rate, earlier, err := a.o.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
+	if err != nil || earlier != "" {
+		<-a.house
+		a.unaccepted(w, r, caller, earlier, err)
+		return
+	}
+	rateHeaders(w.Header(), rate)
+	detached := once.Key != "" || prefersAsync(r.Header)
+	done := make(chan accounts.Answer, 1)
+	a.work.Go(func() {
+		defer func() { <-a.house }()
+		ctx := r.Context()
+		if detached {
+			ctx = a.ctx
+		}
+		done <- a.answerTo(ctx, id, q)
+	})
+	if prefersAsync(r.Header) {
+		w.Header().Set("Preference-Applied", "respond-async")
+		w.Header().Set("Location", "/v1/answers/"+id)
+		a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
+		return
+	}
+	select {
+	case ans := <-done:
+		a.told(w, ans)
+	case <-r.Context().Done(): // what is not detached ends by itself
+	}
+}
+
+// body reads the body of a question; refused: it was answered already.
+func (a *API) body(w http.ResponseWriter, r *http.Request) (body []byte, refused bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil || media != "application/json" && !strings.HasSuffix(media, "+json"):
+		a.refuse(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType")
+		return nil, true
+	case r.ContentLength > maxBody:
+		a.refuse(w, http.StatusRequestEntityTooLarge, "PayloadTooLarge")
+		return nil, true
+	}
+	paced := inbound.Default.Body(w, r)
+	defer paced.Done()
+	body, err = io.ReadAll(io.LimitReader(paced, maxBody+1))
+	switch {
+	case len(body) > maxBody:
+		a.refuse(w, http.StatusRequestEntityTooLarge, "PayloadTooLarge")
+	case err != nil:
+		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
+	default:
+		return body, false
+	}
+	return nil, true
+}
+
+func prefersAsync(h http.Header) bool {
+	for _, line := range h.Values("Prefer") { // RFC 7240
+		for preference := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(preference, ";")
+			if strings.EqualFold(strings.TrimSpace(name), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unaccepted answers a question that takes no place: it was sent before, or is refused.
+func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error) {
+	refused, isRefused := errors.AsType[*accounts.RefusedError](err)
+	switch {
+	case isRefused:
+		rateHeaders(w.Header(), refused.Rate)
+		w.Header().Set("Retry-After", strconv.FormatInt(refused.RetryAfter, 10))
+		a.refuse(w, http.StatusTooManyRequests, refused.Reason)
+	case errors.Is(err, accounts.ErrMismatch):
+		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
+	case r.Context().Err() != nil:
+	case err != nil:
+		a.unavailable(w, err)
+	case prefersAsync(r.Header):
+		w.Header().Set("Preference-Applied", "respond-async")
+		w.Header().Set("Location", "/v1/answers/"+earlier)
+		a.write(w, http.StatusAccepted, "", map[string]string{"id": earlier, "status": accounts.Pending})
+	default:
+		a.wait(w, r, caller, earlier)
+	}
+}
+
+// wait answers with what becomes of a question that was sent before.
+func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
+	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
+	defer cancel()
+	for {
+		ans, err := a.stored(ctx, caller.Account, id)
+		switch {
+		case r.Context().Err() != nil:
+			return
+		case err != nil:
+			a.unavailable(w, err)
+			return
+		case ans.Status != accounts.Pending:
+			a.told(w, ans)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			a.refuse(w, http.StatusGatewayTimeout, Timeout)
+			return
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// answerTo works on a question that was accepted, and stores what became of it.
+func (a *API) answerTo(ctx context.Context, id string, q question) accounts.Answer {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, a.o.Deadline)
+	defer cancel()
+	defer context.AfterFunc(a.ctx, cancel)()
+	outcome := Outcome{Reason: Timeout}
+	select {
+	case a.running <- struct{}{}:
+		outcome = a.safely(ctx, id, q)
+		<-a.running
+	case <-ctx.Done():
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			outcome.Reason = Canceled
+		}
+	}
+	ans, err := a.store(ctx, id, q, outcome)
+	if err != nil {
+		a.log().Error("an answer could not be stored; it is not charged", zap.String("id", id), zap.Error(err))
+		ans = accounts.Answer{ID: id, Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
+		outcome.Reason = ServiceUnavailable
+	}
+	took, reason := time.Since(began), outcome.Reason
+	if reason == "" {
+		reason = Answered
+	}
+	a.o.Observe(reason, took)
+	fields := []zap.Field{zap.String("id", id), zap.String("outcome", reason), zap.Duration("took", took), zap.Any("trace", outcome.Trace)}
+	if a.o.LogQueries {
+		fields = append(fields, zap.String("query", q.query))
+	}
+	a.log().Info("question", fields...)
+	return ans
+}
+
+// safely asks; a fault of one question takes no other with it.
+func (a *API) safely(ctx context.Context, id string, q question) (o Outcome) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault), zap.Stack("stack"))
+			o = Outcome{Reason: InternalError}
+		}
+	}()
+	return a.o.Asker.Ask(ctx, q.query, q.force)
+}
+
+// store settles a question with what became of it.
+func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans accounts.Answer, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+	defer cancel()
+	ans = accounts.Answer{ID: id, Reason: o.Reason}
+	switch o.Reason {
+	case "", ContentFiltered, NonInvestmentRelated, ShouldUseScreener, FailedToAnswer:
+		ans.Code = http.StatusOK
+	case Timeout:
+		ans.Code = http.StatusGatewayTimeout
+	case ServiceUnavailable, Canceled: // the gateway ends, or nobody is told
+		ans.Code, ans.Reason = http.StatusServiceUnavailable, ServiceUnavailable
+	default:
+		ans.Code, ans.Reason = http.StatusInternalServerError, InternalError
+	}
+	stored := ans
+	if ans.Code == http.StatusOK {
+		res := result{ID: id, Query: q.query, References: []Reference{}, Subqueries: []Subquery{}}
+		if o.Reason == "" {
+			res.Answer, res.References, res.Subqueries = o.Answer, orNone(o.References), orNone(o.Subqueries)
+		}
+		text, err := json.Marshal(res)
+		if err != nil {
+			return ans, err
+		}
+		ans.Body = string(text)
+		if stored.Body, err = a.seal(ctx, id, text); err != nil {
+			return ans, err
+		}
+	}
+	if o.Trace != nil {
+		text, err := json.Marshal(o.Trace)
+		if err != nil {
+			return ans, err
+		}
+		if stored.Trace, err = a.seal(ctx, id, text); err != nil {
+			return ans, err
+		}
+	}
+	return ans, a.o.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
+}
+
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// told answers with what became of a question.
+func (a *API) told(w http.ResponseWriter, ans accounts.Answer) {
+	if ans.Body == "" {
+		if ans.Code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+		a.refuse(w, ans.Code, ans.Reason)
+		return
+	}
+	a.write(w, ans.Code, ans.Reason, json.RawMessage(ans.Body))
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+)
+
+const (
+	quotaLimit  = 60
+	quotaWindow = time.Minute
+)
+
+// quota serves GET /v1/quota, 60 times a minute and key.
+func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
+	taken, err := a.o.Counters.Take(r.Context(), "answer/quota/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit, quotaWindow)
+	if err != nil {
+		a.unavailable(w, err)
+		return
+	}
+	if !taken.Allowed {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(taken.RetryAfter/time.Second)+1, 10))
+		a.refuse(w, http.StatusTooManyRequests, accounts.RateLimited)
+		return
+	}
+	q, err := a.o.Accounts.Quota(r.Context(), caller)
+	if err != nil {
+		a.unavailable(w, err)
+		return
+	}
+	a.write(w, http.StatusOK, "", struct {
+		Used       int64     `json:"used"`
+		Pending    int64     `json:"pending"`
+		TotalLimit int64     `json:"totalLimit"`
+		IsExceeded bool      `json:"isExceeded"`
+		Start      time.Time `json:"start"`
+		End        time.Time `json:"end"`
+	}{q.Used, q.Pending, q.Limit, q.Exceeded(), q.Start.UTC(), q.End.UTC()})
+}
+
+// answer serves GET /v1/answers/{id}.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
+	ans, err := a.stored(r.Context(), caller.Account, id)
+	switch {
+	case errors.Is(err, accounts.ErrNone):
+		a.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	case err != nil:
+		a.unavailable(w, err)
+		return
+	case ans.Status == accounts.Pending:
+		a.write(w, http.StatusOK, "", map[string]string{"id": id, "status": ans.Status})
+		return
+	case ans.Body == "":
+		a.write(w, http.StatusOK, ans.Reason, map[string]string{"id": id, "status": ans.Status})
+		return
+	}
+	var res result
+	if err := json.Unmarshal([]byte(ans.Body), &res); err != nil {
+		a.unavailable(w, err)
+		return
+	}
+	res.Status = ans.Status
+	a.write(w, http.StatusOK, ans.Reason, res)
+}
+
+// source serves GET /v1/sources/{id}: the text of a document without a public address.
+func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller, id string) {
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || a.o.Source == nil {
+		a.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	source, ok, err := a.o.Source(r.Context(), number)
+	switch {
+	case err != nil:
+		a.unavailable(w, err)
+	case !ok:
+		a.refuse(w, http.StatusNotFound, "NotFound")
+	default:
+		text := "# " + strings.ReplaceAll(source.Title, "\n", " ") + "\n\n" + source.Text
+		w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = w.Write([]byte(text)) // a client that has left is told nothing
+	}
+}
+
+// sealedMark begins what is sealed.
+const sealedMark = "sealed:"
+
+func associated(id string) []byte { return []byte("answer_answers/" + id) }
+
+func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) {
+	if a.o.Keyring == nil {
+		return string(text), nil
+	}
+	sealed, err := a.o.Keyring.Seal(ctx, text, associated(id))
+	return sealedMark + sealed, err
+}
+
+// stored is an answer as it was given, opened.
+func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
+	ans, err := a.o.Accounts.Answer(ctx, account, id)
+	for _, text := range []*string{&ans.Body, &ans.Trace} {
+		sealed, is := strings.CutPrefix(*text, sealedMark)
+		if !is || err != nil {
+			continue
+		}
+		if a.o.Keyring == nil {
+			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
+		}
+		var open []byte
+		open, err = a.o.Keyring.Open(ctx, sealed, associated(id))
+		*text = string(open)
+	}
+	return ans, err
+}
