@@ -2,13 +2,12 @@
 package answer
 
 import (
-	"embed"
-
+	"github.com/tollgate-gateway/tollgate/backends/answer/migrations"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+// SchemaName names the service among those that a database can be given to.
+const SchemaName = "answer"
 
 // Schema is the tables of the answer API.
-func Schema() store.Schema { return store.Embedded("answer", migrations) }
+func Schema() store.Schema { return migrations.Schema() }

@@ -9,13 +9,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/migrations"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-var databases = storetest.Fixture{Schemas: []store.Schema{answer.Schema()}}
+var databases = storetest.Fixture{Schemas: []store.Schema{migrations.Schema()}}
 
 // Kernel is one for a test.
 type Kernel struct {

@@ -1,0 +1,14 @@
+// Package migrations is the tables of the answer API.
+package migrations
+
+import (
+	"embed"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Schema is all of them.
+func Schema() store.Schema { return store.Schema{Name: "answer", Migrations: files} }
