@@ -318,7 +318,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}{
 		"gateway_key":     {"api_auth gateway_key", gatewayKeyJSON},
 		"empty block":     {"api_auth gateway_key {\n}", gatewayKeyJSON},
-		"no provider":     {"api_auth", "!wrong argument count"},
+		"no provider":     {"api_auth", "!api_auth needs a provider; there are: gateway_key, oauth, user_jwt"},
 		"unknown":         {"api_auth no_such", `!there is no authentication provider "no_such"`},
 		"not a provider":  {"api_auth ../../handlers.api_auth", "!there is no authentication provider"},
 		"argument":        {"api_auth gateway_key x", "!wrong argument count"},

@@ -1,6 +1,8 @@
 package authserver
 
 import (
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -12,15 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // elsewhere is how long what is taken back on one node may still hold on another.
 const elsewhere = 5 * time.Second
 
-// TestAuthserverNodes: two processes on one PostgreSQL are one server. A code and a
-// refresh token are good once, whoever is asked; what is revoked, suspended, disabled or
+// TestAuthserverNodes: two processes on one PostgreSQL are one server. A code, a refresh
+// token and, with a Redis, an assertion are good once, whoever is asked; what is revoked, suspended, disabled or
 // rotated on one is so on the other.
 func TestAuthserverNodes(t *testing.T) {
 	t.Parallel()
@@ -33,12 +37,13 @@ signing: {key_store: postgres_key}
 data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
 session: {secret: a secret of both nodes for the cookies of browsers}
 rate_limit: {enabled: false}
+counters: {redis_env: REDIS}
 resources:
   - {slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `
-	master := "MASTER=" + strings.Repeat("0123456789abcdef", 4)
-	one, here, admin := newAuthserver(t, text, master)
-	two, there, otherAdmin := newAuthserver(t, text, master)
+	master, redis := "MASTER="+strings.Repeat("0123456789abcdef", 4), "REDIS="+testenv.Redis(t).URL()
+	one, here, admin := newAuthserver(t, text, master, redis)
+	two, there, otherAdmin := newAuthserver(t, text, master, redis)
 	for _, base := range []string{here, there} {
 		answersWith(t, base+"/ready", http.StatusOK)
 	}
@@ -121,6 +126,8 @@ resources:
 		}
 	}
 
+	assertOnce(t, admin, issuer, both)
+
 	// Revocation. The other node knows the token by heart.
 	if !guard.active(there, first.Access) {
 		t.Fatal("the token is not active")
@@ -188,6 +195,43 @@ resources:
 	app.refuses("a refresh token of a disabled user", app.refresh(there, last.Refresh))
 	two.Stop()
 	one.Stop()
+}
+
+// assertOnce has a client with a key send one assertion to all nodes at once.
+func assertOnce(t *testing.T, admin, issuer string, nodes []string) {
+	t.Helper()
+	key := jwkstest.NewEC(elliptic.P256())
+	var made struct {
+		ID string `json:"client_id"`
+	}
+	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials"],"scope":"notes:read","token_endpoint_auth_method":"private_key_jwt","jwks":`+
+		jwkstest.Keys(jwkstest.JWK("k", key))+`}`, &made)
+	now := time.Now()
+	c := &application{t: t, id: made.ID}
+	assertion := jwkstest.Sign(t, "ES256", key, map[string]any{"kid": "k"}, map[string]any{
+		"iss": made.ID, "sub": made.ID, "aud": issuer, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": rand.Text(),
+	})
+	answers := make([]*e2e.Answer, 12)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			answers[i] = c.post(nodes[i%len(nodes)], "/oauth/token", "grant_type", "client_credentials", "client_assertion", assertion, "client_assertion_type", clients.AssertionType)
+		})
+	}
+	all.Wait()
+	won := 0
+	for _, a := range answers {
+		switch a.Status {
+		case http.StatusOK:
+			won++
+		case http.StatusUnauthorized:
+		default:
+			t.Errorf("an assertion: %d %s %v", a.Status, a.Body, a.Err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("an assertion was good %d times", won)
+	}
 }
 
 // keyOf is the kid of a JWT.
