@@ -123,6 +123,22 @@ func NewLockout(c *config.Config, now func() time.Time, logger func() *zap.Logge
 // have the same. It is comparable.
 func LockoutRules(c *config.Config) any { return loginRules(c) }
 
+// Try makes a server and ends it: the error is all that would keep it from starting
+// beyond what config tells, such as a client or a page that is wrong. No database is
+// opened.
+func Try(c *config.Config) error {
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: "none"}, zap.NewNop())
+	if err != nil {
+		return err
+	}
+	shared := counters.NewMemory(time.Now)
+	s, err := New(Options{Config: c, DB: db, Counters: shared, Key: make([]byte, 32)})
+	if err == nil {
+		s.Close()
+	}
+	return errors.Join(err, shared.Close(), db.Close())
+}
+
 // Offline is what the rooms stand on in a process that serves nobody, such as a command.
 // What happens there is not written down by it.
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {

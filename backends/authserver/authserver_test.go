@@ -248,6 +248,9 @@ func TestNew(t *testing.T) {
 			t.Errorf("%+v makes a server", o)
 		}
 	}
+	if err := authserver.Try(cfg); err != nil {
+		t.Error(err)
+	}
 	for entry, want := range map[string]string{
 		"clients: [{client_id: bad}]":                                                         "redirect_uris is required",
 		"clients: [{client_id: bad, redirect_uris: ['http://app.example/cb']}]":               "must be https",
@@ -261,6 +264,9 @@ func TestNew(t *testing.T) {
 		}
 		if _, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), `[0]`) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", entry, err)
+		}
+		if err := authserver.Try(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: tried: %v", entry, err)
 		}
 	}
 }

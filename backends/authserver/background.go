@@ -79,6 +79,7 @@ func (s *Server) seed() func(ctx context.Context) (int, error) {
 // seedClients are the clients of the configuration as rows.
 func (s *Server) seedClients() ([]*clients.Client, error) {
 	list := make([]*clients.Client, len(s.config.Clients))
+	var faults []error
 	for i, c := range s.config.Clients {
 		made, err := s.rooms.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod, Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout},
@@ -87,11 +88,12 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 			made.Scope, err = resources.ParseScope(c.Scope)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("clients[%d] %q: %w", i, c.ID, err)
+			faults = append(faults, fmt.Errorf("clients[%d] %q: %w", i, c.ID, err))
+			continue
 		}
 		made.ID, list[i] = c.ID, made
 	}
-	return list, nil
+	return list, errors.Join(faults...)
 }
 
 // seedResources are the resources of the configuration as rows.
@@ -104,15 +106,16 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resources of the configuration: %w", err)
 	}
+	var faults []error
 	for i := range list {
 		if list[i].Kind == "" {
 			list[i].Kind = resources.Mint
 		}
 		if err := list[i].Check(); err != nil {
-			return nil, fmt.Errorf("resources[%d]: %w", i, err)
+			faults = append(faults, fmt.Errorf("resources[%d]: %w", i, err))
 		}
 	}
-	return list, nil
+	return list, errors.Join(faults...)
 }
 
 func (s *Server) sweep(ctx context.Context) (int, error) {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
@@ -17,13 +19,19 @@ func checkCommand(o *options) *cobra.Command {
 		Short: "Tells all that is wrong with the keys, or what is in effect",
 		Long: `
 Reads the file of keys and the environment as the server does. All that is wrong
-is told at once, each with its key and its variable. Else it shows every key with
+is told at once, each with its key and its variable; then all that is wrong with
+the clients, resources and pages that they name. Else it shows every key with
 its value, secrets only as set or not, and what an operator should know. Without
 a file there is the environment alone.
 `,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &cli.Session{Ctx: cmd.Context(), JSON: o.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}
 			keys, err := config.Load(o.Config)
+			if err == nil {
+				if err = authserver.Try(keys); err != nil {
+					err = config.Errors(strings.Split(err.Error(), "\n"))
+				}
+			}
 			if err != nil {
 				return refused(s, err)
 			}

@@ -192,6 +192,10 @@ what: there is no such key (line 2)
 	if out, code = run(good, "--json"); code != 0 || json.Unmarshal([]byte(out), &answer) != nil || answer.Keys["server.address"] != ":9000" || len(answer.Warnings) == 0 {
 		t.Errorf("as JSON: exit status %d, %s", code, out)
 	}
+	writeKeys(n, "clients: [{client_id: a}, {client_id: b, redirect_uris: ['javascript:x']}]\nresources: [{slug: A, uri: 'https://a.example'}]\n")
+	if out, code = run(good, "--config", "config.yaml"); code != 1 || strings.Count(out, "\n") != 3 || !strings.Contains(out, `clients[1] "b": `) || !strings.Contains(out, "resources[0]: ") {
+		t.Errorf("seeds: exit status %d, %s", code, out)
+	}
 	if out, code = run(good, "--config", "nowhere.yaml"); code != 1 || out != "" {
 		t.Errorf("a file that is not there: exit status %d, %s", code, out)
 	}
