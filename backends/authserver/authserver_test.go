@@ -209,7 +209,7 @@ func TestMounted(t *testing.T) {
 // TestHost: who the server is stands in its keys. What a request says of it leads nowhere.
 func TestHost(t *testing.T) {
 	t.Parallel()
-	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
+	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nrate_limit: {enabled: false}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
 	request := "/oauth/authorize?" + url.Values{
 		"response_type": {"code"}, "client_id": {"app"}, "redirect_uri": {"https://app.example/cb"}, "scope": {"openid"}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
 	}.Encode()
