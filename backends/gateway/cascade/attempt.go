@@ -281,6 +281,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		f.class, f.code, f.message = skip, "schema_mismatch", hub.ErrSchema.Error() // of this request's schema
 	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
 		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
+	default:
+		f.cause = err
 	}
 	return f
 }

@@ -6,6 +6,7 @@ package cascade
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -211,6 +212,7 @@ type run struct {
 
 	refusals  []*failure // class client, in order
 	lastClass class
+	lastCause error
 	classes   uint32 // bit set of all classes that occurred
 	earliest  time.Time
 	waits     bool          // a candidate was passed over that waiting helps
@@ -411,7 +413,7 @@ func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took ti
 	if until.IsZero() {
 		cooldown = ""
 	}
-	r.lastClass = f.class
+	r.lastClass, r.lastCause = f.class, f.cause
 	r.classes |= 1 << f.class
 	r.result.Failed = append(r.result.Failed, apierror.Attempt{
 		Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code,
@@ -472,16 +474,29 @@ func (r *run) failure() error {
 		return loopDetected()
 	case r.lastClass == timedOut:
 		return &apierror.Error{
-			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one did not answer in time",
+			Status: http.StatusGatewayTimeout, Code: "upstream_timeout", Message: "All providers failed: the last one did not answer in time", Cause: r.last(),
 		}
 	}
-	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter}
+	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter, Cause: r.last()}
 	if r.result.Attempts == 0 {
 		e.Message = "All providers failed: every candidate is cooling down"
 	}
 	// Keys that were passed over and need a person's hand count too.
 	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) || (r.classes == 0 && !r.earliest.IsZero()))
 	return e
+}
+
+// last is the last attempt that failed, for the log of the operator; nil: none was made.
+func (r *run) last() error {
+	if len(r.result.Failed) == 0 {
+		return nil
+	}
+	last := &r.result.Failed[len(r.result.Failed)-1]
+	text := "the last one was " + last.Provider + "/" + last.Model + ": " + last.Code + ": " + last.Message
+	if r.lastCause != nil {
+		text += ": " + r.lastCause.Error()
+	}
+	return errors.New(text)
 }
 
 func contextTooLong() error {

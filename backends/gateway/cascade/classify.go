@@ -52,7 +52,7 @@ type failure struct {
 	fix     string        // fixable: the parameter
 	unknown bool          // fixable: the provider does not take it, whatever its value
 	reason  string        // of the cooldown
-	cause   error         // busy: for the log
+	cause   error         // busy, or no connection: for the log
 	// unreachable: there was no connection to the upstream.
 	unreachable bool
 	// certain: it is of the key, or of the model, whatever was asked.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -89,6 +90,11 @@ func TestDeadConnections(t *testing.T) {
 		e.fails(t, 502, "all_providers_failed")
 		if len(r.alpha.got()) != 1 || e.Attempts != 1 {
 			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.got()), e.Attempts)
+		}
+		// The operator's log tells why, the answer does not.
+		const why = "the last one was alpha/a-low: connection_error: the connection to the upstream failed: "
+		if cause := e.err.Cause; cause == nil || !strings.HasPrefix(cause.Error(), why) || len(cause.Error()) == len(why) || strings.Contains(e.err.Message, "alpha") {
+			t.Errorf("the cause is %v", cause)
 		}
 	})
 	t.Run("an old one after minutes", func(t *testing.T) {
