@@ -102,7 +102,6 @@ func (e *Engine) fetch(ctx context.Context, method, address string, headers map[
 // fetchGlobal is http.fetch(address, {method, headers, body}). An object as body is sent
 // as JSON.
 func (rt *runtime) fetchGlobal(c goja.FunctionCall) goja.Value {
-	rt.operation()
 	method, headers := http.MethodGet, make(map[string]string)
 	var body []byte
 	if o, ok := c.Argument(1).(*goja.Object); ok {
@@ -129,7 +128,9 @@ func (rt *runtime) fetchGlobal(c goja.FunctionCall) goja.Value {
 	if len(body) > maxFetch {
 		rt.fail("the body is larger than 4 MiB")
 	}
+	rt.operation()
 	got, err := rt.program.engine.fetch(rt.call.context(), method, c.Argument(0).String(), headers, body)
+	rt.away.Store(false)
 	if err != nil {
 		rt.fail(err.Error())
 	}

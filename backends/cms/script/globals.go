@@ -66,8 +66,10 @@ func (rt *runtime) throw(code int, message string) {
 
 func (rt *runtime) fail(message string) { rt.throw(0, message) }
 
-// check throws an error of Go: with its status where the client may know it.
+// check throws an error of Go: with its status where the client may know it. Whatever
+// was waited for is over.
 func (rt *runtime) check(err error) {
+	rt.away.Store(false)
 	if err == nil {
 		return
 	}
@@ -98,6 +100,7 @@ func (rt *runtime) operation() {
 	if rt.call.operations++; rt.call.operations > maxOperations {
 		rt.fail(fmt.Sprintf("more than %d operations on the content in one request", maxOperations))
 	}
+	rt.away.Store(true)
 }
 
 // is reports whether an argument was given.

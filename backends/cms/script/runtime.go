@@ -11,8 +11,10 @@ import (
 	"runtime/metrics"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/dlclark/regexp2/v2"
 	"github.com/dop251/goja"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
@@ -30,6 +32,13 @@ const (
 	firstLook     = 5 * time.Millisecond // at how long a call takes and what memory it does
 	nextLook      = 10 * time.Millisecond
 )
+
+// maxMatch bounds a match of a regular expression that has to try ways, such as one with
+// a backreference; then it is none. The engine asks for no bound, and the default of
+// its matcher is there for all that ask for none.
+const maxMatch = time.Second
+
+func init() { regexp2.DefaultMatchTimeout = maxMatch }
 
 //go:embed prelude.js
 var preludeText string
@@ -52,9 +61,10 @@ type runtime struct {
 	todo     func()
 
 	watch *time.Timer
-	mu    sync.Mutex // of what watch reads
-	until time.Time  // the end of the call; zero: there is none
-	base  uint64     // live memory at the first look
+	mu    sync.Mutex  // of what watch reads
+	until time.Time   // the end of the call; zero: there is none
+	base  uint64      // live memory at the first look; 0: it was not yet
+	away  atomic.Bool // it waits for the store, or for another server
 
 	hit bool // it was interrupted
 
@@ -150,7 +160,7 @@ func (rt *runtime) look() {
 		return
 	}
 	live := liveMemory()
-	if rt.base == 0 {
+	if rt.base == 0 || rt.away.Load() { // what others take while it waits is not its own
 		rt.base = live
 	}
 	switch left := time.Until(rt.until); {
@@ -189,6 +199,7 @@ func (rt *runtime) begin(ctx context.Context, c *handler.Call) {
 		made.until = until
 	}
 	rt.call = made
+	rt.away.Store(false)
 	rt.mu.Lock()
 	rt.until, rt.base = made.until, 0
 	rt.mu.Unlock()

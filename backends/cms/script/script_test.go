@@ -330,11 +330,12 @@ static buffer() { return new Uint8Array(2 ** 30).length }
 static large() { return "x".repeat(9e6) }
 static many() { return Array(2e4).fill("x".repeat(500)) }
 static throws() { throw new Error("no") }
+static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1 }
 `)
 	var wrong sync.Map
 	var all sync.WaitGroup
 	for name, want := range map[string]string{
-		"loop": errTime.Error(), "later": errTime.Error(), "caught": errTime.Error(), "jobs": errTime.Error(), "recursion": "calls nest deeper than 512", "mapped": "calls nest deeper than 512", "json": "calls nest deeper than 512",
+		"loop": errTime.Error(), "later": errTime.Error(), "caught": errTime.Error(), "pattern": errTime.Error(), "jobs": errTime.Error(), "recursion": "calls nest deeper than 512", "mapped": "calls nest deeper than 512", "json": "calls nest deeper than 512",
 		"own": errCircle.Error(), "deep": errCircle.Error(), "parsed": errTooDeep.Error(), "repeat": "repeat would take more than 16 MiB", "pad": "padStart would take more than 16 MiB", "array": "Array would take", "from": "Array.from would take",
 		"sum": "concat would take", "joined": "join would take", "list": "concat would take", "buffer": "Uint8Array would take", "large": errOutput.Error(), "many": errOutput.Error(), "throws": "no",
 	} {
