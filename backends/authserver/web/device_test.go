@@ -149,8 +149,8 @@ func TestDeviceGuessed(t *testing.T) {
 func TestEndSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
-	const bye = "https://app.example/bye"
-	if _, err := s.clients.Edit(t.Context(), s.app.ID, func(c *clients.Client) error { c.Metadata.Logout = []string{bye}; return nil }); err != nil {
+	const bye, native = "https://app.example/bye", "com.example.app:/bye"
+	if _, err := s.clients.Edit(t.Context(), s.app.ID, func(c *clients.Client) error { c.Metadata.Logout = []string{bye, native}; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	b := s.signedIn()
@@ -167,6 +167,11 @@ func TestEndSession(t *testing.T) {
 	guest := s.browser()
 	leave := guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye)).is(t, http.StatusOK, "The App", "<strong>app.example</strong>", "Stay here")
 	guest.post("/logout", leave.Fields()).leads(t, bye)
+	leave = guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", native)).is(t, http.StatusOK)
+	if policy := leave.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "com.example.app:") {
+		t.Errorf("the browser may not go there: %s", policy)
+	}
+	guest.post("/logout", leave.Fields()).leads(t, native)
 	guest.get(path("client_id", s.app.ID)).is(t, http.StatusOK, "You are signed out")
 	guest.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye)
 	ask := b.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye, "state", "x")).is(t, http.StatusOK, "Sign out?", "The App")

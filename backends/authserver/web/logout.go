@@ -42,7 +42,9 @@ func (c *call) ending(values url.Values) error {
 	}
 	form := &logoutForm{Application: l.Client}
 	if l.To != "" {
-		form.Then, form.Host = c.thenSigner().Sign([]byte(l.To), c.Browser()), authorize.TargetOf(l.To).Host
+		to := authorize.TargetOf(l.To)
+		form.Then, form.Host = c.thenSigner().Sign([]byte(l.To), c.Browser()), to.Host
+		c.AllowForms(to.Source()) // an application on this device has a scheme of its own
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
