@@ -122,9 +122,9 @@ func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
 		published = s.Published.UnixMicro()
 	}
 	var id int64
-	err := c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter, string(p.period.End), published,
+	err := c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter, string(p.period.Start()), string(p.period.End), published,
 		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), now).Scan(&id)
 	if err != nil {
 		return outcome, err

@@ -13,7 +13,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // IngestOptions are how files are taken in.
@@ -77,7 +80,7 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 
 	names := make(chan file)
 	read := make(chan found, o.Workers)
-	ready := make(chan *prepared, documentsAtOnce)
+	ready := make(chan *prepared, o.Workers) // few: each may be large
 	var readers, dividers sync.WaitGroup
 	for range o.Workers {
 		readers.Go(func() {
@@ -105,10 +108,26 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 	go func() { dividers.Wait(); close(ready) }()
 	in.write(ctx, ready)
 	in.told(true)
+	c.foldWords(ctx, in.report.Chunks)
 	if err := context.Cause(ctx); err != nil {
 		return &in.report, err
 	}
 	return &in.report, nil
+}
+
+// foldWords empties the list in which PostgreSQL keeps the words of new rows, which each
+// search reads, once there are many of them. It does so itself later on.
+func (c *Corpus) foldWords(ctx context.Context, chunks int) {
+	if c.DB.Dialect() == store.SQLite || chunks < chunksAtOnce {
+		return
+	}
+	err := c.Read(ctx, func(conn kernel.Conn) error {
+		_, err := conn.Exec("SELECT gin_clean_pending_list('answer_search_words')")
+		return err
+	})
+	if err != nil {
+		c.Logger().Warn("folding words of new passages", zap.Error(err))
+	}
 }
 
 // ingest is one under way.

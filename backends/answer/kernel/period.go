@@ -51,6 +51,18 @@ func (p Period) Near(q Period, years int) bool {
 	return a == 0 || b == 0 || a-b <= years && b-a <= years
 }
 
+// Start is its first day; empty: it is a day itself, or that is unknown.
+func (p Period) Start() Day {
+	end := p.End.Time()
+	if end.IsZero() || p.Months == 0 {
+		return ""
+	}
+	if next := end.AddDate(0, 0, 1); next.Day() == 1 { // whole months
+		return DayOf(next.AddDate(0, -p.Months, 0))
+	}
+	return DayOf(end.AddDate(0, -p.Months, 1))
+}
+
 // AnyYear is its fiscal year, or the calendar year of its end; 0: unknown.
 func (p Period) AnyYear() int {
 	if p.Year != 0 {

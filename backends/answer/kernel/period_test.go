@@ -43,6 +43,11 @@ func TestPeriod(t *testing.T) {
 			t.Errorf("%+v is %q, not %q", p, got, want)
 		}
 	}
+	for end, start := range map[Day]Day{"2019-06-30": "2019-04-01", "2019-02-28": "2018-12-01", "2019-09-28": "2019-06-29", "": ""} {
+		if got := (Period{End: end, Months: 3}).Start(); got != start {
+			t.Errorf("the three months that end %s begin %s, not %s", string(end), string(got), string(start))
+		}
+	}
 	if d, ok := ParseDay("2019-02-30"); ok || d != "" {
 		t.Error(d)
 	}
