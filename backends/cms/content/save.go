@@ -52,6 +52,8 @@ type Edit struct {
 	// Draft keeps title and fields beside the page, as they are to be once they are
 	// published; see PublishDraft.
 	Draft bool
+
+	incomplete bool // required fields may come later
 }
 
 // Save makes a page or changes one, and returns it as it is then. Its required fields are
@@ -125,7 +127,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err := p.schedule(page, e); err != nil {
 		return nil, err
 	}
-	if err := s.complete(page); err != nil {
+	if err := s.complete(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if parent != nil {
@@ -205,7 +207,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		before.Version++
 		return &before, err
 	}
-	if err := s.complete(page); err != nil {
+	if err := s.complete(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if e.Name != nil && *e.Name != page.Name {

@@ -2,6 +2,8 @@ package content
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -309,7 +311,8 @@ func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 // deleteMost is how many pages are deleted at once.
 const deleteMost = 10_000
 
-// Delete removes a page of the trash, with all below it and what it was, for ever.
+// Delete removes a page of the trash, with all below it and what it was, for ever. Values
+// of other pages refer to it no more; blocks of texts keep an id that is of nothing.
 func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if _, err := s.trashed(c, u, id); err != nil {
@@ -329,6 +332,9 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 			return kernel.Conflict("there are more than %d pages below it: delete some of them first", deleteMost)
 		}
 		for _, id := range ids { // those below first
+			if err := p.forget(c, s, id); err != nil {
+				return err
+			}
 			if err := unindex(c, "v.page_id = ?", id); err != nil {
 				return err
 			}
@@ -338,4 +344,49 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 		}
 		return nil
 	})
+}
+
+// forget takes a page that goes out of the values that refer to it.
+func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
+	var fields []any
+	for _, f := range s.fields {
+		if f.Type == TypePage {
+			fields = append(fields, f.ID)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	from, err := store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) }, "SELECT "+columns+" FROM cms_pages p WHERE p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.num = ? AND v.field_id IN (?"+
+		strings.Repeat(", ?", len(fields)-1)+")) LIMIT ?", append(append([]any{float64(id)}, fields...), deleteMost+1)...)
+	if err != nil {
+		return err
+	}
+	if len(from) > deleteMost {
+		return kernel.Conflict("more than %d pages refer to page %d", deleteMost, id)
+	}
+	for _, before := range from {
+		page := *before
+		page.Fields = maps.Clone(before.Fields)
+		for name, value := range page.Fields {
+			if f := s.fields[name]; f == nil || f.Type != TypePage {
+				continue
+			}
+			list, is := value.([]any)
+			if is {
+				list = slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == float64(id) })
+				page.Fields[name] = list
+			}
+			if value == float64(id) || is && len(list) == 0 {
+				delete(page.Fields, name)
+			}
+		}
+		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?", encode(page.Fields), page.ID); err != nil {
+			return err
+		}
+		if err := s.index(c, &page, before); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,308 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+)
+
+// LineError is what is wrong with a line of what is read.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap is the error without its line.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// importer is Import at work.
+type importer struct {
+	Site
+	in     *bufio.Scanner
+	at     int
+	waits  []content.Imported
+	fields map[string]*content.Field
+	late   []content.Template // those whose families name others
+	done   Done
+}
+
+// Import reads what Export has written. Each few pages are one change: where it ends with
+// an error what came before is there, and it can be read again. The error is a
+// *LineError.
+func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
+	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field)}
+	i.in.Buffer(make([]byte, 0, 64<<10), lineMost)
+	if err := i.all(ctx); err != nil {
+		return i.done, &LineError{max(i.at, 1), err}
+	}
+	return i.done, nil
+}
+
+// next is the next line; io.EOF behind the last.
+func (i *importer) next() (*line, error) {
+	if !i.in.Scan() {
+		if err := i.in.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	i.at++
+	l := new(line)
+	decoder := json.NewDecoder(bytes.NewReader(i.in.Bytes()))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(l); err != nil {
+		return nil, fmt.Errorf("this is no line of an export: %w", err)
+	}
+	return l, nil
+}
+
+var errMissing = errors.New("the export ends in the middle: its last line is missing")
+
+func (i *importer) all(ctx context.Context) error {
+	first, err := i.next()
+	if err != nil || first.CMS != version {
+		return errors.Join(errors.New("this is no export of a site, or one of another version"), err)
+	}
+	for {
+		l, err := i.next()
+		if errors.Is(err, io.EOF) {
+			return errMissing
+		}
+		if err == nil {
+			err = i.line(ctx, l)
+		}
+		if err != nil {
+			return err
+		}
+		if l.End != nil {
+			return nil
+		}
+	}
+}
+
+func (i *importer) line(ctx context.Context, l *line) error {
+	if l.Page == nil && l.Refs == nil {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+	}
+	site := kernel.Site()
+	switch {
+	case l.Role != nil:
+		return i.role(ctx, *l.Role)
+	case l.Field != nil:
+		i.fields[l.Field.Name] = l.Field
+		l.Field.ID = 0
+		if old, err := i.Pages.Field(ctx, site, l.Field.Name); err == nil {
+			l.Field.ID = old.ID
+		} else if !kernel.IsNotFound(err) {
+			return err
+		}
+		i.done.Fields++
+		// A field of pages may name templates that come later: it is saved again with them.
+		later := *l.Field
+		later.Settings.Templates = nil
+		_, err := i.Pages.SaveField(ctx, site, later)
+		return err
+	case l.Template != nil:
+		return i.template(ctx, *l.Template)
+	case l.Page != nil:
+		p := l.Page
+		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
+		if now := i.Pages.Moment(); p.PublishAt > now {
+			e.PublishAt = &p.PublishAt
+		} else if p.UnpublishAt > now {
+			e.UnpublishAt = &p.UnpublishAt
+		}
+		i.done.Pages++
+		return i.wait(ctx, content.Imported{Path: p.Path, Edit: e, History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort}})
+	case l.Refs != nil:
+		return i.refs(ctx, l.Refs)
+	case l.File != nil:
+		return i.file(ctx, l.File)
+	case l.End != nil:
+		return i.families(ctx)
+	}
+	return errors.New("this line has nothing in it")
+}
+
+// wait saves a page with those beside it.
+func (i *importer) wait(ctx context.Context, p content.Imported) error {
+	if i.waits = append(i.waits, p); len(i.waits) < batch {
+		return nil
+	}
+	return i.flush(ctx)
+}
+
+func (i *importer) flush(ctx context.Context) error {
+	if len(i.waits) == 0 {
+		return nil
+	}
+	err := i.Pages.Import(ctx, i.waits)
+	i.waits = i.waits[:0]
+	if i.Progress != nil {
+		i.Progress(i.done)
+	}
+	return err
+}
+
+// role makes a role that is not there. One that is there keeps what it permits: content
+// gives nobody rights.
+func (i *importer) role(ctx context.Context, role accounts.Role) error {
+	roles, err := i.Accounts.Roles(ctx)
+	if err != nil {
+		return err
+	}
+	for _, there := range roles {
+		if there.Name == role.Name {
+			return nil
+		}
+	}
+	role.ID, role.Permissions = 0, nil
+	_, err = i.Accounts.SaveRole(ctx, kernel.Site(), role)
+	return err
+}
+
+// template saves a template. What its family names may come later, so that the family
+// waits for the end.
+func (i *importer) template(ctx context.Context, t content.Template) error {
+	old, err := i.Pages.Template(ctx, kernel.Site(), t.Name)
+	switch {
+	case err == nil:
+		t.ID = old.ID
+	case !kernel.IsNotFound(err):
+		return err
+	}
+	i.done.Templates++
+	family := t.Family
+	if len(family.Children)+len(family.Parents) > 0 {
+		i.late = append(i.late, t)
+	}
+	t.Family.Children, t.Family.Parents = nil, nil
+	_, err = i.Pages.SaveTemplate(ctx, kernel.Site(), t)
+	return err
+}
+
+// families saves what had to wait for all templates.
+func (i *importer) families(ctx context.Context) error {
+	site := kernel.Site()
+	for _, t := range i.late {
+		now, err := i.Pages.Template(ctx, site, t.Name)
+		if err != nil {
+			return err
+		}
+		t.ID = now.ID
+		if _, err := i.Pages.SaveTemplate(ctx, site, t); err != nil {
+			return err
+		}
+	}
+	for _, f := range i.fields {
+		if len(f.Settings.Templates) == 0 {
+			continue
+		}
+		now, err := i.Pages.Field(ctx, site, f.Name)
+		if err != nil {
+			return err
+		}
+		f.ID = now.ID
+		if _, err := i.Pages.SaveField(ctx, site, *f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *importer) refs(ctx context.Context, r *refs) error {
+	// The pages that are referred to are there, but for those that wait.
+	if len(i.waits) > 0 && i.waits[0].Template != "" {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+	}
+	for name, value := range r.Fields {
+		f := i.fields[name]
+		if f == nil {
+			return fmt.Errorf("there is no field %q", name)
+		}
+		changed, err := swap(i.fields, f, value, func(path any) (any, error) {
+			text, _ := path.(string)
+			p, err := i.Pages.At(ctx, kernel.Site(), text)
+			if kernel.IsNotFound(err) {
+				return nil, nil //nolint:nilnil // it refers to nothing
+			}
+			if err != nil {
+				return nil, err
+			}
+			return p.ID, nil
+		})
+		if err != nil {
+			return err
+		}
+		r.Fields[name] = changed
+	}
+	return i.wait(ctx, content.Imported{Path: r.Path, Edit: content.Edit{Fields: r.Fields}})
+}
+
+// chunks reads the lines with the content of a file.
+type chunks struct {
+	i    *importer
+	left int64
+	rest []byte
+}
+
+// Read implements io.Reader.
+func (c *chunks) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		if c.left == 0 {
+			return 0, io.EOF
+		}
+		l, err := c.i.next()
+		if err != nil || len(l.Chunk) == 0 || int64(len(l.Chunk)) > c.left {
+			return 0, errors.Join(errMissing, err)
+		}
+		c.rest = l.Chunk
+		c.left -= int64(len(l.Chunk))
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// file takes a file in, unless the page has one of its name and size.
+func (i *importer) file(ctx context.Context, f *file) error {
+	body := &chunks{i: i, left: f.Size}
+	site := kernel.Site()
+	p, err := i.Pages.At(ctx, site, f.Page)
+	if err != nil {
+		return err
+	}
+	i.done.Files++
+	list, _ := p.Fields[f.Field].([]any)
+	for _, item := range list {
+		if has, _ := item.(map[string]any); has["name"] == f.Name && has["size"] == float64(f.Size) {
+			_, err := io.Copy(io.Discard, body)
+			return err
+		}
+	}
+	made, err := i.Files.Receive(ctx, site, p.ID, f.Field, f.Name, body)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil || f.Description == "" {
+		return err
+	}
+	list, _ = made.Fields[f.Field].([]any)
+	last, _ := list[len(list)-1].(map[string]any)
+	last["description"] = f.Description
+	return i.Pages.Import(ctx, []content.Imported{{Path: p.Path, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}})
+}

@@ -1,0 +1,331 @@
+// Package transfer takes the content of a site to another one: roles, fields, templates,
+// pages with their values, and files. It is written as JSON, an object on each line, and
+// read in the same way, so that neither side holds more than a few pages in memory.
+//
+// What refers to a page names its path, and comes behind all pages, since a page may refer
+// to one that comes later. Users, the trash, drafts, revisions and redirects stay where
+// they are. What is there already on the other side is changed to what comes, by the names
+// of fields and templates and the paths of pages; nothing is removed.
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+)
+
+// Site is what is taken from, or to.
+type Site struct {
+	Accounts *accounts.Accounts
+	Pages    *content.Content
+	Files    *files.Files
+	// Progress is told now and then how much is done; nil: nobody is.
+	Progress func(Done)
+}
+
+// Done is how much is done.
+type Done struct {
+	Fields, Templates, Pages, Files int
+}
+
+// version is that of the form.
+const version = 1
+
+const (
+	batch     = 200      // pages at once
+	chunkSize = 96 << 10 // bytes of a file on a line
+	lineMost  = 4 << 20  // bytes: the values of a page, escaped
+)
+
+// line is one of the text; one of its members is there.
+type line struct {
+	CMS      int               `json:"cms,omitempty"` // the first: the version
+	Role     *accounts.Role    `json:"role,omitempty"`
+	Field    *content.Field    `json:"field,omitempty"`
+	Template *content.Template `json:"template,omitempty"`
+	Page     *page             `json:"page,omitempty"`
+	Refs     *refs             `json:"refs,omitempty"`
+	File     *file             `json:"file,omitempty"`
+	Chunk    []byte            `json:"chunk,omitempty"` // of the file before
+	End      *Done             `json:"end,omitempty"`   // the last: nothing is missing
+}
+
+type page struct {
+	Path        string         `json:"path"`
+	Template    string         `json:"template"`
+	Title       string         `json:"title"`
+	Status      string         `json:"status"`
+	Sort        int64          `json:"sort"`
+	Fields      map[string]any `json:"fields"`
+	Created     kernel.Moment  `json:"created"`
+	Modified    kernel.Moment  `json:"modified"`
+	Published   kernel.Moment  `json:"published,omitzero"`
+	PublishAt   kernel.Moment  `json:"publish_at,omitzero"`
+	UnpublishAt kernel.Moment  `json:"unpublish_at,omitzero"`
+}
+
+// refs are the values of a page that refer to pages, by their paths.
+type refs struct {
+	Path   string         `json:"path"`
+	Fields map[string]any `json:"fields"`
+}
+
+type file struct {
+	Page        string `json:"page"`
+	Field       string `json:"field"`
+	Name        string `json:"name"`
+	Size        int64  `json:"size"`
+	Description string `json:"description,omitempty"`
+}
+
+// exporter is Export at work.
+type exporter struct {
+	Site
+	out    *json.Encoder
+	fields map[string]*content.Field
+	done   Done
+}
+
+// Export writes the content of a site.
+func (s Site) Export(ctx context.Context, to io.Writer) (Done, error) {
+	out := bufio.NewWriter(to)
+	e := &exporter{Site: s, out: json.NewEncoder(out), fields: make(map[string]*content.Field)}
+	e.out.SetEscapeHTML(false)
+	for _, part := range []func(context.Context) error{e.schema, e.pages, e.refs} {
+		if err := part(ctx); err != nil {
+			return e.done, err
+		}
+	}
+	return e.done, errors.Join(e.out.Encode(line{End: &e.done}), out.Flush())
+}
+
+func (e *exporter) tell() {
+	if e.Progress != nil {
+		e.Progress(e.done)
+	}
+}
+
+func (e *exporter) schema(ctx context.Context) error {
+	if err := e.out.Encode(line{CMS: version}); err != nil {
+		return err
+	}
+	roles, err := e.Accounts.Roles(ctx)
+	if err != nil {
+		return err
+	}
+	for _, role := range roles {
+		if !role.System {
+			role.ID = 0
+			if err := e.out.Encode(line{Role: role}); err != nil {
+				return err
+			}
+		}
+	}
+	fields, err := e.Pages.Fields(ctx, kernel.Site())
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(fields, func(a, b *content.Field) int { // blocks name the others
+		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks), strconv.FormatBool(b.Type == content.TypeBlocks))
+	})
+	for _, f := range fields {
+		e.fields[f.Name] = f
+		told := *f
+		told.ID = 0
+		if err := e.out.Encode(line{Field: &told}); err != nil {
+			return err
+		}
+		e.done.Fields++
+	}
+	templates, err := e.Pages.Templates(ctx, kernel.Site())
+	if err != nil {
+		return err
+	}
+	for _, t := range templates {
+		t.ID = 0
+		if err := e.out.Encode(line{Template: t}); err != nil {
+			return err
+		}
+		e.done.Templates++
+	}
+	e.tell()
+	return nil
+}
+
+// each calls fn for each page, those above before those below.
+func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) error {
+	for after := ""; ; {
+		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+after)
+		if err != nil {
+			return err
+		}
+		for _, p := range list.Pages {
+			if err := fn(p); err != nil {
+				return err
+			}
+		}
+		e.tell()
+		if after = list.Next; after == "" {
+			return nil
+		}
+	}
+}
+
+func (e *exporter) pages(ctx context.Context) error {
+	return e.each(ctx, func(p *content.Page) error {
+		told := &page{
+			Path: p.Path, Template: p.Template, Title: p.Title, Status: p.Status, Sort: p.Sort, Fields: make(map[string]any),
+			Created: p.Created, Modified: p.Modified, Published: p.Published, PublishAt: p.PublishAt, UnpublishAt: p.UnpublishAt,
+		}
+		for name, value := range p.Fields {
+			switch f := e.fields[name]; {
+			case f == nil || f.Type == content.TypeFile || refers(e.fields, f):
+			default:
+				told.Fields[name] = value
+			}
+		}
+		e.done.Pages++
+		return e.out.Encode(line{Page: told})
+	})
+}
+
+// refers reports whether values of a field can refer to pages.
+func refers(fields map[string]*content.Field, f *content.Field) bool {
+	if f.Type == content.TypePage {
+		return true
+	}
+	for _, names := range f.Settings.Blocks {
+		for _, name := range names {
+			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refs writes what refers to pages, and files.
+func (e *exporter) refs(ctx context.Context) error {
+	return e.each(ctx, func(p *content.Page) error {
+		told := &refs{Path: p.Path, Fields: make(map[string]any)}
+		for name, value := range p.Fields {
+			f := e.fields[name]
+			switch {
+			case f == nil:
+			case refers(e.fields, f):
+				changed, err := swap(e.fields, f, value, func(id any) (any, error) { return e.path(ctx, id) })
+				if err != nil {
+					return err
+				}
+				told.Fields[name] = changed
+			case f.Type == content.TypeFile:
+				if err := e.files(ctx, p, name, value); err != nil {
+					return err
+				}
+			}
+		}
+		if len(told.Fields) == 0 {
+			return nil
+		}
+		return e.out.Encode(line{Refs: told})
+	})
+}
+
+// swap puts something else in the place of each page that a value refers to; nil leaves
+// it out.
+func swap(fields map[string]*content.Field, f *content.Field, value any, with func(page any) (any, error)) (any, error) {
+	switch v := value.(type) {
+	case []any:
+		made := []any{}
+		for _, one := range v {
+			one, err := swap(fields, f, one, with)
+			if err != nil {
+				return nil, err
+			}
+			if one != nil {
+				made = append(made, one)
+			}
+		}
+		return made, nil
+	case map[string]any: // a block
+		made := make(map[string]any)
+		for name, one := range v {
+			made[name] = one
+			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
+				changed, err := swap(fields, inner, one, with)
+				if err != nil {
+					return nil, err
+				}
+				made[name] = changed
+			}
+		}
+		return made, nil
+	case nil:
+		return nil, nil //nolint:nilnil // it refers to nothing
+	}
+	return with(value)
+}
+
+// path is where a page is; nil: nowhere.
+func (e *exporter) path(ctx context.Context, id any) (any, error) {
+	n, _ := id.(float64)
+	p, err := e.Pages.Page(ctx, kernel.Site(), int64(n))
+	if kernel.IsNotFound(err) || err == nil && p.Status == content.StatusTrash {
+		return nil, nil //nolint:nilnil // it refers to nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Path, nil
+}
+
+func (e *exporter) files(ctx context.Context, p *content.Page, field string, value any) error {
+	list, _ := value.([]any)
+	for _, item := range list {
+		item, _ := item.(map[string]any)
+		id, _ := item["id"].(float64)
+		if err := e.file(ctx, p, field, item, int64(id)); err != nil {
+			return fmt.Errorf("page %s, file %d: %w", p.Path, int64(id), err)
+		}
+	}
+	return nil
+}
+
+func (e *exporter) file(ctx context.Context, p *content.Page, field string, item map[string]any, id int64) error {
+	f, body, err := e.Files.Open(ctx, kernel.Site(), id)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	description, _ := item["description"].(string)
+	if err := e.out.Encode(line{File: &file{Page: p.Path, Field: field, Name: f.Name, Size: f.Size, Description: description}}); err != nil {
+		return err
+	}
+	buffer := make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(body, buffer)
+		if n > 0 {
+			if err := e.out.Encode(line{Chunk: buffer[:n]}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			e.done.Files++
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

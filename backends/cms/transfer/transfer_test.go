@@ -1,0 +1,198 @@
+package transfer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
+	"github.com/tollgate-gateway/tollgate/backends/cms/transfer"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+var databases = storetest.Fixture{Schemas: migrations.Schemas()}
+
+func newSite(t *testing.T, db *store.DB) transfer.Site {
+	t.Helper()
+	server := &kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now, Site: t.TempDir(), Key: func() []byte { return make([]byte, 32) }}
+	s := transfer.Site{Accounts: accounts.New(server), Pages: content.New(server)}
+	s.Files = files.New(server, s.Pages)
+	t.Cleanup(s.Pages.Close)
+	t.Cleanup(s.Accounts.Close)
+	if _, err := s.Pages.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func ok[T any](t *testing.T) func(T, error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// fill makes a site with something of everything.
+func fill(t *testing.T, s transfer.Site) {
+	t.Helper()
+	site := kernel.Site()
+	ok[*accounts.Role](t)(s.Accounts.SaveRole(t.Context(), site, accounts.Role{Name: "editor", Permissions: []string{"users"}}))
+	for _, f := range []content.Field{
+		{Name: "body", Type: content.TypeTextarea, Required: true},
+		{Name: "author", Type: content.TypePage, Required: true},
+		{Name: "also", Type: content.TypePage, Settings: content.Settings{Multiple: true}},
+		{Name: "blocks", Type: content.TypeBlocks, Settings: content.Settings{Blocks: map[string][]string{"quote": {"body", "author"}}}},
+		{Name: "pictures", Type: content.TypeFile},
+	} {
+		ok[*content.Field](t)(s.Pages.SaveField(t.Context(), site, f))
+	}
+	ok[*content.Template](t)(s.Pages.SaveTemplate(t.Context(), site, content.Template{Name: "post", Fields: []string{"body", "author", "also", "blocks", "pictures"}, View: []string{"guest"}, Edit: []string{"editor"}}))
+	blog := content.Template{Name: "blog", Label: "A blog", Family: content.Family{Children: []string{"post"}}, Fields: []string{"body"}}
+	ok[*content.Template](t)(s.Pages.SaveTemplate(t.Context(), site, blog))
+	author := ok[*content.Field](t)(s.Pages.Field(t.Context(), site, "author"))
+	author.Settings.Templates = []string{"post"}
+	ok[*content.Field](t)(s.Pages.SaveField(t.Context(), site, *author))
+	save := func(e content.Edit, title, status string) *content.Page {
+		e.Title, e.Status = &title, &status
+		return ok[*content.Page](t)(s.Pages.Save(t.Context(), site, e))
+	}
+	top := ok[*content.Page](t)(s.Pages.At(t.Context(), site, "/"))
+	list := save(content.Edit{Parent: top.ID, Template: "blog", Fields: map[string]any{"body": "x"}}, "Blog", "published")
+	a := save(content.Edit{Parent: list.ID, Template: "post"}, "A <first> & one", "unpublished")
+	b := save(content.Edit{Parent: list.ID, Template: "post", Fields: map[string]any{"body": "b", "author": a.ID}}, "B", "hidden")
+	save(content.Edit{ID: a.ID, Fields: map[string]any{"author": b.ID, "also": []any{b.ID, list.ID}, "blocks": []any{map[string]any{"type": "quote", "body": "q", "author": b.ID}}}}, "A <first> & one", "unpublished")
+	gone := save(content.Edit{Parent: list.ID, Template: "post"}, "Gone", "unpublished")
+	ok[*content.Page](t)(s.Pages.Trash(t.Context(), site, gone.ID, 0))
+	for name, body := range map[string]string{"a.txt": strings.Repeat("0123456789", 30_000), "b.txt": "b"} {
+		page := ok[*content.Page](t)(s.Files.Receive(t.Context(), site, b.ID, "pictures", name, strings.NewReader(body)))
+		items, _ := page.Fields["pictures"].([]any)
+		last, _ := items[len(items)-1].(map[string]any)
+		last["description"] = "what is in " + name
+		ok[*content.Page](t)(s.Pages.Save(t.Context(), site, content.Edit{ID: b.ID, Fields: map[string]any{"pictures": items}}))
+	}
+}
+
+func export(t *testing.T, s transfer.Site) string {
+	t.Helper()
+	var out bytes.Buffer
+	ok[transfer.Done](t)(s.Export(t.Context(), &out))
+	return out.String()
+}
+
+// What a site exports is what another one, which has imported it, exports.
+func TestTransfer(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]func(testing.TB) *store.DB{"sqlite to postgres": databases.Postgres, "sqlite to sqlite": databases.SQLite} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, into := newSite(t, databases.SQLite(t)), newSite(t, to(t))
+			fill(t, from)
+			text := export(t, from)
+			var told transfer.Done
+			into.Progress = func(d transfer.Done) { told = d }
+			done := ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
+			if done.Pages != 7 || done.Files != 2 || done.Fields != 6 || done.Templates != 6 || told.Pages != 7 {
+				t.Errorf("imported %+v, told %+v", done, told)
+			}
+			same := func() {
+				t.Helper()
+				// Those that were there at the installation have times of their own, and a role gets
+				// no permissions.
+				got, want := plain(t, export(t, into)), plain(t, strings.Replace(text, `"permissions":["users"]`, `"permissions":[]`, 1))
+				if got != want {
+					t.Errorf("exports\n%s\nwant\n%s", got, want)
+				}
+			}
+			same()
+			ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text))) // again: nothing is there twice
+			same()
+			page, err := into.Pages.Get(t.Context(), kernel.Site(), "name=b, template=post")
+			if err != nil {
+				t.Fatal(err)
+			}
+			items, _ := page.Fields["pictures"].([]any)
+			for _, item := range items {
+				item, _ := item.(map[string]any)
+				id, _ := item["id"].(float64)
+				_, body, err := into.Files.Open(t.Context(), kernel.Site(), int64(id))
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw, err := io.ReadAll(body)
+				if _ = body.Close(); err != nil || float64(len(raw)) != item["size"] {
+					t.Errorf("%v: %d bytes, error %v", item, len(raw), err)
+				}
+			}
+		})
+	}
+}
+
+// plain is an export without the times of the system's pages.
+func plain(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		var parsed map[string]any
+		if err := json.Unmarshal([]byte(line), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		if page, is := parsed["page"].(map[string]any); is {
+			delete(page, "modified")
+			if page["template"] != "post" && page["template"] != "blog" {
+				for _, name := range []string{"created", "published"} {
+					delete(page, name)
+				}
+			}
+		}
+		if _, is := parsed["chunk"]; is { // the parts of a file
+			continue
+		}
+		again, err := json.Marshal(parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(append(again, '\n'))
+	}
+	return out.String()
+}
+
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	for text, want := range map[string]struct {
+		line int
+		is   string
+	}{
+		"":                          {1, "no export"},
+		"{}":                        {1, "no export"},
+		`{"cms":2}`:                 {1, "another version"},
+		"{\"cms\":1}\n":             {1, "last line is missing"},
+		"{\"cms\":1}\n{\"none\":1}": {2, "unknown field"},
+		"{\"cms\":1}\n{}\n":         {2, "nothing in it"},
+		"{\"cms\":1}\n{\"page\":{\"path\":\"/a/b\",\"template\":\"post\",\"title\":\"x\",\"status\":\"published\"}}\n{\"end\":{}}": {3, "page /a/b: there is no page /a"},
+		"{\"cms\":1}\n{\"file\":{\"page\":\"/\",\"field\":\"x\",\"name\":\"a.txt\",\"size\":3}}\n{\"chunk\":\"eHh4eA==\"}":         {2, "no field of files"},
+		"{\"cms\":1}\n" + strings.Repeat("x", 5<<20): {1, "too long"},
+	} {
+		_, err := s.Import(t.Context(), strings.NewReader(text))
+		var e *transfer.LineError
+		if !errors.As(err, &e) || e.Line != want.line || !strings.Contains(err.Error(), want.is) {
+			t.Errorf("%.60s: %v, want line %d, %s", text, err, want.line, want.is)
+		}
+	}
+}
