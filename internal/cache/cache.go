@@ -91,4 +91,3 @@ func (c *Cache[V]) Drop(key string) {
 	}
 	delete(c.entries, key)
 }
-

@@ -8,6 +8,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -333,11 +334,11 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 		faults = append(faults, kernel.Invalid("status", "unknown", "a user is active or disabled"))
 	}
 	if change.Password != nil {
-		switch err := passwords.Check(*change.Password, name, s.key); err {
-		case nil:
-		case password.ErrShort:
+		switch err := passwords.Check(*change.Password, name, s.key); {
+		case err == nil:
+		case errors.Is(err, password.ErrShort):
 			faults = append(faults, kernel.Invalid("password", "length", "a password has at least 10 characters"))
-		case password.ErrLong:
+		case errors.Is(err, password.ErrLong):
 			faults = append(faults, kernel.Invalid("password", "length", "a password has at most 256 characters"))
 		default:
 			faults = append(faults, kernel.Invalid("password", "guessable", err.Error()))

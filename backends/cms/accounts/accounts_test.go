@@ -42,9 +42,9 @@ func node(t *testing.T, db *store.DB) *accounts.Accounts {
 	return a
 }
 
-func make1(t *testing.T, a *accounts.Accounts, name, typed string, roles ...string) *accounts.Account {
+func add(t *testing.T, a *accounts.Accounts, name string, roles ...string) *accounts.Account {
 	t.Helper()
-	account, err := a.Create(t.Context(), nil, name, accounts.Change{Password: &typed, Roles: &roles})
+	account, err := a.Create(t.Context(), nil, name, accounts.Change{Password: new("a long password"), Roles: &roles})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestLogin(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		disabled, other := accounts.StatusDisabled, make1(t, a, "second", "a long password", "superuser")
+		disabled, other := accounts.StatusDisabled, add(t, a, "second", "superuser")
 		if _, err := a.Update(t.Context(), actor(t, a, other), u.ID, accounts.Change{Status: &disabled}); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestStaleHash(t *testing.T) {
 	t.Parallel()
 	db := databases.SQLite(t)
 	a := node(t, db)
-	make1(t, a, "ann", "a long password")
+	add(t, a, "ann")
 	a.Passwords.Passes = 2
 	if _, _, err := a.Login(t.Context(), "ann", "a long password"); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestStaleHash(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, a *accounts.Accounts) {
-		admin := actor(t, a, make1(t, a, "admin", "a long password", "superuser"))
+		admin := actor(t, a, add(t, a, "admin", "superuser"))
 		editor, err := a.SaveRole(t.Context(), admin, accounts.Role{Name: "editor", Permissions: []string{"users", "admin", "users"}})
 		if err != nil || !slices.Equal(editor.Permissions, []string{"admin", "users"}) {
 			t.Fatalf("%+v, error %v", editor, err)
@@ -132,8 +132,8 @@ func TestAccounts(t *testing.T) {
 		if _, err := a.SaveRole(t.Context(), admin, accounts.Role{Name: "designer", Permissions: []string{"templates"}}); err != nil {
 			t.Fatal(err)
 		}
-		ann := make1(t, a, "ann", "a long password", "editor", "guest")
-		bob := make1(t, a, "bob", "a long password")
+		ann := add(t, a, "ann", "editor", "guest")
+		bob := add(t, a, "bob")
 		if !slices.Equal(ann.Roles, []string{"editor"}) {
 			t.Errorf("roles %v", ann.Roles)
 		}
@@ -243,8 +243,8 @@ func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)
 	here, there := node(t, db), node(t, db)
-	ann := make1(t, here, "ann", "a long password", "superuser")
-	make1(t, here, "second", "a long password", "superuser")
+	ann := add(t, here, "ann", "superuser")
+	add(t, here, "second", "superuser")
 	actor(t, there, ann)
 	disabled := accounts.StatusDisabled
 	if _, err := here.Update(t.Context(), nil, ann.ID, accounts.Change{Status: &disabled}); err != nil {

@@ -275,8 +275,7 @@ func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, 
 }
 
 func badSelector(err error) error {
-	var e *selector.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*selector.Error](err); ok {
 		return &apierror.Error{Status: http.StatusBadRequest, Code: "bad_selector", Message: e.Error()}
 	}
 	return err

@@ -97,12 +97,10 @@ func newSite(t *testing.T, db *store.DB) *site {
 	return s
 }
 
-func ref[T any](v T) *T { return &v }
-
 // post makes a published one.
 func (s *site) post(parent int64, title string, fields map[string]any) *content.Page {
 	s.t.Helper()
-	return s.save(content.Edit{Parent: parent, Template: "post", Title: &title, Status: ref("published"), Fields: fields})
+	return s.save(content.Edit{Parent: parent, Template: "post", Title: &title, Status: new("published"), Fields: fields})
 }
 
 func (s *site) save(e content.Edit) *content.Page {
@@ -121,7 +119,7 @@ func (s *site) titles(u *kernel.User, selector string) string {
 	if err != nil {
 		s.t.Fatalf("%s: %v", selector, err)
 	}
-	var titles []string
+	titles := make([]string, 0, len(list.Pages))
 	for _, page := range list.Pages {
 		titles = append(titles, page.Title)
 	}
@@ -150,9 +148,9 @@ func TestSelectors(t *testing.T) {
 		})
 		s.post(blog.ID, "Beta", map[string]any{"body": "quick fox brown 100%_sure \\", "price": 10, "sold": false, "starts": 1780000000, "author": a.ID, "related": []any{blog.ID, a.ID, a.ID}, "tags": "Green"})
 		s.post(blog.ID, "gamma", map[string]any{"body": long + "end", "stock": 0, "extra": map[string]any{"n": []any{1, "two", nil}}})
-		hidden := s.save(content.Edit{Parent: blog.ID, Template: "post", Title: ref("Hidden"), Status: ref("hidden")})
-		s.save(content.Edit{Parent: blog.ID, Template: "post", Title: ref("Draft")})
-		s.save(content.Edit{Parent: hidden.ID, Template: "secret", Title: ref("Secret"), Status: ref("published"), Fields: map[string]any{"summary": "s"}})
+		hidden := s.save(content.Edit{Parent: blog.ID, Template: "post", Title: new("Hidden"), Status: new("hidden")})
+		s.save(content.Edit{Parent: blog.ID, Template: "post", Title: new("Draft")})
+		s.save(content.Edit{Parent: hidden.ID, Template: "secret", Title: new("Secret"), Status: new("published"), Fields: map[string]any{"summary": "s"}})
 		s.post(s.top, "Other", nil)
 		for _, c := range []struct{ selector, guest, ann string }{
 			{"template=post", "Blog Alpha Beta gamma Other", "Blog Alpha Beta gamma Other"},

@@ -2,6 +2,7 @@ package content_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,13 +43,13 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := s.post(s.top, "A", nil)
-		draft := s.save(content.Edit{Parent: s.top, Template: "post", Title: ref("D")})
-		s.save(content.Edit{ID: page.ID, Title: ref("B")})
-		s.save(content.Edit{ID: page.ID, Draft: true, Title: ref("C")}) // nobody sees it
+		draft := s.save(content.Edit{Parent: s.top, Template: "post", Title: new("D")})
+		s.save(content.Edit{ID: page.ID, Title: new("B")})
+		s.save(content.Edit{ID: page.ID, Draft: true, Title: new("C")}) // nobody sees it
 		if _, err := s.PublishDraft(t.Context(), s.ann, draft.ID, 0); err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, Title: ref("")})
+		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, Title: new("")})
 		s.want(err, 422, "a change that is refused")
 		if _, err := s.Move(t.Context(), s.ann, draft.ID, page.ID); err != nil {
 			t.Fatal(err)
@@ -68,8 +69,8 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for i := len(told) - 1; i >= 0; i-- {
-			got = append(got, strings.TrimPrefix(told[i].Topic, "page."))
+		for _, delivery := range slices.Backward(told) {
+			got = append(got, strings.TrimPrefix(delivery.Topic, "page."))
 		}
 		want := "created published created changed changed published changed deleted changed"
 		if strings.Join(got, " ") != want {
@@ -116,8 +117,8 @@ func TestSitemap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		s.post(s.top, "A & B", nil)
-		s.save(content.Edit{Parent: s.top, Template: "post", Title: ref("Hidden"), Status: ref("hidden")})
-		s.save(content.Edit{Parent: s.top, Template: "secret", Title: ref("Secret"), Status: ref("published"), Fields: map[string]any{"summary": "x"}})
+		s.save(content.Edit{Parent: s.top, Template: "post", Title: new("Hidden"), Status: new("hidden")})
+		s.save(content.Edit{Parent: s.top, Template: "secret", Title: new("Secret"), Status: new("published"), Fields: map[string]any{"summary": "x"}})
 		var out strings.Builder
 		if err := s.Sitemap(t.Context(), "https://example.com/", 0, &out); err != nil {
 			t.Fatal(err)
@@ -149,11 +150,11 @@ func TestAtOnce(t *testing.T) {
 					case 0:
 						_, _ = s.Move(t.Context(), s.ann, x.ID, []int64{a.ID, b.ID}[n%2])
 					case 1:
-						_, _ = s.Save(t.Context(), s.ann, content.Edit{Parent: x.ID, Template: "post", Title: ref("Same")})
+						_, _ = s.Save(t.Context(), s.ann, content.Edit{Parent: x.ID, Template: "post", Title: new("Same")})
 					case 2:
-						_, _ = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Name: ref("a" + strconv.Itoa(n))})
+						_, _ = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Name: new("a" + strconv.Itoa(n))})
 					default:
-						if page, err := s.Save(t.Context(), s.ann, content.Edit{Parent: x.ID, Template: "post", Title: ref("Same")}); err == nil {
+						if page, err := s.Save(t.Context(), s.ann, content.Edit{Parent: x.ID, Template: "post", Title: new("Same")}); err == nil {
 							_, _ = s.Trash(t.Context(), s.ann, page.ID, 0)
 						}
 					}

@@ -2,8 +2,8 @@ package content
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -142,18 +142,22 @@ func (p *Content) PreviewLink(ctx context.Context, u *kernel.User, id int64, las
 		return "", 0, kernel.Forbidden("you may not change pages of the template %s", page.Template)
 	}
 	until = instant.Of(p.Now().Add(min(lasts, PreviewMost)).Truncate(time.Second))
-	payload := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(id)), uint64(until))
-	return p.Signer("cms preview").Sign(payload), until, nil
+	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
 }
 
 // Preview is the page of a token of PreviewLink. One that is no token, that is over, or
 // whose page is in the trash, is not found.
 func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	payload, ok := p.Signer("cms preview").Open(token)
-	if !ok || len(payload) != 16 || kernel.Moment(binary.BigEndian.Uint64(payload[8:])) <= p.Moment() {
+	var id, until int64
+	if ok {
+		_, err := fmt.Sscanf(string(payload), "%d %d", &id, &until)
+		ok = err == nil
+	}
+	if !ok || kernel.Moment(until) <= p.Moment() {
 		return nil, kernel.NotFound("page")
 	}
-	page, err := p.Draft(ctx, kernel.Site(), int64(binary.BigEndian.Uint64(payload)))
+	page, err := p.Draft(ctx, kernel.Site(), id)
 	if err == nil && page.status == selector.Trash {
 		err = kernel.NotFound("page")
 	}

@@ -27,7 +27,7 @@ func TestSave(t *testing.T) {
 		if nameless := s.post(s.top, "???", nil); nameless.Name != "page" {
 			t.Errorf("made the name %s", nameless.Name)
 		}
-		changed := s.save(content.Edit{ID: page.ID, Version: 1, Title: ref("New"), Fields: map[string]any{"body": "two", "stock": nil}})
+		changed := s.save(content.Edit{ID: page.ID, Version: 1, Title: new("New"), Fields: map[string]any{"body": "two", "stock": nil}})
 		if changed.Version != 2 || changed.Fields["body"] != "two" || changed.Fields["stock"] != nil || changed.Fields["starts"] == nil || changed.Path != page.Path {
 			t.Errorf("changed %+v", changed)
 		}
@@ -42,34 +42,34 @@ func TestSave(t *testing.T) {
 			edit content.Edit
 			want int
 		}{
-			{"another version", content.Edit{ID: page.ID, Version: 1, Title: ref("x")}, 412},
-			{"not there", content.Edit{ID: 999, Title: ref("x")}, 404},
-			{"not hers to see", content.Edit{ID: adminPage(t, s), Title: ref("x")}, 404},
-			{"no template", content.Edit{Parent: s.top, Template: "none", Title: ref("x")}, 422},
-			{"not hers to make", content.Edit{Parent: s.top, Template: "hers", Title: ref("x")}, 403},
+			{"another version", content.Edit{ID: page.ID, Version: 1, Title: new("x")}, 412},
+			{"not there", content.Edit{ID: 999, Title: new("x")}, 404},
+			{"not hers to see", content.Edit{ID: adminPage(t, s), Title: new("x")}, 404},
+			{"no template", content.Edit{Parent: s.top, Template: "none", Title: new("x")}, 422},
+			{"not hers to make", content.Edit{Parent: s.top, Template: "hers", Title: new("x")}, 403},
 			{"no title", content.Edit{Parent: s.top, Template: "post"}, 422},
-			{"empty title", content.Edit{ID: page.ID, Title: ref(" ")}, 422},
-			{"long title", content.Edit{ID: page.ID, Title: ref(strings.Repeat("x", 256))}, 422},
-			{"trash by status", content.Edit{ID: page.ID, Status: ref("trash")}, 422},
-			{"no parent", content.Edit{Template: "post", Title: ref("x")}, 422},
-			{"unknown parent", content.Edit{Parent: 999, Template: "post", Title: ref("x")}, 422},
-			{"hidden parent", content.Edit{Parent: adminPage(t, s), Template: "post", Title: ref("x")}, 422},
-			{"name taken", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), Name: ref("uni-co")}, 422},
-			{"bad name", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), Name: ref("../x")}, 422},
-			{"name of the trash", content.Edit{ID: page.ID, Name: ref(".7")}, 422},
-			{"required", content.Edit{Parent: page.ID, Template: "secret", Title: ref("x"), Status: ref("published")}, 422},
-			{"a draft of nothing", content.Edit{Parent: page.ID, Template: "secret", Title: ref("x")}, 0},
-			{"one alone", content.Edit{Parent: s.top, Template: "home", Title: ref("x")}, 403},
-			{"in the past", content.Edit{Parent: s.top, Template: "post", Title: ref("x"), PublishAt: ref(page.Created)}, 422},
+			{"empty title", content.Edit{ID: page.ID, Title: new(" ")}, 422},
+			{"long title", content.Edit{ID: page.ID, Title: new(strings.Repeat("x", 256))}, 422},
+			{"trash by status", content.Edit{ID: page.ID, Status: new("trash")}, 422},
+			{"no parent", content.Edit{Template: "post", Title: new("x")}, 422},
+			{"unknown parent", content.Edit{Parent: 999, Template: "post", Title: new("x")}, 422},
+			{"hidden parent", content.Edit{Parent: adminPage(t, s), Template: "post", Title: new("x")}, 422},
+			{"name taken", content.Edit{Parent: s.top, Template: "post", Title: new("x"), Name: new("uni-co")}, 422},
+			{"bad name", content.Edit{Parent: s.top, Template: "post", Title: new("x"), Name: new("../x")}, 422},
+			{"name of the trash", content.Edit{ID: page.ID, Name: new(".7")}, 422},
+			{"required", content.Edit{Parent: page.ID, Template: "secret", Title: new("x"), Status: new("published")}, 422},
+			{"a draft of nothing", content.Edit{Parent: page.ID, Template: "secret", Title: new("x")}, 0},
+			{"one alone", content.Edit{Parent: s.top, Template: "home", Title: new("x")}, 403},
+			{"in the past", content.Edit{Parent: s.top, Template: "post", Title: new("x"), PublishAt: new(page.Created)}, 422},
 		} {
 			_, err := s.Save(t.Context(), s.ann, c.edit)
 			s.want(err, c.want, c.name)
 		}
-		_, err = s.Save(t.Context(), s.root, content.Edit{Parent: s.top, Template: "home", Title: ref("x")})
+		_, err = s.Save(t.Context(), s.root, content.Edit{Parent: s.top, Template: "home", Title: new("x")})
 		s.want(err, 409, "a second home")
-		_, err = s.Save(t.Context(), s.guest, content.Edit{ID: page.ID, Title: ref("x")})
+		_, err = s.Save(t.Context(), s.guest, content.Edit{ID: page.ID, Title: new("x")})
 		s.want(err, 403, "a guest changes")
-		_, err = s.Save(t.Context(), s.root, content.Edit{ID: s.top, Name: ref("x")})
+		_, err = s.Save(t.Context(), s.root, content.Edit{ID: s.top, Name: new("x")})
 		s.want(err, 409, "the root gets a name")
 	})
 }
@@ -165,8 +165,8 @@ func TestRevisions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		page := s.post(s.top, "One", map[string]any{"body": "first"})
-		s.save(content.Edit{ID: page.ID, Title: ref("Two"), Fields: map[string]any{"body": "second", "price": 5}})
-		s.save(content.Edit{ID: page.ID, Status: ref("hidden")}) // nothing of what revisions keep
+		s.save(content.Edit{ID: page.ID, Title: new("Two"), Fields: map[string]any{"body": "second", "price": 5}})
+		s.save(content.Edit{ID: page.ID, Status: new("hidden")}) // nothing of what revisions keep
 		list, err := s.Revisions(t.Context(), s.ann, page.ID)
 		if err != nil || len(list) != 1 || list[0].Revision != 1 || list[0].Title != "One" || list[0].Fields["body"] != "first" || list[0].By != 7 {
 			t.Fatalf("%v, error %v", list, err)
@@ -185,7 +185,7 @@ func TestRevisions(t *testing.T) {
 		_, err = s.Revisions(t.Context(), s.guest, page.ID)
 		s.want(err, 403, "a guest")
 		for i := range 60 {
-			s.save(content.Edit{ID: page.ID, Title: ref(strings.Repeat("x", i+1))})
+			s.save(content.Edit{ID: page.ID, Title: new(strings.Repeat("x", i+1))})
 		}
 		if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 50 || list[0].Title != strings.Repeat("x", 59) {
 			t.Errorf("%d revisions, error %v", len(list), err)
@@ -197,7 +197,7 @@ func TestDrafts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		page := s.post(s.top, "Live", map[string]any{"body": "live"})
-		draft := s.save(content.Edit{ID: page.ID, Draft: true, Title: ref("Next"), Fields: map[string]any{"body": "next"}})
+		draft := s.save(content.Edit{ID: page.ID, Draft: true, Title: new("Next"), Fields: map[string]any{"body": "next"}})
 		if draft.Title != "Live" || !draft.Draft || draft.Version != 2 {
 			t.Errorf("%+v", draft)
 		}
@@ -230,7 +230,7 @@ func TestDrafts(t *testing.T) {
 		}
 		_, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0)
 		s.want(err, 409, "no draft")
-		s.save(content.Edit{ID: page.ID, Draft: true, Title: ref("Never")})
+		s.save(content.Edit{ID: page.ID, Draft: true, Title: new("Never")})
 		if gone, err := s.DropDraft(t.Context(), s.ann, page.ID, 0); err != nil || gone.Draft || gone.Title != "Next" {
 			t.Errorf("%+v, error %v", gone, err)
 		}
@@ -255,11 +255,11 @@ func TestPublishDue(t *testing.T) {
 				t.Errorf("published %d, error %v; want %d", n, err, want)
 			}
 		}
-		soon, later := ref(s.Moment().Add(hour)), ref(s.Moment().Add(2*hour))
-		page := s.save(content.Edit{Parent: s.top, Template: "post", Title: ref("Timed"), PublishAt: soon, UnpublishAt: later})
+		soon, later := new(s.Moment().Add(hour)), new(s.Moment().Add(2*hour))
+		page := s.save(content.Edit{Parent: s.top, Template: "post", Title: new("Timed"), PublishAt: soon, UnpublishAt: later})
 		live := s.post(s.top, "Live", nil)
-		s.save(content.Edit{ID: live.ID, Draft: true, Title: ref("Better"), PublishAt: soon})
-		broken := s.save(content.Edit{Parent: s.top, Template: "secret", Title: ref("Broken"), PublishAt: soon})
+		s.save(content.Edit{ID: live.ID, Draft: true, Title: new("Better"), PublishAt: soon})
+		broken := s.save(content.Edit{Parent: s.top, Template: "secret", Title: new("Broken"), PublishAt: soon})
 		due(0)
 		s.ahead.Add(int64(hour))
 		due(2)
@@ -275,9 +275,9 @@ func TestPublishDue(t *testing.T) {
 		if page, err := s.Page(t.Context(), s.ann, page.ID); err != nil || page.Status != "unpublished" || page.UnpublishAt != 0 || page.Published == 0 {
 			t.Errorf("%+v, error %v", page, err)
 		}
-		_, err := s.Save(t.Context(), s.ann, content.Edit{ID: live.ID, PublishAt: ref(s.Moment().Add(hour))})
+		_, err := s.Save(t.Context(), s.ann, content.Edit{ID: live.ID, PublishAt: new(s.Moment().Add(hour))})
 		s.want(err, 422, "nothing to publish")
-		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, PublishAt: ref(s.Moment().Add(2 * hour)), UnpublishAt: ref(s.Moment().Add(hour))})
+		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, PublishAt: new(s.Moment().Add(2 * hour)), UnpublishAt: new(s.Moment().Add(hour))})
 		s.want(err, 422, "unpublished before")
 	})
 }

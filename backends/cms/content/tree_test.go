@@ -46,7 +46,7 @@ func TestMove(t *testing.T) {
 		b := s.post(a.ID, "B", nil)
 		c := s.post(b.ID, "C", nil)
 		d := s.post(s.top, "D", nil)
-		secret := s.save(content.Edit{Parent: d.ID, Template: "secret", Title: ref("S")})
+		secret := s.save(content.Edit{Parent: d.ID, Template: "secret", Title: new("S")})
 		moved, err := s.Move(t.Context(), s.ann, b.ID, d.ID)
 		if err != nil || moved.Path != "/d/b" || moved.Parent != d.ID || moved.Version != 2 {
 			t.Fatalf("%+v, error %v", moved, err)
@@ -63,7 +63,7 @@ func TestMove(t *testing.T) {
 		}
 		moves("/a/b", "/d/b")
 		moves("/A/b/c/", "/d/b/c")
-		s.save(content.Edit{ID: d.ID, Name: ref("data")})
+		s.save(content.Edit{ID: d.ID, Name: new("data")})
 		s.whole()
 		moves("/a/b/c", "/data/b/c")
 		moves("/d/b", "/data/b")
@@ -105,7 +105,7 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		top := s.post(s.top, "Top", nil)
-		var ids []int64
+		ids := make([]int64, 0, 4)
 		for _, title := range []string{"A", "B", "C", "D"} {
 			ids = append(ids, s.post(top.ID, title, nil).ID)
 		}
@@ -126,7 +126,7 @@ func TestTrash(t *testing.T) {
 		a := s.post(s.top, "A", map[string]any{"body": "words"})
 		b := s.post(a.ID, "B", nil)
 		c := s.post(b.ID, "C", nil)
-		hidden := s.save(content.Edit{Parent: a.ID, Template: "post", Title: ref("H"), Status: ref("hidden")})
+		hidden := s.save(content.Edit{Parent: a.ID, Template: "post", Title: new("H"), Status: new("hidden")})
 		if _, err := s.Trash(t.Context(), s.ann, c.ID, 0); err != nil { // by itself, before
 			t.Fatal(err)
 		}
@@ -142,9 +142,9 @@ func TestTrash(t *testing.T) {
 		}
 		_, err = s.Page(t.Context(), s.guest, a.ID)
 		s.want(err, 404, "a guest sees the trash")
-		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Title: ref("x")})
+		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Title: new("x")})
 		s.want(err, 409, "a change in the trash")
-		_, err = s.Save(t.Context(), s.ann, content.Edit{Parent: a.ID, Template: "post", Title: ref("x")})
+		_, err = s.Save(t.Context(), s.ann, content.Edit{Parent: a.ID, Template: "post", Title: new("x")})
 		s.want(err, 409, "a page in the trash")
 		_, err = s.Restore(t.Context(), s.ann, c.ID)
 		s.want(err, 409, "out of what is in the trash")
@@ -182,7 +182,7 @@ func TestTrash(t *testing.T) {
 		_, err = s.Trash(t.Context(), s.root, adminPage(t, s), 0)
 		s.want(err, 409, "the administration")
 		mine := s.post(s.top, "Mine", nil)
-		theirs, err := s.Save(t.Context(), s.root, content.Edit{Parent: mine.ID, Template: "hers", Title: ref("Not mine")})
+		theirs, err := s.Save(t.Context(), s.root, content.Edit{Parent: mine.ID, Template: "hers", Title: new("Not mine")})
 		if err != nil {
 			t.Fatal(err)
 		}

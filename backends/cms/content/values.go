@@ -3,6 +3,7 @@ package content
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -140,9 +141,7 @@ func (o *Settings) list() int {
 
 // clean is a value as it is stored, nil where there is none. old is what the page has.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
-	bad := func(format string, args ...any) (any, error) {
-		return nil, kernel.Invalid(f.Name, "type", f.Name+": "+fmt.Sprintf(format, args...))
-	}
+	bad := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
 		return nil, nil //nolint:nilnil // no value
 	}
@@ -156,7 +155,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeText, TypeTextarea:
 		v, ok := value.(string)
 		if !ok {
-			return bad("a text is expected")
+			return nil, bad("a text is expected")
 		}
 		most := f.Settings.Most
 		if f.Type == TypeText {
@@ -165,14 +164,14 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				most = textMost
 			}
 			if v = strings.TrimSpace(v); !text.IsLine(v) {
-				return bad("this is one line, without control characters")
+				return nil, bad("this is one line, without control characters")
 			}
 		} else {
 			if most == 0 {
 				most = textareaMost
 			}
 			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return bad("this is no text")
+				return nil, bad("this is no text")
 			}
 		}
 		if utf8.RuneCountInString(v) > most {
@@ -182,7 +181,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
 		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) > number53) {
-			return bad("a number is expected, without a fraction where the field is an int")
+			return nil, bad("a number is expected, without a fraction where the field is an int")
 		}
 		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
 			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
@@ -195,7 +194,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if n, ok := asNumber(value); ok && (n == 0 || n == 1) {
 			return n == 1, nil
 		}
-		return bad("true or false is expected")
+		return nil, bad("true or false is expected")
 	case TypeDatetime:
 		if n, ok := asNumber(value); ok && math.Abs(n) < 1e11 {
 			return time.UnixMicro(int64(n * 1e6)).UTC().Format(time.RFC3339), nil
@@ -205,12 +204,12 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				return at.UTC().Format(time.RFC3339), nil
 			}
 		}
-		return bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+		return nil, bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
 		if err != nil || utf8.RuneCountInString(address) > textMost {
-			return bad("a mail address is expected")
+			return nil, bad("a mail address is expected")
 		}
 		return address, nil
 	case TypeURL:
@@ -219,14 +218,14 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		u, err := url.Parse(v)
 		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
 			u.Scheme == "" && !strings.HasPrefix(v, "/") {
-			return bad("an address is expected that begins with https://, http:// or /")
+			return nil, bad("an address is expected that begins with https://, http:// or /")
 		}
 		return v, nil
 	case TypePage:
 		return s.cleanList(f, value, func(v any) (any, error) {
 			n, ok := asNumber(v)
 			if !ok || n != math.Trunc(n) || n < 1 || n > number53 {
-				return bad("the id of a page is expected")
+				return nil, bad("the id of a page is expected")
 			}
 			return n, nil
 		})
@@ -342,10 +341,7 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": files are sent to the page first, and named by their id then")
 		}
 		delete(has, id)
-		kept := make(map[string]any, len(file))
-		for k, v := range file {
-			kept[k] = v
-		}
+		kept := maps.Clone(file)
 		if description, ok := given["description"].(string); ok {
 			if utf8.RuneCountInString(description) > textMost || !text.IsLine(description) {
 				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")

@@ -114,7 +114,7 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 		case err != nil:
 			return err
 		default:
-			defer small.Close()
+			defer small.Close() //nolint:errcheck // it was read only
 			served.MediaType, served.Hash = mediaType, file.Hash+"-"+size.String()
 			from = small
 		}

@@ -469,13 +469,12 @@ func (c *compiler) behind(v Value) error {
 	}
 	var either []string
 	for i, k := range c.keys {
-		condition := ""
-		for j, before := range c.keys[:i] {
-			condition += before.expr + " = ? AND "
-			c.args = append(c.args, values[j])
+		conditions := make([]string, 0, len(c.keys))
+		for _, before := range c.keys[:i] {
+			conditions = append(conditions, before.expr+" = ?")
 		}
-		either = append(either, "("+condition+k.expr+op(k)+"?)")
-		c.args = append(c.args, values[i])
+		either = append(either, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
+		c.args = append(c.args, values[:i+1]...)
 	}
 	c.where = append(c.where, or(either))
 	return nil

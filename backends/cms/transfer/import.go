@@ -230,11 +230,10 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 		}
 	}
 	for name, value := range r.Fields {
-		f := i.fields[name]
-		if f == nil {
+		if i.fields[name] == nil {
 			return fmt.Errorf("there is no field %q", name)
 		}
-		changed, err := swap(i.fields, f, value, func(path any) (any, error) {
+		changed, err := swap(i.fields, value, func(path any) (any, error) {
 			text, _ := path.(string)
 			p, err := i.Pages.At(ctx, kernel.Site(), text)
 			if kernel.IsNotFound(err) {

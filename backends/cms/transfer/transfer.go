@@ -224,7 +224,7 @@ func (e *exporter) refs(ctx context.Context) error {
 			switch {
 			case f == nil:
 			case refers(e.fields, f):
-				changed, err := swap(e.fields, f, value, func(id any) (any, error) { return e.path(ctx, id) })
+				changed, err := swap(e.fields, value, func(id any) (any, error) { return e.path(ctx, id) })
 				if err != nil {
 					return err
 				}
@@ -244,12 +244,12 @@ func (e *exporter) refs(ctx context.Context) error {
 
 // swap puts something else in the place of each page that a value refers to; nil leaves
 // it out.
-func swap(fields map[string]*content.Field, f *content.Field, value any, with func(page any) (any, error)) (any, error) {
+func swap(fields map[string]*content.Field, value any, with func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
 		made := []any{}
 		for _, one := range v {
-			one, err := swap(fields, f, one, with)
+			one, err := swap(fields, one, with)
 			if err != nil {
 				return nil, err
 			}
@@ -263,7 +263,7 @@ func swap(fields map[string]*content.Field, f *content.Field, value any, with fu
 		for name, one := range v {
 			made[name] = one
 			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
-				changed, err := swap(fields, inner, one, with)
+				changed, err := swap(fields, one, with)
 				if err != nil {
 					return nil, err
 				}
