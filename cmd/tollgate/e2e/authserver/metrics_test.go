@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,7 +37,10 @@ resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `)
 	answersWith(t, base+"/ready", http.StatusOK)
-	addAnn(n, "--config", "config.yaml", "--adapter", "authserver")
+	var user struct{ ID string }
+	if err := json.Unmarshal([]byte(addAnn(n, "--json", "--config", "config.yaml", "--adapter", "authserver")), &user); err != nil {
+		t.Fatal(err)
+	}
 	app := register(t, base)
 	robot := create(t, admin, "Robot", app.ann)
 
@@ -67,6 +71,16 @@ resources:
 	if a := wrong.machine(base); a.Status != http.StatusUnauthorized {
 		t.Errorf("a wrong secret: %d %s", a.Status, a.Body)
 	}
+	next()
+	var grants struct {
+		Consents []struct{ ID string } `json:"consent_grants"`
+	}
+	administer(t, admin, http.MethodGet, "/admin/users/"+user.ID+"/grants", "", &grants)
+	for _, one := range grants.Consents {
+		administer(t, admin, http.MethodDelete, "/admin/grants/consent/"+one.ID, "", nil)
+	}
+	app.grants(app.redeem(base, app.code(base))) // allows it anew
+	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
 	administer(t, admin, http.MethodPost, "/admin/keys/rotate", "", nil)
 	administer(t, admin, http.MethodPatch, "/admin/clients/"+robot.id+"/revoke", "", nil)
 	p := newAnn(t)
@@ -80,14 +94,15 @@ resources:
 	want := map[string]float64{
 		`clients_registered_total{source="dcr"}`: 1, `clients_registered_total{source="admin"}`: 1,
 		`login_attempts_total{outcome="success"}`: 1, `login_attempts_total{outcome="failure"}`: 1, `login_attempts_total{outcome="locked_out"}`: 1,
-		`lockout_engaged_total`: 1, `lockout_tracked`: 1, `consent_decisions_total{decision="granted"}`: 1,
-		`tokens_issued_total{grant_type="authorization_code"}`: 3, `tokens_issued_total{grant_type="client_credentials"}`: 1, `tokens_refreshed_total`: 1,
+		`lockout_engaged_total`: 1, `lockout_tracked`: 1, `consent_decisions_total{decision="granted"}`: 2,
+		`tokens_issued_total{grant_type="authorization_code"}`: 5, `tokens_issued_total{grant_type="client_credentials"}`: 1, `tokens_refreshed_total`: 1,
 		`refresh_token_reuse_total`: 1, `auth_code_reuse_total`: 1,
 		`tokens_revoked_total{reason="reuse"}`: 1, `tokens_revoked_total{reason="code_reuse"}`: 1, `tokens_revoked_total{reason="client"}`: 1, `tokens_revoked_total{reason="client_revoked"}`: 1,
-		`introspection_total{active="true"}`: 1, `introspection_total{active="false"}`: 1, `introspection_duration_seconds_count`: 2, `token_issuance_duration_seconds_count`: 5,
+		`tokens_revoked_total{reason="consent"}`: 1, `tokens_revoked_total{reason="user"}`: 1,
+		`introspection_total{active="true"}`: 1, `introspection_total{active="false"}`: 1, `introspection_duration_seconds_count`: 2, `token_issuance_duration_seconds_count`: 7,
 		`client_credentials_denied_total{reason="invalid_scope"}`: 1, `auth_denied_total{reason="invalid_client"}`: 1, `key_rotation_total`: 1, `audit_events_dropped_total`: 0,
-		`http_requests_total{method="POST",route="/oauth/token",status="200"}`: 5, `http_requests_total{method="POST",route="/oauth/token",status="401"}`: 1,
-		`http_requests_total{method="GET",route="/oauth/authorize",status="302"}`: 3, `http_requests_total{method="POST",route="/consent",status="303"}`: 1,
+		`http_requests_total{method="POST",route="/oauth/token",status="200"}`: 7, `http_requests_total{method="POST",route="/oauth/token",status="401"}`: 1,
+		`http_requests_total{method="GET",route="/oauth/authorize",status="302"}`: 5, `http_requests_total{method="POST",route="/consent",status="303"}`: 2,
 		`http_requests_total{method="POST",route="/login",status="303"}`: 1, `http_requests_total{method="POST",route="/login",status="422"}`: 1, `http_requests_total{method="POST",route="/login",status="429"}`: 1,
 		`http_requests_total{method="POST",route="/admin/keys/rotate",status="200"}`: 1, `http_requests_total{method="PATCH",route="/admin/clients/{id}/revoke",status="200"}`: 1,
 	}
