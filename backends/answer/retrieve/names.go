@@ -83,7 +83,11 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 	if slices.Contains(w.parts, one.vector.Topic()) {
 		part = 1
 	}
-	return covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
+	report := 0.0
+	if len(w.years) > 0 && one.Period.Year == w.years[0] { // the report of the latest year that is asked for
+		report = 1
+	}
+	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
 }
 
 // What the signs of closeness weigh, beside the share of terms that are there.
@@ -92,6 +96,7 @@ const (
 	pairWeight   = 1
 	yearWeight   = 0.5
 	partWeight   = 0.1
+	reportWeight = 0.15
 	synonymMatch = 0.5
 )
 

@@ -103,6 +103,13 @@ func TestSearch(t *testing.T) {
 			t.Errorf("facts %+v", got.Facts)
 		}
 
+		// Of three reports with the year asked for, its own comes first.
+		f.Periods = []kernel.Period{{Year: 2018}}
+		got = search(retrieve.Query{Text: "What was the cost of sales in 2018?", Filters: f})
+		if len(got.Passages) < 3 || len(got.Dropped) > 0 || got.Passages[0].Page != 2 || got.Passages[0].Period.Year != 2018 {
+			t.Errorf("%+v", got)
+		}
+
 		f.Periods, f.Kinds = []kernel.Period{{Year: 2012}}, []kernel.Kind{kernel.News}
 		got = search(retrieve.Query{Text: "How many employees were there?", Filters: f})
 		if !slices.Equal(got.Dropped, []string{"period", "kind"}) || len(got.Passages) < 3 || got.Passages[0].Page != 3 {
