@@ -39,7 +39,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	for input, wantErr := range map[string]string{
 		"api_errors messages":                          "",
 		"api_errors problem":                           "",
-		"api_errors":                                   "wrong argument count",
+		"api_errors":                                   "format is required, one of: answer, board",
 		"api_errors messages board":                    "wrong argument count",
 		"api_errors xml":                               `unknown format "xml", must be one of: answer, board, chat_completions, cms, events, messages, problem, responses`,
 		"api_errors \"\"":                              "format is required",
