@@ -46,14 +46,23 @@ func (rt *runtime) object(m map[string]any) *goja.Object {
 	made := rt.vm.NewObject()
 	if len(m) < 2 {
 		for key, value := range m {
-			_ = made.Set(key, rt.value(value))
+			rt.put(made, key, value)
 		}
 		return made
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		_ = made.Set(key, rt.value(m[key]))
+		rt.put(made, key, m[key])
 	}
 	return made
+}
+
+// put sets a member of an object, also one whose name means something there.
+func (rt *runtime) put(o *goja.Object, key string, value any) {
+	if key == "__proto__" {
+		_ = o.DefineDataProperty(key, rt.value(value), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+		return
+	}
+	_ = o.Set(key, rt.value(value))
 }
 
 // value is a value of JSON as one of the script.
