@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -167,12 +168,17 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	return page, nil
 }
 
+// Jobs are what there is to do in the background. Several nodes may do it at once.
+func (p *Content) Jobs() []jobs.Job {
+	return []jobs.Job{{Name: "publish", Every: 15 * time.Second, Run: p.PublishDue}}
+}
+
 // dueMost is how many pages a run of PublishDue publishes.
 const dueMost = 200
 
 // PublishDue publishes and unpublishes the pages whose time has come, in the name of the
-// site; it is for a job of one node at a time. One that cannot be published, such as one
-// without a field that is required since, is told of in the log and left unpublished.
+// site. One that cannot be published, such as one without a field that is required since,
+// is told of in the log and left unpublished.
 func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
 )
 
 // Files are those of the pages of a site. It is safe for concurrent use.
@@ -157,8 +158,14 @@ func sizeOf(query map[string][]string) (s Size, err error) {
 // kept.
 const keptFor = 24 * time.Hour
 
+// Jobs are what there is to do in the background, on each node: each has a cache of its
+// own.
+func (f *Files) Jobs() []jobs.Job {
+	return []jobs.Job{{Name: "files", Every: 6 * time.Hour, Run: f.Sweep}}
+}
+
 // Sweep removes content that no page names for a day, and images that were made smaller
-// where there are too many of them. It is for a job of one node at a time.
+// where there are too many of them.
 func (f *Files) Sweep(ctx context.Context) (int, error) {
 	n, err := f.blobs.Sweep(ctx, f.Now().Add(-keptFor))
 	if err != nil {
