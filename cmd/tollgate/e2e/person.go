@@ -1,14 +1,13 @@
 package e2e
 
 import (
-	"html"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
 // Person is a browser without script in which somebody goes from an application to the
@@ -36,67 +35,33 @@ func NewPerson(t *testing.T, mail, password, back string) *Person {
 	return p
 }
 
-var (
-	formAction  = regexp.MustCompile(`<form[^>]*method="post"[^>]*action="([^"]*)"|<form[^>]*action="([^"]*)"[^>]*method="post"`)
-	formInput   = regexp.MustCompile(`<input[^>]*>`)
-	inputMember = regexp.MustCompile(`(name|value|type)="([^"]*)"`)
-)
-
-// Page reads what came: the end of the way, or a page with its form.
-func (p *Person) Page(response *http.Response, err error) (end *url.URL, at *url.URL, form url.Values, text string) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if location, err := response.Location(); err == nil {
-		return location, nil, nil, ""
-	}
-	text, form = string(body), make(url.Values)
-	at = response.Request.URL
-	if action := formAction.FindStringSubmatch(text); action != nil {
-		if at, err = at.Parse(html.UnescapeString(action[1] + action[2])); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	for _, input := range formInput.FindAllString(text, -1) {
-		member := make(map[string]string)
-		for _, m := range inputMember.FindAllStringSubmatch(input, -1) {
-			member[m[1]] = html.UnescapeString(m[2])
-		}
-		if member["name"] != "" {
-			form.Add(member["name"], member["value"])
-		}
-	}
-	return nil, at, form, text
-}
-
 // Approve goes the whole way from an authorization request: sign in, allow. It returns
 // where it ends, which has a code.
 func (p *Person) Approve(authorize string) *url.URL {
 	p.t.Helper()
-	end, at, form, text := p.Page(p.Get(authorize)) //nolint:noctx // Page does
-	for range 3 {
-		if end != nil {
-			break
-		}
-		switch {
-		case form.Has("password"):
-			form.Set("email", p.mail)
-			form.Set("password", p.password)
-		case form.Has("scopes"):
-			form.Set("action", "allow")
-		default:
-			p.t.Fatalf("a page that nobody expects:\n%s", text)
-		}
-		end, at, form, text = p.Page(p.PostForm(at.String(), form)) //nolint:noctx // Page does
+	at, err := url.Parse(authorize)
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	if end == nil || end.Query().Get("code") == "" {
-		p.t.Fatalf("the way ends at %v:\n%s", end, text)
+	b := &pagestest.Browser{T: p.t, URL: at.Scheme + "://" + at.Host, Always: make(http.Header), Client: p.Client}
+	page := b.Get(authorize)
+	for page.StatusCode == http.StatusOK {
+		fields := page.Fields()
+		switch path := page.Request.URL.Path; {
+		case strings.HasSuffix(path, "/login"):
+			fields.Set("email", p.mail)
+			fields.Set("password", p.password)
+			page = b.Post(path, fields)
+		case strings.HasSuffix(path, "/consent"):
+			fields.Set("action", "allow")
+			page = b.Post(path, fields)
+		default:
+			p.t.Fatalf("%s is a page that nobody expects:\n%s", path, page.Text)
+		}
+	}
+	end, err := page.Location()
+	if err != nil || end.Query().Get("code") == "" {
+		p.t.Fatalf("the way ends with %d at %v:\n%s", page.StatusCode, end, page.Text)
 	}
 	return end
 }

@@ -76,20 +76,8 @@ func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
 	n, public, _ := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
 	answersWith(t, public+"/ready", http.StatusOK)
-	p := newAnn(t)
-	try := func() int {
-		_, at, form, _ := p.Page(p.Get(public + "/login")) //nolint:noctx,bodyclose // Page does
-		form.Set("email", annMail)
-		form.Set("password", "a wrong one")
-		response, err := p.PostForm(at.String(), form) //nolint:noctx // Page does
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		return response.StatusCode
-	}
 	for _, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
-		if got := try(); got != want {
+		if got := guess(t, public); got != want {
 			t.Fatalf("a wrong password: %d, want %d", got, want)
 		}
 	}
@@ -104,7 +92,7 @@ func TestAuthserverLocked(t *testing.T) {
 	if a := e2e.Do(t, e2e.Client, http.MethodPost, public+"/oauth/register", "", "{}", "Content-Type", "application/json"); a.Status != http.StatusForbidden {
 		t.Fatalf("the key has not changed: %d %s", a.Status, a.Body)
 	}
-	if got := try(); got != http.StatusTooManyRequests {
+	if got := guess(t, public); got != http.StatusTooManyRequests {
 		t.Errorf("after a reload: %d", got)
 	}
 	n.Stop()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
 // Who signs in, and where applications get their answers.
@@ -33,4 +34,14 @@ func addAnn(n *e2e.Node, args ...string) string {
 func newAnn(t *testing.T) *e2e.Person {
 	t.Helper()
 	return e2e.NewPerson(t, annMail, annPassword, back)
+}
+
+// guess signs in as Ann with a wrong password; the status is what that is answered with.
+func guess(t *testing.T, base string) (status int) {
+	t.Helper()
+	b := pagestest.New(t, base, true)
+	fields := b.Get("/login").Fields()
+	fields.Set("email", annMail)
+	fields.Set("password", "a wrong one")
+	return b.Post("/login", fields).StatusCode
 }
