@@ -13,6 +13,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/board"
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 	_ "github.com/tollgate-gateway/tollgate/modules/cascade"
+	_ "github.com/tollgate-gateway/tollgate/modules/cms"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
 	_ "github.com/tollgate-gateway/tollgate/modules/gateway"
@@ -38,5 +39,5 @@ func init() {
 	}
 	before("request_body", "api_errors", "health")
 	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "authserver", "board", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
+	before("reverse_proxy", "authserver", "board", "cms", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

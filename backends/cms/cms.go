@@ -5,6 +5,7 @@ package cms
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/api"
 	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
 	"github.com/tollgate-gateway/tollgate/backends/cms/binding"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
@@ -39,7 +41,7 @@ type Options struct {
 	DB *store.DB
 	// Counters hold what is counted for all nodes.
 	Counters counters.Store
-	// Key is a secret of at least 32 bytes, the same on all nodes.
+	// Key is a secret of at least 32 bytes, the same on all nodes. Default: a random one.
 	Key func() []byte
 	// Logger is asked each time. Default: nothing is logged.
 	Logger func() *zap.Logger
@@ -71,6 +73,7 @@ type Server struct {
 	meter    Meter
 	settings *settings.Store
 	accounts *accounts.Accounts
+	content  *content.Content
 	auth     *auth.Auth
 	api      *api.API
 	networks []netip.Prefix
@@ -93,6 +96,19 @@ func RegisterClass(class handler.Class) { handler.Register(class) }
 // New makes the CMS of a site, and reads its settings and routes where it has some: an error of theirs is one of New.
 // It touches neither the database nor a file of a site that is not installed yet; see Start.
 func New(o Options) (*Server, error) {
+	s, err := Offline(o)
+	if err != nil || !installed(o.Site) {
+		return s, err
+	}
+	if err := s.Reload(); err != nil {
+		s.closeRooms()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Offline is New without the routes and classes, for a process that answers nobody, such as a command.
+func Offline(o Options) (*Server, error) {
 	if o.Site == "" || o.DB == nil {
 		return nil, errors.New("cms: a site and a database are required")
 	}
@@ -101,6 +117,11 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Key == nil {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		o.Key = func() []byte { return key }
 	}
 	if o.Address == nil {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
@@ -113,15 +134,23 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.accounts = accounts.New(s.Server)
+	s.content = content.New(s.Server)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
 	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
-	if installed(o.Site) {
-		if err := s.Reload(); err != nil {
-			s.closeRooms()
-			return nil, err
-		}
-	}
 	return s, nil
+}
+
+// Check reads the settings, routes and classes of a site as New does, and touches no database.
+func Check(site string) (state State, err error) {
+	s := &Server{Server: &kernel.Server{Site: site, Logger: zap.NewNop, Now: time.Now}}
+	if s.settings, err = settings.Open(site); err != nil {
+		return state, err
+	}
+	table, program, err := s.load()
+	if err != nil {
+		return state, err
+	}
+	return State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}, nil
 }
 
 // scripts is the engine, with what scripts keep in the cache: another one where the settings let them fetch from other
@@ -130,7 +159,7 @@ func (s *Server) scripts() *script.Engine {
 	hosts := s.settings.Current().FetchHosts
 	if s.engine == nil || !slices.Equal(s.engine.Hosts, hosts) {
 		s.engine = script.New(script.Options{
-			Site: s.Site, Logger: s.Logger, Now: s.Now, Users: binding.Users(s.accounts), Config: s.known, Hosts: hosts, Networks: s.networks,
+			Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Users: binding.Users(s.accounts), Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: hosts, Networks: s.networks,
 		})
 	}
 	return s.engine
@@ -141,6 +170,9 @@ func (s *Server) Settings() *settings.Store { return s.settings }
 
 // Accounts are the users of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
+
+// Content is the pages of the site.
+func (s *Server) Content() *content.Content { return s.content }
 
 // Owns tells whether a request is on the endpoint.
 func (s *Server) Owns(r *http.Request) bool {
@@ -171,7 +203,7 @@ func (s *Server) Start() error {
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	endJobs := jobs.New(jobs.Options{Jobs: s.auth.Jobs(), Observe: s.meter.Job, Logger: s.Logger}).Start()
+	endJobs := jobs.New(jobs.Options{Jobs: s.jobs(), Observe: s.meter.Job, Logger: s.Logger}).Start()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx) })
 	s.end = func() {
@@ -195,17 +227,46 @@ func (s *Server) Close() {
 
 func (s *Server) closeRooms() {
 	s.auth.Close()
+	s.content.Close()
 	s.accounts.Close()
 }
 
-// Install makes what a site begins with: files, as InstallFiles does, settings with a secret of tokens where there are
-// none, and a first superuser of a name where there is none, whose password is given this once.
-func (s *Server) Install(ctx context.Context, admin string) (files []string, password string, err error) {
-	if files, err = InstallFiles(s.Site); err != nil {
-		return nil, "", err
+// Installed is what Install has made.
+type Installed struct {
+	Files    []string // below the site's folder
+	Pages    []string // their paths
+	Password string   // of the first superuser, given this once; empty: there was one
+}
+
+// Install makes what a site begins with and has not yet: files, the pages and templates that every site has, and a
+// first superuser of a name.
+func (s *Server) Install(ctx context.Context, admin string) (made Installed, err error) {
+	if made.Files, err = InstallFiles(s.Site); err != nil {
+		return made, err
 	}
-	if password, err = s.accounts.Install(ctx, admin); err != nil {
-		return files, "", fmt.Errorf("making the user %s: %w", admin, err)
+	if made.Pages, err = s.content.Install(ctx); err != nil {
+		return made, fmt.Errorf("making the pages that every site has: %w", err)
 	}
-	return files, password, nil
+	made.Password, err = s.accounts.Install(ctx, admin)
+	return made, err
+}
+
+// jobs are the work in the background.
+func (s *Server) jobs() []jobs.Job {
+	return append(s.auth.Jobs(),
+		jobs.Job{Name: "install", Every: time.Hour, Run: s.installPages()},
+		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
+}
+
+// installPages makes the pages that every site has, once.
+func (s *Server) installPages() func(ctx context.Context) (int, error) {
+	done := false
+	return func(ctx context.Context) (int, error) {
+		if done {
+			return 0, nil
+		}
+		made, err := s.content.Install(ctx)
+		done = err == nil
+		return len(made), err
+	}
 }

@@ -117,14 +117,19 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.server.Close)
-	if set.Auth != "" || set.Origins != nil || set.Endpoint != "" || set.Debug {
+	if set.Auth != "" || set.Origins != nil || set.Endpoint != "" || set.Content != "" {
 		if err := s.server.Settings().Save(set); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, s.password, err = s.server.Install(t.Context(), "ann"); err != nil || s.password == "" {
-		t.Fatalf("password %q: %v", s.password, err)
+	if err := s.server.Reload(); err != nil {
+		t.Fatal(err)
 	}
+	begun, err := s.server.Install(t.Context(), "ann")
+	if err != nil || begun.Password == "" || len(begun.Pages) != 4 || len(begun.Files) != 0 {
+		t.Fatalf("installed %+v: %v", begun, err)
+	}
+	s.password = begun.Password
 	return s
 }
 
@@ -152,8 +157,8 @@ func (s *site) do(method, path, body string, headers ...string) *httptest.Respon
 	} else if body != "" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+	for pair := range slices.Chunk(headers, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	if s.cookie != "" {
 		r.Header.Set("Cookie", "cms_session="+s.cookie)

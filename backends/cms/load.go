@@ -10,10 +10,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms/api"
 	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 )
 
 // The files with the routes; a site has one of them.
@@ -83,7 +85,7 @@ func (s *Server) load() (*routes.Table, *script.Program, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	table, err := routes.NewTable(entries, defaults(), resolve(program.Class))
+	table, err := routes.NewTable(entries, defaults(s.settings.Current()), s.resolve(program.Class))
 	return table, program, err
 }
 
@@ -116,10 +118,13 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 }
 
 // resolve finds the methods of entries: of a class of the site, else of one that is compiled in.
-func resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
-	known := map[string]handler.Class{}
+func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
+	known, built := map[string]handler.Class{}, api.Content{Pages: s.content}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
 		if e.At.File == "" { // a default
+			if e.Class == api.ContentClass {
+				return built[e.Func], nil
+			}
 			return defaultMethods[e.Func], nil
 		}
 		found, ok := known[e.Class]
@@ -163,16 +168,19 @@ func calledByAPI(context.Context, *handler.Call) (any, error) {
 }
 
 // defaults are the routes that every site has.
-func defaults() []routes.Entry {
+func defaults(current *settings.Settings) []routes.Entry {
 	open := routes.Defaults()
 	open.Auth = false
-	return []routes.Entry{
+	list := []routes.Entry{
 		{Method: "*", Class: helper, Func: "noEndPoint", Options: open},
 		{Method: "OPTIONS", Endpoint: "auth", Class: helper, Func: "preflight", Options: open},
 		{Method: "POST", Endpoint: "auth", Class: auth.Class, Func: auth.Login, Options: open},
 		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
-		{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access, Options: open},
 	}
+	if current.JWTRefresh {
+		list = append(list, routes.Entry{Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access, Options: open})
+	}
+	return append(list, api.ContentRoutes(current.Serves())...)
 }
 
 // tell logs why changed files are not in use.
@@ -182,4 +190,10 @@ func (s *Server) tell(err error) {
 		fields = append(fields, zap.String("file", at.At.File), zap.Int("line", at.At.Line), zap.Int("column", at.At.Column))
 	}
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
+}
+
+// known is what scripts know of the settings.
+func (s *Server) known() map[string]any {
+	now := s.settings.Current()
+	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }

@@ -72,8 +72,8 @@ func fingerprint(site string) (sum [sha256.Size]byte) {
 			return nil
 		}
 		var numbers [16]byte
-		binary.BigEndian.PutUint64(numbers[:8], uint64(info.Size()))               //nolint:gosec // G115: only compared
-		binary.BigEndian.PutUint64(numbers[8:], uint64(info.ModTime().UnixNano())) //nolint:gosec // G115: only compared
+		binary.BigEndian.PutUint64(numbers[:8], uint64(info.Size())) //nolint:gosec // G115: only compared
+		binary.BigEndian.PutUint64(numbers[8:], uint64(info.ModTime().UnixNano()))
 		_, _ = h.Write(append([]byte(name+"\x00"), numbers[:]...))
 		return nil
 	})

@@ -105,6 +105,7 @@ var longForms = map[string]struct {
 }{
 	"authserver":    {"authserver", nil},
 	"board":         {"board", nil},
+	"cms":           {"cms", nil},
 	"events":        {"events", nil},
 	"events.budget": {"events", map[string][]string{"budget": {"600"}}},
 	"gateway":       {"gateway", nil},

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -42,20 +41,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.ArgErr()
 		}
 		if place == &h.Config {
-			h.Config = beside(d, h.Config)
+			h.Config = directive.Beside(d, h.Config)
 		}
 	}
 	h.Revision = revision(h.Config)
 	return nil
-}
-
-// beside is the path of a file that a Caddyfile names: a relative one counts from the
-// folder of that Caddyfile, as with import, since the two are written and moved together.
-func beside(d *caddyfile.Dispenser, file string) string {
-	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // or a placeholder
-		return file
-	}
-	return filepath.Join(filepath.Dir(d.File()), file)
 }
 
 // revision is a digest of a file as it is now; empty: it cannot be read, which is told

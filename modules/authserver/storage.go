@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -102,7 +103,7 @@ func (s *Storage) File() string {
 func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // authserver_config
 	if d.NextArg() {
-		s.Config = beside(d, d.Val())
+		s.Config = directive.Beside(d, d.Val())
 	}
 	if d.NextArg() {
 		return d.ArgErr()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -31,9 +32,7 @@ func (q *request) answer(value any) {
 		return
 	}
 	to := q.w.Header()
-	for name, values := range header {
-		to[name] = values
-	}
+	maps.Copy(to, header)
 	if body == nil {
 		if status == 0 {
 			status = http.StatusNoContent

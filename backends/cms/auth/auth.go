@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,10 +104,8 @@ func Permit(u *kernel.User, roles []string) error {
 	if len(roles) == 0 || u.Superuser() {
 		return nil
 	}
-	for _, role := range roles {
-		if u.Is(role) {
-			return nil
-		}
+	if slices.ContainsFunc(roles, u.Is) {
+		return nil
 	}
 	return errForbidden
 }

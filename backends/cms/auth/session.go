@@ -105,7 +105,7 @@ func (a *Auth) End(r *http.Request, value string, secure bool) (cookie string, e
 // cookie is the header; an empty value takes it away. With origins in the settings pages of other sites send it,
 // which browsers allow by https alone.
 func (a *Auth) cookie(value string, secure bool) string {
-	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
+	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // G124: plain HTTP has no Secure
 	origins := a.settings.Current().Origins
 	if secure && slices.ContainsFunc(origins, func(o string) bool { return o != "*" }) {
 		c.SameSite = http.SameSiteNoneMode

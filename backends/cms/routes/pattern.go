@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
@@ -67,7 +68,7 @@ func parse(endpoint string) ([][]piece, error) {
 			if open++; open > maxOptional {
 				return nil, fmt.Errorf("has more than %d optional suffixes", maxOptional)
 			}
-			variants = append(variants, now[:len(now):len(now)])
+			variants = append(variants, slices.Clip(now))
 		case ']':
 			if strings.Trim(endpoint[i:], "]") != "" || len(endpoint)-i != open {
 				return nil, fmt.Errorf("has a ] that is not at its end, or without [")
@@ -250,7 +251,7 @@ func mayBeSlash(p piece) (bool, error) {
 }
 
 func hasSlash(re *syntax.Regexp) bool {
-	switch re.Op {
+	switch re.Op { //nolint:exhaustive // the others have no characters of their own
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return true
 	case syntax.OpLiteral:
@@ -262,10 +263,5 @@ func hasSlash(re *syntax.Regexp) bool {
 			}
 		}
 	}
-	for _, sub := range re.Sub {
-		if hasSlash(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(re.Sub, hasSlash)
 }

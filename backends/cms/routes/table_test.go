@@ -18,7 +18,7 @@ func found(Entry) (handler.Func, error) {
 
 // table makes a table of lines of a method and an endpoint.
 func table(lines ...string) (*Table, error) {
-	var entries []Entry
+	entries := make([]Entry, 0, len(lines))
 	for i, line := range lines {
 		method, endpoint, _ := strings.Cut(line, " ")
 		entries = append(entries, Entry{Method: method, Endpoint: strings.Trim(endpoint, "/"), Class: "X", Func: "y", Options: Defaults(), At: Position{"R", i + 1, 1}})

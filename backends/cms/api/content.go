@@ -1,0 +1,208 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+)
+
+// ContentClass is the name of the class of the built-in content API.
+const ContentClass = "Content"
+
+// Content is the built-in content API: pages, templates and fields as the rights of a user let them be seen and
+// changed. Its routes need authorization. The ETag of a page is its version; PATCH and DELETE mind If-Match
+// (RFC 9110, 13.1.1), and change any version without it.
+type Content struct{ Pages *content.Content }
+
+// Methods are those of the class.
+func (c Content) Methods() map[string]handler.Func {
+	return map[string]handler.Func{
+		"list": c.list, "page": c.page, "path": c.path, "create": c.create, "change": c.change, "trash": c.trash,
+		"templates": c.templates, "fields": c.fields,
+	}
+}
+
+// ContentRoutes are the routes that a setting serves.
+func ContentRoutes(serves string) []routes.Entry {
+	var list []routes.Entry
+	add := func(method, endpoint, name string) {
+		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name, Options: routes.Defaults()})
+	}
+	if serves == settings.ContentOff {
+		return nil
+	}
+	add("GET", "pages", "list")
+	add("GET", `pages/{id:\d{1,18}}`, "page")
+	add("GET", "path[/{path:.+}]", "path")
+	add("GET", "templates", "templates")
+	add("GET", "fields", "fields")
+	if serves == settings.ContentWrite {
+		add("POST", "pages", "create")
+		add("PATCH", `pages/{id:\d{1,18}}`, "change")
+		add("DELETE", `pages/{id:\d{1,18}}`, "trash")
+	}
+	return list
+}
+
+func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
+	selector, ok := call.Query["selector"].(string)
+	if !ok && call.Query["selector"] != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "selector stands more than once")
+	}
+	return c.Pages.Find(ctx, &call.User, selector)
+}
+
+func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
+	page, err := c.Pages.Page(ctx, &call.User, id(call))
+	return tagged(call, page, err)
+}
+
+func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
+	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
+	return tagged(call, page, err)
+}
+
+func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
+	edit, err := edited(call, "template", "parent")
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.Pages.Save(ctx, &call.User, edit)
+	if err == nil {
+		if err := call.SetStatus(http.StatusCreated); err != nil {
+			return nil, err
+		}
+		if err := call.SetHeader("Location", call.BaseURL+"/content/pages/"+strconv.FormatInt(page.ID, 10)); err != nil {
+			return nil, err
+		}
+	}
+	return tagged(call, page, err)
+}
+
+func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
+	edit, err := edited(call, "draft")
+	if err != nil {
+		return nil, err
+	}
+	edit.ID = id(call)
+	if edit.Version, err = version(call); err != nil {
+		return nil, err
+	}
+	page, err := c.Pages.Save(ctx, &call.User, edit)
+	return tagged(call, page, err)
+}
+
+func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
+	of, err := version(call)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Pages.Trash(ctx, &call.User, id(call), of)
+	return nil, err
+}
+
+func (c Content) templates(ctx context.Context, call *handler.Call) (any, error) {
+	list, err := c.Pages.Templates(ctx, &call.User)
+	return map[string]any{"templates": listed(list)}, err
+}
+
+func (c Content) fields(ctx context.Context, call *handler.Call) (any, error) {
+	list, err := c.Pages.Fields(ctx, &call.User)
+	return map[string]any{"fields": listed(list)}, err
+}
+
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// id is that of the path, of at most 18 digits.
+func id(call *handler.Call) int64 {
+	n, err := strconv.ParseInt(call.Params["id"], 10, 64)
+	if err != nil {
+		return 0 // which no page has
+	}
+	return n
+}
+
+// tagged gives a page with its version as ETag.
+func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return page, call.SetHeader("ETag", `"`+strconv.FormatInt(page.Version, 10)+`"`)
+}
+
+// version is what If-Match asks for; 0: any.
+func version(call *handler.Call) (int64, error) {
+	header := strings.TrimSpace(call.Header.Get("If-Match"))
+	if header == "" || header == "*" {
+		return 0, nil
+	}
+	text, quoted := strings.CutPrefix(header, `"`)
+	text, closed := strings.CutSuffix(text, `"`)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if !quoted || !closed || err != nil || n <= 0 {
+		return 0, handler.Errorf(http.StatusPreconditionFailed, "If-Match is not the ETag of the page")
+	}
+	return n, nil
+}
+
+// edited reads the members of a body: name, title, status, fields, publish_at, unpublish_at, and more.
+func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
+	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
+	for name := range call.Body {
+		if !slices.Contains(known, name) {
+			return e, handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
+		}
+	}
+	raw, err := json.Marshal(call.Body)
+	if err != nil {
+		return e, err
+	}
+	var body struct {
+		Template    string          `json:"template"`
+		Parent      int64           `json:"parent"`
+		Name        *string         `json:"name"`
+		Title       *string         `json:"title"`
+		Status      *string         `json:"status"`
+		Fields      map[string]any  `json:"fields"`
+		Draft       bool            `json:"draft"`
+		PublishAt   json.RawMessage `json:"publish_at"`
+		UnpublishAt json.RawMessage `json:"unpublish_at"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	e = content.Edit{Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status, Fields: body.Fields, Draft: body.Draft}
+	if e.PublishAt, err = moment("publish_at", body.PublishAt); err == nil {
+		e.UnpublishAt, err = moment("unpublish_at", body.UnpublishAt)
+	}
+	return e, err
+}
+
+// moment reads RFC 3339; null is never. nil: it was not given.
+func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	m := new(kernel.Moment)
+	if string(raw) == "null" {
+		return m, nil
+	}
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "%s is no moment such as 2026-01-31T12:00:00Z", name)
+	}
+	return m, nil
+}

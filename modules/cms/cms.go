@@ -1,0 +1,174 @@
+// Package cms serves the CMS: the REST API of a site by its routes and handler classes, and the commands that look
+// after it.
+package cms
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(new(Handler))
+}
+
+// serviceName is the CMS among the services that a database can be given to.
+const serviceName = "cms"
+
+// Handler serves the REST API of a site: what its routes file (api/Routes.php or api/Routes.js) maps to methods of
+// handler classes, /auth, and the content. The endpoint, the mode of authorization and more are settings of the site
+// (config.json). Other paths go to the next handler.
+//
+// A site without a folder api gets one at the start. Files that change are in use within a second; files with errors
+// are not, and the log tells why. With errors at the start the configuration is refused.
+//
+// Handlers with the same site and database are one server, whose memory survives a reload.
+//
+// Metrics: tollgate_cms_calls_total{status}, tollgate_cms_call_seconds, tollgate_cms_logins_total{outcome},
+// tollgate_cms_reloads_total{outcome}, and those of the work in the background.
+//
+// In the Caddyfile:
+//
+//	cms [<matcher>] {
+//		site <folder>   # site
+//	}
+type Handler struct {
+	// Site is the folder of the site; a relative path counts from the working directory, in a Caddyfile from its
+	// folder. Default: site.
+	Site string `json:"site,omitempty"`
+
+	app    *tollgate.App
+	server *cms.Server
+}
+
+// node is the CMS of one site on one database.
+type node struct {
+	server *cms.Server
+	logger atomic.Pointer[zap.Logger] // of the newest configuration
+}
+
+func (n *node) close() error {
+	n.server.Close()
+	return nil
+}
+
+// nodes are the servers by their databases and sites.
+var nodes = caddy.NewUsagePool()
+
+type nodeKey struct {
+	db   *store.DB
+	site string
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.cms",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision makes the server, and reads the files of a site that has some. Nothing is written.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	site, err := h.folder()
+	if err != nil {
+		return err
+	}
+	if h.app, err = tollgate.From(ctx); err != nil {
+		return err
+	}
+	db, err := database(h.app)
+	if err != nil {
+		return err
+	}
+	keys := h.app.Keys(serviceName)
+	made := false
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, site}, func() (*node, error) {
+		made = true
+		n := new(node)
+		n.logger.Store(ctx.Logger())
+		n.server, err = cms.New(cms.Options{
+			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: clientAddress, RequestID: requestID,
+			Networks: h.app.AllowedNetworks(), Meter: meter, Key: func() []byte { return firstKey(keys) },
+		})
+		return n, err
+	}, (*node).close)
+	if err != nil {
+		return err
+	}
+	n.logger.Store(ctx.Logger())
+	if !made { // a reload is a reload of the files, too
+		if err := n.server.Reload(); err != nil {
+			return err
+		}
+	}
+	h.server = n.server
+	h.app.OnStart(n.server.Start)
+	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
+}
+
+// folder is the whole path of the site.
+func (h *Handler) folder() (string, error) {
+	return filepath.Abs(cmp.Or(caddy.NewReplacer().ReplaceKnown(h.Site, ""), "site"))
+}
+
+// database takes the database of the service with all its schemas.
+func database(app *tollgate.App) (db *store.DB, err error) {
+	for _, schema := range cms.Schemas() {
+		if db, err = app.ServiceDatabase(serviceName, schema); err != nil {
+			return nil, err
+		}
+	}
+	return db, nil
+}
+
+// firstKey is the key to sign with; nil before the app has started, when nobody is answered.
+func firstKey(keys func() ([][]byte, error)) []byte {
+	all, err := keys()
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	return all[0]
+}
+
+// clientAddress is the client's, by the rules for proxies of the server.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
+}
+
+// requestID is that of api_errors.
+func requestID(r *http.Request) string {
+	if id := apierrors.RequestID(r.Context()); id != "" {
+		return id
+	}
+	return rand.Text()
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if !h.server.Owns(r) {
+		return next.ServeHTTP(w, r)
+	}
+	defer h.app.Acquire()()
+	h.server.ServeHTTP(w, r)
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

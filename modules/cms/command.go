@@ -1,0 +1,185 @@
+package cms
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  serviceName,
+	Usage: "<command> [--site <folder>] [--config <file>] [--adapter <name>] [--json]",
+	Short: "Installs and checks the site of the CMS, and manages its users",
+	Long: `
+Installs a site, checks its routes and classes, and manages its users.
+
+A command works while the server runs and while it does not. Run it in the
+folder of the server and as the user of the server, since paths such as site and
+data/tollgate.db count from the working directory.
+`,
+	CobraFunc: commands,
+}
+
+// options are the flags that every subcommand takes.
+type options struct {
+	cli.Flags
+	site string
+}
+
+func commands(root *cobra.Command) {
+	o := new(options)
+	o.Add(root)
+	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o))
+}
+
+// session is the open database with what a subcommand needs to answer.
+type session struct {
+	*cli.Session
+	*cms.Server
+}
+
+// run makes a subcommand of a function that works on the open database.
+func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
+		site, err := filepath.Abs(o.site)
+		if err != nil {
+			return err
+		}
+		schemas := cms.Schemas()
+		for _, schema := range schemas[1:] {
+			if _, err := s.App.ServiceDatabase(serviceName, schema); err != nil {
+				return err
+			}
+		}
+		db, err := s.App.OpenDatabase(s.Ctx, serviceName, schemas[0])
+		if err != nil {
+			return err
+		}
+		server, err := cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		return work(&session{s, server}, cmd, args)
+	})
+}
+
+func installCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "install --admin <name>", Args: cobra.NoArgs,
+		Short: "Makes what a site begins with, and its first user",
+		Long: `
+Makes the files of the site that are not there, never over one that is, the
+pages and templates that every site has, and a first user, who may do
+everything. The password is printed this once.
+
+To take a site away, remove its folder and database; site/api is never removed.
+`,
+	}
+	admin := cmd.Flags().String("admin", "", "Name of the first user (required)")
+	cli.Required(cmd, "admin")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		made, err := s.Install(s.Ctx, *admin)
+		if err != nil {
+			return err
+		}
+		answer := struct {
+			Site     string   `json:"site"`
+			Files    []string `json:"files"`
+			Pages    []string `json:"pages"`
+			Password string   `json:"password,omitempty"`
+		}{s.Site, cli.List(made.Files), cli.List(made.Pages), made.Password}
+		return s.Answer(answer, func(w io.Writer) {
+			for _, file := range made.Files {
+				s.Note("created %s", filepath.Join(o.site, filepath.FromSlash(file)))
+			}
+			for _, page := range made.Pages {
+				s.Note("created the page %s", page)
+			}
+			if made.Password == "" {
+				s.Note("There is a superuser already; none was made.")
+				return
+			}
+			_, _ = io.WriteString(w, made.Password+"\n")
+			s.Note("The password of %s is shown this once.", strings.TrimSpace(*admin))
+		})
+	})
+	return cmd
+}
+
+// shownRoute is a route in the answer of check.
+type shownRoute struct {
+	Method   string   `json:"method"`
+	Endpoint string   `json:"endpoint"`
+	Class    string   `json:"class"`
+	Name     string   `json:"name"`
+	Auth     bool     `json:"auth"`
+	Roles    []string `json:"roles"`
+	At       string   `json:"at"`
+}
+
+func checkCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Args: cobra.NoArgs,
+		Short: "Checks settings, routes and classes of the site, and lists the routes",
+		Long: `
+Reads the files of the site as the server does, and lists the routes. An error
+tells file, line and column. Neither the server nor its database is asked.
+`,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		state, err := cms.Check(o.site)
+		if err != nil {
+			return err
+		}
+		s := &cli.Session{Ctx: cmd.Context(), JSON: o.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}
+		for _, warning := range state.Warnings {
+			s.Note("%s", warning)
+		}
+		list := shownRoutes(state.Table.Routes())
+		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings)}, func(w io.Writer) {
+			cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
+			for _, r := range list {
+				auth := cli.Yes(r.Auth)
+				if len(r.Roles) > 0 {
+					auth = strings.Join(r.Roles, ", ")
+				}
+				cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
+			}
+		})
+	}
+	return cmd
+}
+
+func shownRoutes(all []*routes.Route) []shownRoute {
+	list := make([]shownRoute, len(all))
+	for i, r := range all {
+		at := r.At.String()
+		if r.Default {
+			at = "default"
+		}
+		list[i] = shownRoute{r.Method, r.Endpoint, r.Class, r.Func, r.Options.Auth, cli.List(r.Options.Roles), at}
+	}
+	return list
+}
+
+func warnings(list []*routes.Error) []string {
+	texts := make([]string, len(list))
+	for i, warning := range list {
+		texts[i] = warning.Error()
+	}
+	return texts
+}
+
+var errNoPassword = errors.New("the password is empty: pipe it in, or make one with --generate")

@@ -1,0 +1,127 @@
+package cms
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func userCommand(o *options) *cobra.Command {
+	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the users of the site"},
+		userAddCommand(o), userListCommand(o), userPasswordCommand(o),
+		userStatusCommand(o, "disable", "Keeps a user out: sessions and tokens end", accounts.StatusDisabled),
+		userStatusCommand(o, "enable", "Lets a user in again", accounts.StatusActive))
+}
+
+// shownUser is a user in the answers.
+type shownUser struct {
+	*accounts.Account
+	// Password is one that was made, shown this once; empty: none was.
+	Password string `json:"password,omitempty"`
+}
+
+// tell answers with a user: a password that was made, or else the name.
+func tell(s *session, u *accounts.Account, made, note string) error {
+	text := u.Name
+	if made != "" {
+		text, note = made, note+" The password is shown this once."
+	}
+	return s.Answer(shownUser{u, made}, func(w io.Writer) {
+		_, _ = io.WriteString(w, text+"\n")
+		s.Note("%s", note)
+	})
+}
+
+// newPassword is one that is typed or, if it is to be, made.
+func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
+	if generate {
+		made = password.Generate()
+		return made, made, nil
+	}
+	if pass, err = cli.ReadSecret(cmd, "password"); err == nil && pass == "" {
+		err = errNoPassword
+	}
+	return pass, "", err
+}
+
+func userAddCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "add <name> [--email <address>] [--role <role>]... [--generate]", Args: cobra.ExactArgs(1),
+		Short: "Adds a user, with a password from standard input",
+	}
+	email := cmd.Flags().String("email", "", "Address of the user")
+	roles := cmd.Flags().StringSlice("role", nil, "A role that the user has")
+	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		pass, made, err := newPassword(cmd, *generate)
+		if err != nil {
+			return err
+		}
+		u, err := s.Accounts().Create(s.Ctx, nil, args[0], accounts.Change{Email: email, Password: &pass, Roles: roles})
+		if err != nil {
+			return err
+		}
+		return tell(s, u, made, "The user is added.")
+	})
+	return cmd
+}
+
+func userListCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs, Short: "Lists the users in the order of their ids"}
+	after := cmd.Flags().Int64("after", 0, "Id behind which the list begins")
+	limit := cmd.Flags().Int("limit", 500, "How many, at most 500")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		list, err := s.Accounts().List(s.Ctx, *after, *limit)
+		if err != nil {
+			return err
+		}
+		return s.Table(map[string]any{"users": cli.List(list)}, func(w io.Writer) {
+			cli.Row(w, "ID", "NAME", "EMAIL", "ROLES", "STATUS")
+			for _, u := range list {
+				cli.Row(w, u.ID, u.Name, u.Email, u.Roles, u.Status)
+			}
+		})
+	})
+	return cmd
+}
+
+func userPasswordCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "password <name> [--generate]", Args: cobra.ExactArgs(1),
+		Short: "Gives a user a new password, from standard input; sessions and tokens end",
+	}
+	generate := cmd.Flags().Bool("generate", false, "Makes a password and prints it, this once")
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		pass, made, err := newPassword(cmd, *generate)
+		if err != nil {
+			return err
+		}
+		return change(s, args[0], accounts.Change{Password: &pass}, made, "The password is changed.")
+	})
+	return cmd
+}
+
+// userStatusCommand is disable and enable.
+func userStatusCommand(o *options, name, short, status string) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " <name>", Args: cobra.ExactArgs(1), Short: short,
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			return change(s, args[0], accounts.Change{Status: &status}, "", "The user is "+status+".")
+		}),
+	}
+}
+
+func change(s *session, name string, to accounts.Change, made, note string) error {
+	u, err := s.Accounts().Named(s.Ctx, name)
+	if err == nil {
+		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, to)
+	}
+	if err != nil {
+		return err
+	}
+	return tell(s, u, made, note)
+}

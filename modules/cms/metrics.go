@@ -1,0 +1,60 @@
+package cms
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// The metrics live for the process and are registered with each configuration.
+var (
+	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cms", Name: "calls_total",
+		Help: "Calls of handler methods by the class of their status, such as 2xx.",
+	}, []string{"status"})
+	callSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "cms", Name: "call_seconds",
+		Help:    "Time of a call of a handler method.",
+		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+	})
+	logins = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cms", Name: "logins_total",
+		Help: "Logins by outcome: good, bad, limited.",
+	}, []string{"outcome"})
+	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cms", Name: "reloads_total",
+		Help: "Times that the files of a site were read, by outcome: ok, error.",
+	}, []string{"outcome"})
+	jobMetrics = tollgate.NewJobMetrics("cms", "rows deleted and pages published")
+	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads}
+)
+
+// statuses are the counters of calls by the class of a status.
+var statuses = func() (all [6]prometheus.Counter) {
+	for i := 2; i < len(all); i++ {
+		all[i] = calls.WithLabelValues(strconv.Itoa(i) + "xx")
+	}
+	return all
+}()
+
+var meter = cms.Meter{
+	Called: func(status int, took time.Duration) {
+		if class := status / 100; class >= 2 && class <= 5 {
+			statuses[class].Inc()
+		}
+		callSeconds.Observe(took.Seconds())
+	},
+	Logged: func(outcome string) { logins.WithLabelValues(outcome).Inc() },
+	Reloaded: func(ok bool) {
+		if ok {
+			reloads.WithLabelValues("ok").Inc()
+			return
+		}
+		reloads.WithLabelValues("error").Inc()
+	},
+	Job: jobMetrics.Observe,
+}
