@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -109,27 +108,18 @@ func pack(v []float32) []byte {
 func Near(c kernel.Conn, model string, to []float32, chunks []int64) (map[int64]float64, error) {
 	near := make(map[int64]float64)
 	target := pack(to)
-	const atOnce = 1000
-	for from := 0; from < len(chunks); from += atOnce {
-		part := chunks[from:min(from+atOnce, len(chunks))]
-		args := make([]any, 0, len(part)+1)
-		args = append(args, model)
-		for _, id := range part {
-			args = append(args, id)
+	among, ids := Among(c, "chunk_id", chunks)
+	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND "+among, []any{model, ids}, func(r store.Row) error {
+		var id int64
+		var v []byte
+		if err := r.Scan(&id, &v); err != nil || len(v) != len(target) {
+			return err
 		}
-		err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(part)), ", ")+")",
-			args, func(r store.Row) error {
-				var id int64
-				var v []byte
-				if err := r.Scan(&id, &v); err != nil || len(v) != len(target) {
-					return err
-				}
-				near[id] = cosine(v, target)
-				return nil
-			})
-		if err != nil {
-			return nil, err
-		}
+		near[id] = cosine(v, target)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return near, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -60,11 +61,8 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	args := make([]any, 0, len(ids))
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	all, _, err := scan(c, w, "chunk_id IN ("+marks(len(ids))+")", args)
+	among, list := corpus.Among(c, "chunk_id", ids)
+	all, _, err := scan(c, w, among, []any{list})
 	return all, err
 }
 
@@ -167,14 +165,15 @@ func load(c kernel.Conn, all []*candidate) error {
 		return nil
 	}
 	byID := make(map[int64]*candidate, len(all))
-	args := make([]any, 0, len(all))
+	ids := make([]int64, 0, len(all))
 	for _, one := range all {
 		byID[one.ID] = one
-		args = append(args, one.ID)
+		ids = append(ids, one.ID)
 	}
+	among, list := corpus.Among(c, "c.id", ids)
 	return c.All("SELECT c.id, c.seq, c.section, c.page, c.text, c.tokens, c.is_table, c.headers, d.title, d.url, d.fiscal, d.quarter, d.period_end, d.published_at "+
-		"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE c.id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")+")",
-		args, func(r store.Row) error {
+		"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among,
+		[]any{list}, func(r store.Row) error {
 			var id, published int64
 			var p candidate
 			var table int

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -47,11 +48,12 @@ func (s *sample) of(ctx context.Context, r *Retriever) ([]terms.Vector, error) {
 			return err
 		}
 		step := max((last-first)/sampled, 1)
-		ids := make([]any, 0, sampled+1)
+		ids := make([]int64, 0, sampled+1)
 		for id := first; id <= last && len(ids) <= sampled; id += step {
 			ids = append(ids, id)
 		}
-		return c.All("SELECT terms FROM answer_vectors WHERE chunk_id IN ("+marks(len(ids))+")", ids, func(row store.Row) error {
+		among, list := corpus.Among(c, "chunk_id", ids)
+		return c.All("SELECT terms FROM answer_vectors WHERE "+among, []any{list}, func(row store.Row) error {
 			var v terms.Vector
 			if err := row.Scan((*[]byte)(&v)); err != nil {
 				return err
@@ -166,7 +168,8 @@ func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error)
 		}
 	}
 	issuers := make([]string, 0, len(f.Issuers))
-	var years, kinds []string
+	kinds := make([]string, 0, len(f.Kinds))
+	var years []string
 	for _, id := range f.Issuers {
 		issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
 	}
