@@ -97,9 +97,14 @@ type Page struct {
 
 	status selector.Status
 	draft  string
+	size   int // of what is stored
 }
 
-// List is a page of a list.
+// listMostBytes is how much is read for a list at once.
+const listMostBytes = 16 << 20
+
+// List is a page of a list. It has fewer pages than its limit where they are large, 16 MiB
+// together, and goes on behind them.
 type List struct {
 	Pages []*Page `json:"pages"`
 	// Next is the cursor for after=; empty: this is the end.
@@ -124,7 +129,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Status, page.Draft = selector.Statuses[page.status], page.draft != ""
+	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "", len(data)+len(page.draft)
 	t := s.templates[template]
 	if t == nil { // made a moment ago on another node
 		t = &Template{}
@@ -183,22 +188,30 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	statement, args := q.Select(columns)
 	err := p.Read(ctx, func(c kernel.Conn) error {
 		var last []any
+		size := 0
 		return c.All(statement, c.Fresh(args...), func(r store.Row) error {
-			if len(list.Pages) == q.Limit {
+			if len(list.Pages) == q.Limit || size > listMostBytes {
 				list.Next = q.Cursor(last)
-				return nil
+				return errEnough
 			}
 			last = q.Keys()
 			page, err := s.scan(r, last...)
-			list.Pages = append(list.Pages, page)
-			if err == nil {
-				s.shown(u, page)
+			if err != nil {
+				return err
 			}
-			return err
+			size += page.size
+			list.Pages = append(list.Pages, s.shown(u, page))
+			return nil
 		})
 	})
-	return list, err
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return list, nil
 }
+
+// errEnough ends the reading of rows.
+var errEnough = errors.New("enough")
 
 // Get is the first page that a selector is of; hidden ones count.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {

@@ -247,6 +247,36 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
+// A list of large pages is cut where it would take much memory.
+func TestLargePages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	if _, err := s.SaveField(t.Context(), s.root, content.Field{Name: "novel", Type: content.TypeTextarea, Settings: content.Settings{Most: 262_144}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveTemplate(t.Context(), s.root, content.Template{Name: "book", Fields: []string{"novel"}, View: []string{"guest"}, Create: []string{"editor"}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 18 {
+		s.save(content.Edit{Parent: s.top, Template: "book", Title: new("Book"), Status: new("published"), Fields: map[string]any{"novel": strings.Repeat("本", 262_144)}})
+	}
+	err := s.Write(t.Context(), func(c store.Conn) error { // so that there is enough of it in less time
+		_, err := c.Exec(`UPDATE cms_pages SET data = json_set(data, '$.x', printf('%*c', 1000000, 'x')) WHERE template_id = (SELECT id FROM cms_templates WHERE name = 'book')`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Find(t.Context(), s.guest, "template=book, limit=500")
+	if err != nil || len(first.Pages) == 18 || first.Next == "" {
+		t.Fatalf("%d pages, next %q, error %v", len(first.Pages), first.Next, err)
+	}
+	rest, err := s.Find(t.Context(), s.guest, "template=book, limit=500, after="+first.Next)
+	if err != nil || len(first.Pages)+len(rest.Pages) != 18 || rest.Next != "" {
+		t.Errorf("%d pages and %d, next %q, error %v", len(first.Pages), len(rest.Pages), rest.Next, err)
+	}
+}
+
 // A list that is read in pages has each page once, in any order.
 func TestCursors(t *testing.T) {
 	t.Parallel()
