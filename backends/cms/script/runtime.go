@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,6 +84,8 @@ type call struct {
 	// What natives have made, which scripts pass on.
 	responses map[*goja.Object]*response
 	causes    map[*goja.Object]error
+	// rejected are promises that nobody has waited for yet, in their order.
+	rejected []*goja.Promise
 }
 
 func newRuntime(p *Program) (*runtime, error) {
@@ -103,6 +106,7 @@ func newRuntime(p *Program) (*runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a runtime: %w", err)
 	}
+	vm.SetPromiseRejectionTracker(rt.track)
 	rt.globals()
 	harden, _ := goja.AssertFunction(tools.ToObject(vm).Get("harden"))
 	if _, err := harden(goja.Undefined()); err != nil {
@@ -293,9 +297,8 @@ func (rt *runtime) load(s *source) (goja.Value, error) {
 		delete(rt.modules, s.name)
 		return nil, err
 	}
-	if s.keeps {
-		rt.keeps = true
-	} else {
+	rt.keeps = rt.keeps || s.keeps
+	if !rt.keeps { // else nothing of it stays, and it may have what others write to
 		for _, declared := range []goja.Value{value, module} {
 			if _, err := rt.freeze(goja.Undefined(), declared); err != nil {
 				return nil, err
@@ -328,6 +331,7 @@ func (rt *runtime) run(m *method, c *handler.Call) (any, error) {
 	}
 	if o, ok := result.(*goja.Object); ok && o.ExportType() == promiseType {
 		promise, _ := o.Export().(*goja.Promise)
+		rt.track(promise, goja.PromiseRejectionHandle)
 		switch promise.State() {
 		case goja.PromiseStatePending:
 			return nil, errPending
@@ -338,6 +342,17 @@ func (rt *runtime) run(m *method, c *handler.Call) (any, error) {
 		}
 	}
 	return rt.answer(result)
+}
+
+// track keeps promises that are rejected as long as nobody waits for them.
+func (rt *runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperation) {
+	switch {
+	case rt.call == nil:
+	case operation == goja.PromiseRejectionReject && len(rt.call.rejected) < 10:
+		rt.call.rejected = append(rt.call.rejected, p)
+	case operation == goja.PromiseRejectionHandle:
+		rt.call.rejected = slices.DeleteFunc(rt.call.rejected, func(q *goja.Promise) bool { return q == p })
+	}
 }
 
 var promiseType = reflect.TypeFor[*goja.Promise]()

@@ -300,6 +300,11 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 		p.free <- rt
 	}()
 	result, err := rt.run(m, c)
+	for _, promise := range rt.call.rejected {
+		lost := rt.thrown(promise.Result(), "")
+		p.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request_id", c.RequestID), zap.String("handler", m.class+"."+m.name),
+			zap.Error(lost), zap.String("stack", Stack(lost)))
+	}
 	clean = true
 	if err != nil {
 		p.log(c, m, err)

@@ -158,6 +158,23 @@ func TestStack(t *testing.T) {
 	}
 }
 
+// A rejected promise that nobody waits for is told the log; one that is caught is not.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.DebugLevel)
+	p := load(t, Options{Logger: func() *zap.Logger { return zap.New(core) }}, `
+static lost() { (async () => { throw new Error("lost") })(); return 1 }
+static caught() { Promise.reject(new Error("caught")).catch(() => {}); return 1 }
+static async thrown() { throw {code: 404, message: "told"} }`)
+	for _, name := range []string{"lost", "caught", "thrown"} {
+		_, _ = run(t, p, name, &handler.Call{RequestID: name})
+	}
+	said := logs.All()
+	if len(said) != 1 || said[0].ContextMap()["request_id"] != "lost" || !strings.Contains(fmt.Sprint(said[0].ContextMap()["error"]), "lost") {
+		t.Errorf("logged %v", said)
+	}
+}
+
 func TestCall(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Config: func() map[string]any { return map[string]any{"endpoint": "api"} }}, `
