@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
@@ -67,6 +69,7 @@ func (p *Program) table(rt *runtime, exports goja.Value) (routes.Value, error) {
 	}
 	routesFile := p.sources.files[routesJS]
 	p.sources.mu.Unlock()
+	slices.SortFunc(loaded, func(a, b *source) int { return strings.Compare(a.name, b.name) })
 	for _, s := range loaded {
 		t.classes(s, rt.modules[s.name].Get("exports"))
 	}
@@ -100,7 +103,9 @@ func (t *tabling) classes(s *source, exports goja.Value) {
 			return
 		}
 		if _, taken := t.program.classes[name]; taken {
-			name = s.name + ":" + name
+			if name = s.name; export != "" {
+				name += ":" + export
+			}
 		}
 		t.names[value] = name
 		t.program.classes[name] = &class{s, export, methods(t.rt, value)}
