@@ -37,9 +37,10 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 		return nil, refuse("there is no text in it")
 	}
 	p.vectors = make([]terms.Vector, len(p.chunks))
+	var b terms.Builder
 	for i := range p.chunks {
 		c := &p.chunks[i]
-		var b terms.Builder
+		b.Reset()
 		b.Add(terms.Text, c.text)
 		b.Add(terms.Label, c.headers)
 		b.Add(terms.Section, c.section)

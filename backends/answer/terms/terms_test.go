@@ -57,7 +57,8 @@ func TestVector(t *testing.T) {
 	if c := find("reports"); c.Text() != 0 || !c.Title() {
 		t.Errorf("report: %b", c)
 	}
-	var other Builder
+	other := &b // what it has gathered is in v
+	other.Reset()
 	other.Add(Text, "net sales rose")
 	if o := other.Vector(0, 0); v.Overlap(v) != 1 || o.Overlap(v) != 0 || o.Overlap(o) != 1 {
 		t.Error("overlap")

@@ -43,23 +43,52 @@ type Flags byte
 // HasTable tells that a table is in the passage.
 const HasTable Flags = 1
 
-// Builder gathers a vector.
+// Builder gathers a vector, and after Reset another: it remembers the words it has met,
+// which the passages of a document have in common.
 type Builder struct {
 	counts map[uint32]Counts
 	words  int
+	hashes map[string]uint32 // of words; noTerm: it says nothing
+}
+
+const (
+	noTerm    = 1 << 24
+	mostWords = 100_000 // that are remembered
+)
+
+// Reset begins another vector.
+func (b *Builder) Reset() {
+	clear(b.counts)
+	b.words = 0
+}
+
+// hash is that of the term of a word.
+func (b *Builder) hash(word string) uint32 {
+	h, ok := b.hashes[word]
+	if ok {
+		return h
+	}
+	h = noTerm
+	if t := Stem(word); t != "" {
+		h = t.Hash()
+	}
+	if len(b.hashes) < mostWords {
+		b.hashes[word] = h
+	}
+	return h
 }
 
 // Add counts the terms of a text that stands in a part.
 func (b *Builder) Add(part Part, text string) {
 	if b.counts == nil {
 		b.counts = make(map[uint32]Counts, 128)
+		b.hashes = make(map[string]uint32, 256)
 	}
 	Each(text, func(word string) {
-		t := Stem(word)
-		if t == "" {
+		h := b.hash(word)
+		if h == noTerm {
 			return
 		}
-		h := t.Hash()
 		c := b.counts[h]
 		switch part {
 		case Text:
