@@ -34,6 +34,7 @@ var rows = []row{
 	{"p", "memory of what others claim, and dead connections", memoryRow},
 	{"q", "authorization server in SQLite and PostgreSQL", authserverRow},
 	{"r", "content of a CMS in SQLite and PostgreSQL", cmsRow},
+	{"s", "handlers of a CMS, in JavaScript and Go", handlersRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

@@ -66,6 +66,21 @@ func (s *site) answers(path string, status int, body string, header ...string) {
 	})
 }
 
+// begin starts the node and waits until it has its certificate.
+func (s *site) begin() {
+	s.T.Helper()
+	s.Start()
+	s.client = s.Trusting()
+	e2e.Eventually(s.T, e2e.WaitLimit, "the site answers", func() error {
+		r, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, s.base+"/livez", nil)
+		if err != nil {
+			return err
+		}
+		a := e2e.Read(s.client.Do(r)) //nolint:bodyclose // Read does
+		return a.Err
+	})
+}
+
 // TestCMS: a fresh install answers at once, in each mode as it says; what is edited is live, what is broken is not; and
 // nothing of it is lost to kill -9.
 func TestCMS(t *testing.T) {
@@ -75,8 +90,7 @@ func TestCMS(t *testing.T) {
 	if again := strings.TrimSpace(s.Tool("cms", "install", "--admin", "ann")); again != "" {
 		t.Errorf("installed again: %q", again)
 	}
-	s.Start()
-	s.client = s.Trusting()
+	s.begin()
 	s.answers("/api/users", 200, `{"users":[{"id":2,"name":"ann"}]}`)
 	s.answers("/", 200, "the page of the site")
 	s.answers("/apix", 404, "")
@@ -129,8 +143,7 @@ func TestCMS(t *testing.T) {
 		t.Fatalf("login: %d %s", a.Status, a.Body)
 	}
 	s.Kill()
-	s.Start()
-	s.client = s.Trusting()
+	s.begin()
 	s.answers("/api/test", 200, "test of another day", "Authorization", "Bearer "+token.JWT)
 	s.answers("/api/test", 401, "invalid token", "Authorization", "Bearer "+revoked)
 	s.Stop()
