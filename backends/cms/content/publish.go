@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
-	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -166,11 +165,6 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 		return nil, err
 	}
 	return page, nil
-}
-
-// Jobs are what there is to do in the background. Several nodes may do it at once.
-func (p *Content) Jobs() []jobs.Job {
-	return []jobs.Job{{Name: "publish", Every: 15 * time.Second, Run: p.PublishDue}}
 }
 
 // dueMost is how many pages a run of PublishDue publishes.
