@@ -3,7 +3,9 @@ package directive
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -17,7 +19,7 @@ import (
 func Explain(filename string, text []byte, err error) string {
 	message := served(err.Error())
 	if _, words, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
-		return parsed(words)
+		return parsed(words, filename, text)
 	}
 	ways := apps.FindAllStringSubmatchIndex(message, -1)
 	if ways == nil {
@@ -48,7 +50,9 @@ var (
 	chain = regexp.MustCompile(`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
 	// tokensFor is what Caddy puts before an error of parsing, and lines what it puts behind.
 	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
-	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain \[[^\]]*\])?(?:, at |$)`)
+	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain:? \[[^\]]*\])?(?:, at |$)`)
+	// variable is what parsing puts the value of an environment variable in the place of.
+	variable = regexp.MustCompile(`\{\$([^{}:]+)\}`)
 	// servers and handlers are steps through the JSON of the app http. Caddy has mixed up
 	// the two names of a named route.
 	servers  = regexp.MustCompile(`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
@@ -57,12 +61,29 @@ var (
 
 // parsed is an error of parsing with its line in front. The first line that it names is
 // the innermost one.
-func parsed(words string) string {
+func parsed(words, filename string, text []byte) string {
 	words = tokensFor.ReplaceAllString(words, "")
-	if at := lines.FindStringSubmatchIndex(words); at != nil {
-		return words[at[2]:at[3]] + ": " + words[:at[0]]
+	at := lines.FindStringSubmatchIndex(words)
+	if at == nil {
+		return words
 	}
-	return words
+	return words[at[2]:at[3]] + ": " + words[:at[0]] + unset(words[at[2]:at[3]], filename, text)
+}
+
+// unset tells of a variable in a line that is not set: parsing has nothing in its place.
+func unset(where, filename string, text []byte) string {
+	number, ok := strings.CutPrefix(where, filename+":")
+	n, err := strconv.Atoi(number)
+	all := strings.Split(string(text), "\n")
+	if !ok || err != nil || n < 1 || n > len(all) {
+		return ""
+	}
+	for _, found := range variable.FindAllStringSubmatch(all[n-1], -1) {
+		if _, ok := os.LookupEnv(found[1]); !ok {
+			return "; the environment variable " + found[1] + " in this line is not set"
+		}
+	}
+	return ""
 }
 
 // served is an error as a server tells it to `reload`.

@@ -53,9 +53,13 @@ func TestExplainParsing(t *testing.T) {
 		"parsing caddyfile tokens for 'budget': limit is required, at dir/Caddyfile:7":           "dir/Caddyfile:7: limit is required",
 		"parsing caddyfile tokens for 'a': parsing caddyfile tokens for 'b': no, at F:1, at x:9": "F:1: no",
 		"parsing caddyfile tokens for 'a': no, at F:4 import chain ['F:10 (import x)'], at y:61": "F:4: no",
+		"syntax error: unexpected token 'x', at F:2 import chain: ['']":                          "F:2: syntax error: unexpected token 'x'",
+		"parsing caddyfile tokens for 'a': no, at Caddyfile:2":                                   "Caddyfile:2: no; the environment variable TOLLGATE_TEST_NOT_SET in this line is not set",
+		"parsing caddyfile tokens for 'a': no, at Caddyfile:3":                                   "Caddyfile:3: no",
+		"parsing caddyfile tokens for 'a': no, at Caddyfile:9":                                   "Caddyfile:9: no",
 		"parsing key: port 99999 is out of range":                                                "parsing key: port 99999 is out of range",
 	} {
-		if got := Explain("Caddyfile", nil, errors.New("adapting config using caddyfile: "+message)); got != want {
+		if got := Explain("Caddyfile", []byte("a\nb {$TOLLGATE_TEST_NOT_SET}\nb {$TOLLGATE_TEST_NOT_SET:x}"), errors.New("adapting config using caddyfile: "+message)); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)
 		}
 	}
