@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms"
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 )
@@ -344,4 +345,41 @@ func TestLoginTiming(t *testing.T) {
 	if known > 3*unknown || unknown > 3*known {
 		t.Errorf("a known name takes %v, an unknown one %v", known, unknown)
 	}
+}
+
+// TestNodes: two nodes of a site share its files and its database. What one gives out the other takes, and what one
+// revokes is good on neither, five seconds later at the latest.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, settings.Settings{Auth: settings.JWT, JWTRefresh: true}, func(s *site) {
+		other := &site{T: s.T, folder: s.folder, password: s.password, clock: s.clock}
+		var err error
+		other.server, err = cms.New(cms.Options{Site: s.folder, DB: s.server.DB, Now: s.server.Now, Passwords: s.server.Passwords})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(other.server.Close)
+		token := s.issue("/api/auth", s.login())
+		bearer := []string{"Authorization", "Bearer " + token.JWT}
+		other.expect("GET", "/api/test", "", 200, "*", bearer...) // and remembers that it is not revoked
+		next := other.issue("/api/auth/access", `{"refresh":"`+token.Refresh+`"}`)
+		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+next.JWT)
+		s.expect("DELETE", "/api/auth", "", 200, "*", bearer...)
+		s.clock.Add(int64(5 * time.Second)) // what a node remembers of another's rows is four seconds old at most
+		other.expect("GET", "/api/test", "", 401, "*", bearer...)
+		other.expect("POST", "/api/auth/access", `{"refresh":"`+next.Refresh+`"}`, 401, "*")
+
+		changed := *s.server.Settings().Current()
+		changed.Auth = settings.Session
+		if err := s.server.Settings().Save(changed); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.server.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		s.expect("POST", "/api/auth", s.login(), 200, "*")
+		other.cookie = s.cookie
+		other.expect("POST", "/api/go/count", "", 200, `{"n":1}`, "Origin", own)
+		s.expect("POST", "/api/go/count", "", 200, `{"n":2}`, "Origin", own)
+	})
 }

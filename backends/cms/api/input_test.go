@@ -1,0 +1,47 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+// FuzzObject: a body is a JSON object as encoding/json reads it, or refused with 400.
+func FuzzObject(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,{"b":null}],"a":2}`, `[1]`, `{"a":`, "{} x", `{"\u0000":"\ud800"}`, `{"a":1e999}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		members, err := object(text)
+		if err != nil {
+			if e, ok := handler.Of(err); !ok || e.Code != 400 {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		if members == nil || !json.Valid(text) {
+			t.Fatalf("%q is taken", text)
+		}
+	})
+}
+
+// FuzzForm: queries and forms are read or refused with 400, and never have more members than they may.
+func FuzzForm(f *testing.F) {
+	f.Add("a=1&b=%C3%A4&a=2", "x")
+	f.Add("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n", "x")
+	f.Fuzz(func(t *testing.T, text, boundary string) {
+		for _, read := range []func() (map[string]any, error){
+			func() (map[string]any, error) { return query(text) },
+			func() (map[string]any, error) { return parts([]byte(text), boundary) },
+		} {
+			members, err := read()
+			if e, ok := handler.Of(err); err != nil && (!ok || e.Code != 400) {
+				t.Fatal(err)
+			}
+			if len(members) > maxValues {
+				t.Fatalf("%d members", len(members))
+			}
+		}
+	})
+}
