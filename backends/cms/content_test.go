@@ -64,6 +64,16 @@ func TestContent(t *testing.T) {
 		s.expect("DELETE", at, "", 204, "", with(`"2"`)...)
 		s.expect("GET", "/api/content/path/home/first", "", 404, "*", bearer...)
 
+		w = s.expect("POST", "/api/content/pages", `{"template":"post","parent":`+strconv.FormatInt(home.ID, 10)+`,"title":"Old","status":"published"}`, 201, "*", bearer...)
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+			t.Fatal(err)
+		}
+		s.expect("PATCH", "/api/content/pages/"+strconv.FormatInt(page.ID, 10), `{"name":"new"}`, 200, "*", bearer...)
+		w = s.expect("GET", "/api/content/path/home/old", "", 301, "", bearer...)
+		if to := w.Header().Get("Location"); to != "http://example.com/api/content/path/home/new" {
+			t.Errorf("Location: %s", to)
+		}
+
 		now := *s.server.Settings().Current()
 		for serves, status := range map[string]int{settings.ContentRead: 405, settings.ContentOff: 404} {
 			now.Content = serves

@@ -66,8 +66,20 @@ func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
+// path is the page of a path, or the way to it where it was there once. No cache keeps the way: another page may be
+// made in the old place.
 func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
+	if kernel.IsNotFound(err) {
+		to, moved := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
+		if moved == nil {
+			header := http.Header{"Location": {call.BaseURL + "/content/path" + to}, "Cache-Control": {"no-store"}}
+			return handler.Response{Status: http.StatusMovedPermanently, Header: header}, nil
+		}
+		if !kernel.IsNotFound(moved) {
+			err = moved
+		}
+	}
 	return tagged(call, page, err)
 }
 
