@@ -154,6 +154,12 @@ func (q *request) status(value any, err error) int {
 	return status
 }
 
+// stacked is an error that knows where in the site's code it arose.
+type stacked interface {
+	error
+	Stack() string
+}
+
 // fail writes what a caller is told of an error, and logs the rest.
 func (q *request) fail(err error) {
 	e, whole := refusal(err)
@@ -164,6 +170,9 @@ func (q *request) fail(err error) {
 		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", q.call.Path), zap.Int("status", e.Code), zap.Error(err)}
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
+		}
+		if at, ok := errors.AsType[stacked](err); ok {
+			fields = append(fields, zap.String("stack", at.Stack()))
 		}
 		q.Kernel.Logger().Error("call failed", fields...)
 	}

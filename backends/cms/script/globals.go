@@ -459,7 +459,7 @@ func (rt *runtime) logs(level zapcore.Level) native {
 		said := line.String()
 		fields := []zap.Field{zap.String("text", strings.ToValidUTF8(said[:min(len(said), maxLog)], ""))}
 		if rt.call != nil {
-			fields = append(fields, zap.String("request_id", rt.call.RequestID))
+			fields = append(fields, zap.String("request", rt.call.RequestID))
 		}
 		entry.Write(fields...)
 		return goja.Undefined()

@@ -434,6 +434,9 @@ func (e *scriptError) Unwrap() error { return e.error }
 
 // Stack is where an error of a handler arose, a call a line, the innermost first; empty:
 // it is not known.
+func (e *scriptError) Stack() string { return e.stack }
+
+// Stack is that of an error which has one.
 func Stack(err error) string {
 	if e, ok := errors.AsType[*scriptError](err); ok {
 		return e.stack

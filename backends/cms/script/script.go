@@ -302,13 +302,10 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	result, err := rt.run(m, c)
 	for _, promise := range rt.call.rejected {
 		lost := rt.thrown(promise.Result(), "")
-		p.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request_id", c.RequestID), zap.String("handler", m.class+"."+m.name),
+		p.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", c.RequestID), zap.String("handler", m.class+"."+m.name),
 			zap.Error(lost), zap.String("stack", Stack(lost)))
 	}
 	clean = true
-	if err != nil {
-		p.log(c, m, err)
-	}
 	return result, err
 }
 
@@ -336,13 +333,4 @@ func (p *Program) take(ctx context.Context) (*runtime, error) {
 		p.free <- nil
 	}
 	return rt, err
-}
-
-// log writes down an error that the client is not told of, with its place.
-func (p *Program) log(c *handler.Call, m *method, err error) {
-	if e, told := handler.Of(err); told && e.Code != http.StatusGatewayTimeout {
-		return
-	}
-	p.engine.Logger().Error("handler failed", zap.String("request_id", c.RequestID), zap.String("handler", m.class+"."+m.name),
-		zap.Error(err), zap.String("stack", Stack(err)))
 }
