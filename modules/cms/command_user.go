@@ -2,6 +2,7 @@ package cms
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func userListCommand(o *options) *cobra.Command {
 		return s.Table(map[string]any{"users": cli.List(list)}, func(w io.Writer) {
 			cli.Row(w, "ID", "NAME", "EMAIL", "ROLES", "STATUS")
 			for _, u := range list {
-				cli.Row(w, u.ID, u.Name, u.Email, u.Roles, u.Status)
+				cli.Row(w, u.ID, u.Name, u.Email, strings.Join(u.Roles, ", "), u.Status)
 			}
 		})
 	})
