@@ -1,0 +1,49 @@
+package cms
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestCommands: the commands work before the server runs, and tell programs what they did.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var made struct {
+		Files, Pages []string
+		Password     string
+	}
+	if err := json.Unmarshal([]byte(s.Tool("cms", "install", "--admin", "ann", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(made.Files, "api/Routes.php") || !slices.Equal(made.Pages, []string{"/", "/home", "/admin", "/admin/users"}) || made.Password == "" {
+		t.Errorf("installed %+v", made)
+	}
+	if out := s.Tool("cms", "check"); !strings.Contains(out, "/users/{id:\\d+}") || !strings.Contains(out, "api/Routes.php:9:3") {
+		t.Errorf("check: %s", out)
+	}
+	var bob struct{ Name, Password, Status string }
+	if err := json.Unmarshal([]byte(s.Tool("cms", "user", "add", "bob", "--role", "superuser", "--generate", "--json")), &bob); err != nil {
+		t.Fatal(err)
+	}
+	if bob.Name != "bob" || bob.Password == "" || bob.Status != "active" {
+		t.Errorf("added %+v", bob)
+	}
+	s.Tool("cms", "user", "disable", "bob")
+	if list := s.Tool("cms", "user", "list"); !strings.Contains(list, "disabled") || !strings.Contains(list, "superuser") {
+		t.Errorf("list: %s", list)
+	}
+	s.Tool("cms", "user", "enable", "bob")
+	again := strings.TrimSpace(s.Tool("cms", "user", "password", "bob", "--generate"))
+	s.begin()
+	for password, status := range map[string]int{bob.Password: 401, again: 200} {
+		if a := e2e.Do(t, s.client, "POST", s.base+"/api/auth", "", "username=bob&password="+password, "Content-Type", "application/x-www-form-urlencoded"); a.Status != status {
+			t.Errorf("bob signs in: %d %s, want %d", a.Status, a.Body, status)
+		}
+	}
+	s.Stop()
+}
