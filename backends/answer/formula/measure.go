@@ -2,9 +2,11 @@ package formula
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
 // measure is a ratio of finance that is computed of metrics.
@@ -64,4 +66,18 @@ func measureIn(body string) *measure {
 		}
 	}
 	return nil
+}
+
+// Names are the metrics that a ratio of finance is made of, as sentences write them.
+func (w Want) Names() []string {
+	if w.Measure == nil {
+		return nil
+	}
+	var names []string
+	for _, key := range slices.Concat(w.Measure.over, w.Measure.under) {
+		if m, ok := metrics.Metric(strings.Trim(key, "-~")); ok && !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }

@@ -1,0 +1,122 @@
+package models
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+)
+
+// mostAnswer bounds what a model sends, in bytes.
+const mostAnswer = 1 << 20
+
+// Chat is a client of a chat-completions endpoint.
+type Chat struct {
+	// URL is the endpoint itself, such as "https://gateway.example/v1/chat/completions".
+	URL string
+	// Key is sent as a Bearer token; empty: none is.
+	Key string
+	// Names are the models of the tiers. Default: "keychain-low" and so on.
+	Names map[Tier]string
+	// Client sends. Default: one that Guarded makes, for public addresses alone.
+	Client *http.Client
+}
+
+// Guarded is a client that connects to public addresses, and to those that allow has.
+func Guarded(allow []netip.Prefix) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: outbound.Dialer(allow).DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 32, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type chatRequest struct {
+	Model          string          `json:"model"`
+	Messages       []Message       `json:"messages"`
+	MaxTokens      int             `json:"max_tokens"`
+	Temperature    float64         `json:"temperature"`
+	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+}
+
+type responseFormat struct {
+	Type   string     `json:"type"`
+	Schema jsonSchema `json:"json_schema"`
+}
+
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+type chatResponse struct {
+	Model   string `json:"model"`
+	Choices []struct {
+		Message Message `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// Complete implements Model. The error of an endpoint that refuses, or that cannot be
+// reached, is ErrUnavailable.
+func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
+	name := c.Names[r.Tier]
+	body := chatRequest{Model: cmp.Or(name, "keychain-"+string(r.Tier)), Messages: r.Messages, MaxTokens: cmp.Or(r.MaxTokens, 1024)}
+	if r.Schema != nil {
+		body.ResponseFormat = &responseFormat{"json_schema", jsonSchema{r.Name, true, r.Schema}}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return Response{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(raw))
+	if err != nil {
+		return Response{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if c.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	client := c.Client
+	if client == nil {
+		client = public
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Response{}, ctx.Err()
+		}
+		return Response{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	answer, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
+	switch {
+	case ctx.Err() != nil:
+		return Response{}, ctx.Err()
+	case err != nil:
+		return Response{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case response.StatusCode != http.StatusOK:
+		return Response{}, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
+	case len(answer) > mostAnswer:
+		return Response{}, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, mostAnswer)
+	}
+	var read chatResponse
+	if err := json.Unmarshal(answer, &read); err != nil || len(read.Choices) == 0 {
+		return Response{}, fmt.Errorf("%w: no chat completion", ErrUnavailable)
+	}
+	return Response{Text: read.Choices[0].Message.Content, Model: cmp.Or(read.Model, body.Model), Usage: Usage{read.Usage.Prompt, read.Usage.Completion}}, nil
+}
+
+var public = Guarded(nil)

@@ -1,0 +1,136 @@
+package question
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+const (
+	mostSubs = 5
+	mostSub  = 300 // bytes
+)
+
+var (
+	// clauses divide a question that is several: "…? And why …", "…, and why …".
+	clauses = regexp.MustCompile(`(?i)\?\s+(?:and\s+)?|[,;]?\s+(?:and|as well as|but)\s+((?:why|how|what|who|when|where|which|by how much)\b)|;\s+`)
+	opens   = regexp.MustCompile(`(?i)^(?:why|how|what|who|when|where|which|by how much|did|does|is|was|were|tell|describe|explain|give|list)\b`)
+	pronoun = regexp.MustCompile(`(?i)\b(?:it|they|this|that|these|those)\b`)
+)
+
+// decompose divides a question into sub-queries that stand alone.
+func (q *Question) decompose(found []metrics.MetricMention) []string {
+	if len(q.Names) != 1 {
+		return nil
+	}
+	var subs []string
+	add := func(s string) {
+		if s = plain(s); s != "" && len(subs) < mostSubs && !slices.Contains(subs, s) {
+			subs = append(subs, s)
+		}
+	}
+	if parts := q.parts(); len(parts) > 1 {
+		for _, part := range parts {
+			add(part)
+		}
+		if len(subs) > 1 {
+			return subs
+		}
+		subs = nil
+	}
+	want := formula.Parse(q.Body)
+	if want.Op == formula.Measure && len(q.Periods) == 1 {
+		for _, name := range want.Names() {
+			add("What was the " + name + " of " + q.Names[0] + " in " + q.when() + "?")
+		}
+		if len(subs) > 1 {
+			return subs
+		}
+		return nil
+	}
+	if want.Op == formula.LookUp && len(q.Metrics) > 1 && listed(q.Body, found) {
+		for _, m := range q.Metrics {
+			s := "What was the " + m.Name + " of " + q.Names[0]
+			if len(q.Periods) > 0 {
+				s += " in " + q.when()
+			}
+			add(s + "?")
+		}
+		if len(subs) > 1 {
+			return subs
+		}
+	}
+	return nil
+}
+
+// when are the periods as they are named again.
+func (q *Question) when() string {
+	var names []string
+	for _, p := range q.Periods {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, " and ")
+}
+
+// parts are the clauses of a question, each with its issuer and its period.
+func (q *Question) parts() []string {
+	var parts []string
+	at := 0
+	text := q.Body
+	for _, m := range clauses.FindAllStringSubmatchIndex(text, 8) {
+		end := m[0]
+		next := m[1]
+		if m[2] >= 0 {
+			next = m[2]
+		}
+		if strings.TrimSpace(text[at:end]) == "" || !opens.MatchString(strings.TrimSpace(text[next:])) || !opens.MatchString(strings.TrimSpace(text[at:end])) {
+			continue
+		}
+		parts = append(parts, text[at:end])
+		at = next
+	}
+	parts = append(parts, text[at:])
+	if len(parts) < 2 {
+		return nil
+	}
+	topic := ""
+	if len(q.Metrics) > 0 {
+		topic = "the " + q.Metrics[0].Name
+	}
+	for i, part := range parts {
+		part = strings.TrimRight(strings.TrimSpace(part), "?.,; ")
+		if i > 0 && topic != "" && len(metrics.Find(part)) == 0 {
+			part = pronoun.ReplaceAllString(part, topic)
+		}
+		if len(q.Periods) > 0 && len(metrics.Periods(part)) == 0 {
+			part += " in " + q.when()
+		}
+		parts[i] = "Regarding " + q.Names[0] + ": " + capital(part) + "?"
+	}
+	return parts
+}
+
+// listed reports whether metrics stand in a list: "revenue and net income".
+func listed(body string, found []metrics.MetricMention) bool {
+	for i := range found {
+		if i == 0 || found[i].Metric.Key == found[i-1].Metric.Key {
+			continue
+		}
+		between := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
+		if between == "and" || between == "," || between == ", and" || between == "as well as" || between == "and the" || between == ", the" || between == "and its" {
+			return true
+		}
+	}
+	return false
+}
+
+// capital is a clause with a great first letter.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

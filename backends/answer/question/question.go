@@ -1,0 +1,221 @@
+// Package question reads a question by rules: it is normalised, filtered, classified,
+// its issuers, periods and metrics are found, screening is told from asking, and what
+// needs several passages is divided. The rules are deterministic and say when they are
+// certain; where they are not, and a model is configured, one call of it decides.
+//
+// Choices where the specification is silent:
+//   - A question that names an issuer of the corpus is about investments unless it asks
+//     for something else entirely, such as a poem about it.
+//   - Without an issuer and without a word of finance, a question is not about
+//     investments, with a confidence of 0.7.
+//   - "Last year" is the calendar year before today; "latest" names no period, so that
+//     the latest one there is counts.
+package question
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Verdict is what becomes of a question.
+type Verdict string
+
+// Verdicts, in the order in which they count.
+const (
+	Filtered      Verdict = "ContentFiltered"
+	NonInvestment Verdict = "NonInvestmentRelated"
+	Screener      Verdict = "ShouldUseScreener"
+	Ask           Verdict = "" // it is to be answered
+)
+
+// Question is one as it was read.
+type Question struct {
+	// Text is the normalised question; Body, without the names of its issuers.
+	Text, Body string
+	Lang       string // "en", or empty: not known
+	Verdict    Verdict
+	// Sure tells that the rules are certain of the verdict.
+	Sure bool
+	// Confidence is how certain it is, from 0 to 1, that the question is about
+	// investments, or that it is not.
+	Confidence float64
+	// Issuers are those that it names, Names as their documents write them.
+	Issuers []int64
+	Names   []string
+	Periods []kernel.Period
+	Metrics []kernel.Metric
+	// Advice tells that it asks what to do.
+	Advice bool
+	// Subs are the sub-queries that it is divided into; none: it is not.
+	Subs []string
+}
+
+// Filters are what passages of the question have.
+func (q *Question) Filters() kernel.Filters {
+	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
+}
+
+// Reader reads questions.
+type Reader struct {
+	// Issuers are those of the corpus.
+	Issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error)
+	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	CompareMin int
+	Now        func() time.Time
+}
+
+// MostLetters bounds a question.
+const MostLetters = 2000
+
+// Normalise brings a question into the form that is compared: NFC, no control
+// characters, one blank between words.
+func Normalise(s string) string {
+	s = text.Normal(strings.ToValidUTF8(s, " "))
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(text.Short(s, MostLetters)), " ")
+}
+
+var (
+	lastYear = regexp.MustCompile(`(?i)\blast (?:calendar |fiscal |financial )?year\b`)
+	thisYear = regexp.MustCompile(`(?i)\bthis (?:calendar |fiscal |financial )?year\b`)
+	advice   = regexp.MustCompile(`(?i)\b(?:should i|shall i|would you (?:buy|sell|recommend)|do you recommend|is it (?:a good|worth|wise)|worth (?:buying|investing)|buy or sell|good (?:buy|investment)|is .{0,40} a (?:buy|sell|hold))\b`)
+	// lead is how some name their issuer first: "Regarding X:".
+	lead = regexp.MustCompile(`(?i)^\W*(?:(?:regarding|concerning|for|about|on|of|in the case of|as for|with regard to)\b)?[\s:,;-]*`)
+)
+
+// Read reads a question.
+func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
+	q := &Question{Text: Normalise(s)}
+	q.Lang = language(q.Text)
+	q.Text = r.dated(q.Text)
+	issuers, directory, err := r.Issuers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mentions := directory.Find(q.Text)
+	for _, m := range mentions {
+		if len(m.Issuers) > 3 {
+			continue // a name that is none
+		}
+		for _, id := range m.Issuers {
+			if !slices.Contains(q.Issuers, id) {
+				q.Issuers = append(q.Issuers, id)
+				q.Names = append(q.Names, issuers[id].Name)
+			}
+		}
+	}
+	q.Body = body(q.Text, mentions)
+	for _, m := range metrics.Periods(q.Body) {
+		if !slices.Contains(q.Periods, m.Period) {
+			q.Periods = append(q.Periods, m.Period)
+		}
+	}
+	found := metrics.Find(q.Body)
+	for _, m := range found {
+		if !slices.ContainsFunc(q.Metrics, func(have kernel.Metric) bool { return have.Key == m.Metric.Key }) {
+			q.Metrics = append(q.Metrics, m.Metric)
+		}
+	}
+	q.Advice = advice.MatchString(q.Text)
+	q.classify(r.compareMin(), mentions)
+	if q.Verdict == Ask {
+		q.Subs = q.decompose(found)
+	}
+	return q, nil
+}
+
+func (r *Reader) compareMin() int {
+	if r.CompareMin < 2 {
+		return 2
+	}
+	return r.CompareMin
+}
+
+// dated writes years in the place of "last year" and "this year".
+func (r *Reader) dated(s string) string {
+	if r.Now == nil {
+		return s
+	}
+	year := r.Now().Year()
+	s = lastYear.ReplaceAllString(s, "fiscal "+itoa(year-1))
+	return thisYear.ReplaceAllString(s, "fiscal "+itoa(year))
+}
+
+func itoa(n int) string {
+	return string([]byte{byte('0' + n/1000%10), byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
+}
+
+// body is a question without the names of its issuers, and without what led to the
+// first of them.
+func body(s string, mentions []metrics.IssuerMention) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range mentions {
+		if len(m.Issuers) > 3 || m.Start < at {
+			continue
+		}
+		piece := s[at:m.Start]
+		b.WriteString(owner.ReplaceAllString(piece, " "))
+		at = m.End
+		for _, possessive := range []string{"'s", "’s", "'", "’"} {
+			if strings.HasPrefix(s[at:], possessive) {
+				at += len(possessive)
+				break
+			}
+		}
+		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[at:], ")") {
+			rest := strings.TrimSuffix(b.String(), "(")
+			b.Reset()
+			b.WriteString(rest)
+			at++
+		}
+	}
+	b.WriteString(s[at:])
+	out := lead.ReplaceAllString(strings.Join(strings.Fields(b.String()), " "), "")
+	if out == "" {
+		return s
+	}
+	return out
+}
+
+// owner is what stands between a thing and its issuer: "the revenue of X".
+var owner = regexp.MustCompile(`(?i)(?:\b(?:of|by|at|for|from|in|regarding|about)\s+(?:the\s+(?:company|issuer|group)\s+)?|\b(?:the\s+)?(?:company|ticker)\s+)$`)
+
+// language tells English from what is not.
+func language(s string) string {
+	hits, words := 0, 0
+	for w := range strings.FieldsSeq(strings.ToLower(s)) {
+		words++
+		if english[strings.Trim(w, ".,?!:;'\"")] {
+			hits++
+		}
+	}
+	if words > 0 && hits > 0 && hits*8 >= words {
+		return "en"
+	}
+	return ""
+}
+
+var english = func() map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list") {
+		m[w] = true
+	}
+	return m
+}()
