@@ -67,7 +67,22 @@ type Fact struct {
 
 // Compute computes what a question wants; nil: it cannot be told from the source.
 func Compute(w Want, src Source) *Value {
-	return w.compute(newFinder(src))
+	f := newFinder(src)
+	if len(w.Periods) == 0 {
+		f.latest()
+	}
+	return w.compute(f)
+}
+
+// latest leaves the series of the latest reports alone, for questions that name no
+// period.
+func (f *finder) latest() {
+	last := 0
+	of := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
+	for _, s := range f.series {
+		last = max(last, of(s))
+	}
+	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { y := of(s); return y != 0 && y != last })
 }
 
 // finder looks series up.
@@ -97,13 +112,29 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 	if ok {
 		return s, score, true
 	}
-	if score > 0 {
-		return nil, 0, false // ambiguous
+	if score > 0 { // of several: the report on the latest period that is asked for
+		year := 0
+		for _, p := range periods {
+			year = max(year, p.AnyYear())
+		}
+		if year == 0 {
+			return nil, 0, false
+		}
+		var own []*Series
+		for _, s := range f.series {
+			if f.src.Passages[s.Points[0].Passage].Period.AnyYear() == year {
+				own = append(own, s)
+			}
+		}
+		if len(own) == len(f.series) {
+			return nil, 0, false
+		}
+		return find(own, subject, periods)
 	}
 	if m, known := metrics.Label(subject); known {
-		if s := f.facts[m.Key]; s != nil {
-			if _, ok := s.at(periods); ok && len(periods) > 0 {
-				return s, 0.9, true
+		if s := f.facts[m.Key]; s != nil && len(periods) > 0 {
+			if _, ok := s.at(periods); ok {
+				return s, 0.95, true
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func TestInputs(t *testing.T) {
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	src := source()
-	src.Passages = append(src.Passages, kernel.Passage{Text: strings.ReplaceAll(income, "900.0", "901.0")})
+	src.Passages = append(src.Passages, kernel.Passage{Text: strings.ReplaceAll(income, "900.0", "901.0"), Period: kernel.FiscalYear(2019)})
 	if v := Compute(Parse("What was the cost of sales in 2019?"), src); v != nil {
 		t.Errorf("%+v", v)
 	}

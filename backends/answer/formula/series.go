@@ -176,3 +176,14 @@ func scaled(f kernel.Figure, scale float64) kernel.Figure {
 	f.Value, f.Step = f.Value*scale, f.Step*scale
 	return f
 }
+
+// Figures are those of the tables of a passage, in the scale that formulas take them in.
+func Figures(p *kernel.Passage) []kernel.Figure {
+	var list []kernel.Figure
+	for _, s := range read([]kernel.Passage{*p}) {
+		for _, point := range s.Points {
+			list = append(list, point.Figure)
+		}
+	}
+	return list
+}

@@ -32,6 +32,12 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 			subs = append(subs, s)
 		}
 	}
+	if q.Advice { // facts, not advice
+		for _, metric := range []string{"revenue", "net income"} {
+			add("What was the " + metric + " of " + q.Names[0] + "?")
+		}
+		return subs
+	}
 	if parts := q.parts(); len(parts) > 1 {
 		for _, part := range parts {
 			add(part)
@@ -68,7 +74,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 
 // when are the periods as they are named again.
 func (q *Question) when() string {
-	var names []string
+	names := make([]string, 0, len(q.Periods))
 	for _, p := range q.Periods {
 		names = append(names, p.String())
 	}
@@ -133,4 +139,15 @@ func capital(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Plan takes sub-queries that a model has made: bounded, each once.
+func Plan(list []string) []string {
+	var subs []string
+	for _, s := range list {
+		if s = plain(Normalise(s)); s != "" && len(subs) < mostSubs && !slices.Contains(subs, s) {
+			subs = append(subs, s)
+		}
+	}
+	return subs
 }

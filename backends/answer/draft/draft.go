@@ -1,0 +1,152 @@
+// Package draft writes answers whose sentences name the passages that they stand on:
+// by templates from values and sentences that were found (extractive, deterministic),
+// or by a model, which gets the passages as fenced data.
+//
+// Choices where the specification is silent:
+//   - An extractive answer of text is at most two sentences, as their document has them.
+//   - Sentences of documents that have an address in them, or that speak to a model, are
+//     never quoted.
+package draft
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sentence is one of a draft.
+type Sentence struct {
+	Text  string // without its marks
+	Marks []int  // passages, from 0, in the order of the marks; -1: a mark that is none
+	// Fixed tells that it is the service's own: the information line, what was not found.
+	Fixed bool
+	// Break tells that a line ends before it.
+	Break bool
+}
+
+// Draft is an answer before it is assembled.
+type Draft struct {
+	Sentences []Sentence
+	// Confidence is how sure the rules are that it is what was asked, from 0 to 1; a
+	// model's draft has 0.
+	Confidence float64
+}
+
+// Information is the line that an answer to a question for advice ends with.
+const Information = "This is information, not investment advice."
+
+// mark is how a sentence names a passage.
+var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
+
+// anyMark also finds what looks like a mark and is none.
+var anyMark = regexp.MustCompile(`\s*\[\s*(?:[pP]?\s?\d{1,6}|[pP][^\]]{0,20}|source[^\]]{0,20})\s*\](?:\([^)]*\))?`)
+
+// Parse reads what a model wrote. passages is how many it was given.
+func Parse(text string, passages int) Draft {
+	var d Draft
+	for line := range strings.Lines(text) {
+		first := true
+		for _, s := range Split(strings.TrimSpace(line)) {
+			one := Sentence{Break: first && len(d.Sentences) > 0}
+			for _, m := range anyMark.FindAllString(s, 40) {
+				at := -1
+				if found := mark.FindStringSubmatch(m); found != nil {
+					if n, err := strconv.Atoi(found[1]); err == nil && n >= 1 && n <= passages && !strings.Contains(m, "(") {
+						at = n - 1
+					}
+				}
+				if !slices.Contains(one.Marks, at) {
+					one.Marks = append(one.Marks, at)
+				}
+			}
+			one.Text = strings.TrimSpace(anyMark.ReplaceAllString(s, ""))
+			if one.Text == "" || strings.Trim(one.Text, ".*#-_ ") == "" {
+				if n := len(d.Sentences); n > 0 && !one.Break { // a mark behind the full stop
+					for _, m := range one.Marks {
+						if !slices.Contains(d.Sentences[n-1].Marks, m) {
+							d.Sentences[n-1].Marks = append(d.Sentences[n-1].Marks, m)
+						}
+					}
+				}
+				continue
+			}
+			d.Sentences = append(d.Sentences, one)
+			first = false
+		}
+	}
+	return d
+}
+
+// Text is a draft without its marks.
+func (d Draft) Text() string {
+	var b strings.Builder
+	for i, s := range d.Sentences {
+		if i > 0 {
+			if s.Break {
+				b.WriteString("\n")
+			} else {
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// abbreviations end with a point that ends no sentence.
+var abbreviations = map[string]bool{
+	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true, "vs": true, "approx": true, "st": true,
+	"u.s": true, "u.k": true, "e.g": true, "i.e": true, "jan": true, "feb": true, "mar": true, "apr": true, "aug": true, "sept": true, "oct": true, "nov": true, "dec": true, "jr": true, "sr": true, "plc": true, "etc": true, "fig": true, "al": true, "vol": true, "art": true,
+}
+
+// mostSentences bounds a text.
+const mostSentences = 2000
+
+// Split divides a paragraph into sentences. A mark behind the point goes with its
+// sentence.
+func Split(text string) []string {
+	var all []string
+	start := 0
+	for i := 0; i < len(text) && len(all) < mostSentences; i++ {
+		c := text[i]
+		if c != '.' && c != '!' && c != '?' {
+			continue
+		}
+		end := i + 1
+		for end < len(text) && strings.IndexByte(`"')”’`, text[end]) >= 0 {
+			end++
+		}
+		if end < len(text) && text[end] != ' ' && text[end] != '[' {
+			continue
+		}
+		if c == '.' {
+			word := text[start:i]
+			if at := strings.LastIndexAny(word, " ("); at >= 0 {
+				word = word[at+1:]
+			}
+			next := strings.TrimLeft(text[end:], " ")
+			lower := next != "" && next[0] >= 'a' && next[0] <= 'z'
+			if lower || (abbreviations[strings.ToLower(word)] || len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z') && next != "" && next[0] != '[' {
+				continue
+			}
+		}
+		for { // marks behind it
+			rest := text[end:]
+			at := anyMark.FindStringIndex(rest)
+			if at == nil || at[0] != 0 {
+				break
+			}
+			end += at[1]
+		}
+		if s := strings.TrimSpace(text[start:end]); s != "" {
+			all = append(all, s)
+		}
+		start = end
+		i = end - 1
+	}
+	if s := strings.TrimSpace(text[start:]); s != "" {
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,312 @@
+package draft
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+)
+
+// Extractive writes an answer without a model: of the value, if there is one, or of the
+// sentences that fit the question. Without sentences: nothing fits.
+func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passage) Draft {
+	if v != nil {
+		return ofValue(q, v)
+	}
+	if computed(formula.Parse(q.Body)) {
+		return Draft{}
+	}
+	return ofText(q, passages)
+}
+
+// computed reports whether a question wants a figure that sentences seldom say.
+func computed(w formula.Want) bool {
+	switch w.Op { //nolint:exhaustive // the others are said by sentences too
+	case formula.Average, formula.Sum, formula.Ratio, formula.Share, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
+		return true
+	case formula.Difference, formula.Change:
+		return len(w.Periods) > 1
+	}
+	return false
+}
+
+// ofValue says a value, and how it was computed.
+func ofValue(q *question.Question, v *formula.Value) Draft {
+	var marks []int
+	for _, in := range v.Inputs {
+		if in.Passage >= 0 && !slices.Contains(marks, in.Passage) {
+			marks = append(marks, in.Passage)
+		}
+	}
+	label := capital(v.Label)
+	if len(q.Names) == 1 {
+		label = q.Names[0] + ": " + v.Label
+	}
+	values := make([]string, 0, len(v.Figures)+len(v.Words))
+	for _, f := range v.Figures {
+		values = append(values, figures.Print(f))
+	}
+	values = append(values, v.Words...)
+	said := and(values)
+	if len(v.Figures) > 1 {
+		said += ", respectively"
+	}
+	d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: label + ": " + said + ".", Marks: marks}}}
+	if v.Formula != "" {
+		d.Sentences = append(d.Sentences, Sentence{Text: "Calculation: " + v.Formula + ".", Marks: marks})
+	}
+	if unscaled(v) {
+		d.Sentences[0].Text = strings.TrimSuffix(d.Sentences[0].Text, ".") + ", as printed; the source names no unit."
+	}
+	return d
+}
+
+// unscaled reports whether a value is in amounts of which nothing says what one counts.
+func unscaled(v *formula.Value) bool {
+	for _, f := range v.Figures {
+		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step >= 1 && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
+			return true
+		}
+	}
+	return false
+}
+
+func and(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// kind is what a question of text is answered by.
+type kind struct {
+	asks, fits *regexp.Regexp
+	bonus      float64
+	must       bool
+}
+
+func kindOf(asks, fits string, bonus float64, must bool) kind {
+	return kind{regexp.MustCompile(`(?i)` + asks), regexp.MustCompile(`(?i)` + fits), bonus, must}
+}
+
+var kinds = []kind{
+	kindOf(`^\W*why\b|\b(?:reasons?|causes?d?|factors?|drivers?|drove|driven|due to|attribut|because)\b`,
+		`\b(?:due to|because|driven by|attribut\w+ to|as a result of|result(?:ed|ing) from|reflect(?:s|ed|ing)|owing to|mainly|primarily|caused by|thereby|led by|on account of|benefit(?:t?ed|t?ing)? from|relat(?:es|ed) to|offset by|since|as the|given)\b`, 0.25, true),
+	kindOf(`^\W*when\b|\bwhat date\b|\bon which date\b`, `\b(?:19|20)\d\d\b|\bif\b|\bwhen\b|\bupon\b`, 0.1, true),
+	kindOf(`^\W*how (?:much|many|large|big|high)\b|\bhow much\b|\b(?:amount|percentage|number|total|value|rate|price|cost)\b`, `\d`, 0.1, true),
+	kindOf(`^\W*who\b`, `[A-Z][a-z]+ [A-Z][a-z]+`, 0.1, true),
+	kindOf(`\b(?:consist|compris|include|made up|contain|components?)\w*\b`, `\b(?:consist|compris|include|including|contain|represent|made up)\w*\b`, 0.15, false),
+	kindOf(`\brelat\w+ to\b`, `\brelat\w+ to\b`, 0.15, false),
+	kindOf(`^\W*(?:what (?:is|are) (?:the )?[\w -]{3,40}\??$|define|what does .* mean)`, `\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
+}
+
+// Bounds of what is quoted.
+const (
+	leastCover = 0.62
+	leastLead  = 0.06
+	mostQuote  = 900 // bytes of a sentence
+	leastQuote = 20
+)
+
+// quote is a sentence that may answer.
+type quote struct {
+	text         string
+	passage, at  int
+	terms        map[terms.Term]bool
+	score, cover float64
+}
+
+// ofText takes the sentence that fits best, where it does by far.
+func ofText(q *question.Question, passages []kernel.Passage) Draft {
+	asked := stems(q.Body)
+	if len(asked) == 0 {
+		return Draft{}
+	}
+	quotes := quotesOf(passages)
+	// Words that few sentences have say more.
+	weights := make(map[terms.Term]float64, len(asked))
+	for _, t := range asked {
+		n := 0
+		for i := range quotes {
+			if quotes[i].terms[t] {
+				n++
+			}
+		}
+		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
+	}
+	var fitting []kind
+	for _, k := range kinds {
+		if k.asks.MatchString(q.Body) {
+			fitting = append(fitting, k)
+		}
+	}
+	years := metrics.Years(q.Body)
+	for i := range quotes {
+		quotes[i].rate(asked, weights, fitting, years)
+	}
+	slices.SortStableFunc(quotes, func(a, b quote) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	if len(quotes) == 0 || quotes[0].cover < leastCover {
+		return Draft{}
+	}
+	best := quotes[0]
+	chosen := []quote{best}
+	if len(quotes) > 1 {
+		second := quotes[1]
+		if best.score-second.score < leastLead {
+			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) && best.cover < 0.85 {
+				return Draft{} // one of two
+			}
+			if second.text != best.text && second.cover >= leastCover {
+				chosen = append(chosen, second)
+			}
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b quote) int {
+		if a.passage != b.passage {
+			return a.passage - b.passage
+		}
+		return a.at - b.at
+	})
+	d := Draft{Confidence: min(best.cover, 1)}
+	for _, c := range chosen {
+		d.Sentences = append(d.Sentences, Sentence{Text: c.text, Marks: []int{c.passage}})
+	}
+	return d
+}
+
+// rate scores a sentence by the question's words in it.
+func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting []kind, years []int) {
+	var got, all float64
+	for _, t := range asked {
+		all += weights[t]
+		if c.terms[t] {
+			got += weights[t]
+		}
+	}
+	c.cover = got / all
+	c.score = c.cover
+	for _, k := range fitting {
+		switch {
+		case k.fits.MatchString(c.text):
+			c.score += k.bonus
+		case k.must:
+			c.cover, c.score = 0, 0
+			return
+		default:
+			c.score -= k.bonus / 2
+		}
+	}
+	if len(years) > 0 {
+		found := metrics.Years(c.text)
+		shared := slices.ContainsFunc(years, func(y int) bool { return slices.Contains(found, y) })
+		switch {
+		case shared:
+			c.score += 0.05
+		case len(found) > 0: // of another time
+			c.cover, c.score = 0, 0
+			return
+		}
+	}
+	if len(c.text) > 500 {
+		c.score -= 0.03
+	}
+}
+
+// asking are words of a question that its answer does not have.
+var asking = func() map[terms.Term]bool {
+	m := make(map[terms.Term]bool)
+	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
+		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary`) {
+		m[t] = true
+	}
+	return m
+}()
+
+// stems are the words of a question that its answer has.
+func stems(body string) []terms.Term {
+	var list []terms.Term
+	for _, t := range terms.Of(body) {
+		if !asking[t] && !slices.Contains(list, t) && !year(t) {
+			list = append(list, t)
+		}
+	}
+	if len(list) == 0 {
+		return terms.Of(body)
+	}
+	return list
+}
+
+func year(t terms.Term) bool {
+	n, err := strconv.Atoi(string(t))
+	return err == nil && n >= 1900 && n < 2100
+}
+
+var (
+	address  = regexp.MustCompile(`(?i)https?:|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|[\w.]+@[\w.]+`)
+	speaking = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )?(?:ai|assistant|language model|chatbot)|language models?|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
+	link     = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	markup   = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
+)
+
+// Speaks reports whether a text speaks to a model, or names an address: it is not
+// quoted.
+func Speaks(s string) bool { return address.MatchString(s) || speaking.MatchString(s) }
+
+// quotesOf are the sentences of passages.
+func quotesOf(passages []kernel.Passage) []quote {
+	var all []quote
+	seen := make(map[string]bool)
+	for i := range passages {
+		at := 0
+		heading := ""
+		for line := range strings.Lines(passages[i].Text) {
+			line = strings.TrimSpace(line)
+			if line == "" || tables.IsRow(line) {
+				continue
+			}
+			line = link.ReplaceAllString(line, "$1")
+			line = strings.TrimSpace(markup.ReplaceAllString(line, "$1"))
+			for _, s := range Split(line) {
+				at++
+				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") {
+					continue
+				}
+				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading
+					heading = s
+					continue
+				}
+				seen[s] = true
+				words := make(map[terms.Term]bool)
+				for _, t := range terms.Of(s + " " + heading) {
+					words[t] = true
+				}
+				all = append(all, quote{text: s, passage: i, at: at, terms: words})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,359 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/check"
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+)
+
+// work is a question, or a part of one, with what was found for it.
+type work struct {
+	q         *question.Question
+	filters   kernel.Filters
+	directory *metrics.Directory
+	passages  []kernel.Passage
+	facts     []kernel.Fact
+	value     *formula.Value
+	draft     draft.Draft
+	parts     []*work
+	tier      models.Tier
+	failed    bool
+}
+
+func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error) {
+	var q *question.Question
+	_, directory, err := p.issuers(ctx)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%w: %w", errStore, err)
+	}
+	err = p.stage(ctx, t, "question", readingLimit, func(ctx context.Context) error {
+		if q, err = p.reader.Read(ctx, r.Text); err != nil {
+			return fmt.Errorf("%w: %w", errStore, err)
+		}
+		p.judged(ctx, t, q)
+		return nil
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	w := &work{q: q, filters: q.Filters(), directory: directory, tier: models.High}
+	switch {
+	case q.Verdict == question.NonInvestment && r.Force:
+		w.filters = kernel.Filters{}
+	case q.Verdict != question.Ask:
+		return Outcome{Reason: string(q.Verdict)}, nil
+	}
+	if err := p.find(ctx, t, w, false); err != nil {
+		return Outcome{}, err
+	}
+	if w.value == nil {
+		if err := p.divide(ctx, t, w); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if len(w.parts) == 0 {
+		err = p.answer(ctx, t, w)
+	} else {
+		err = p.whole(ctx, t, w)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	if w.failed {
+		return Outcome{Reason: FailedToAnswer}, nil
+	}
+	return p.assemble(ctx, t, w)
+}
+
+// find looks for passages and facts, and computes.
+func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
+	query := retrieve.Query{Text: w.q.Text, Filters: w.filters, Wide: wide}
+	err := p.stage(ctx, t, "search", searchLimit, func(ctx context.Context) error {
+		result, err := p.search.Search(ctx, query)
+		if err != nil {
+			return err
+		}
+		w.passages, w.facts = result.Passages, result.Facts
+		t.note(func() {
+			t.Dropped = append(t.Dropped, result.Dropped...)
+			for i := range result.Passages {
+				t.Passages = append(t.Passages, result.Passages[i].ID)
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	w.compute(t)
+	return nil
+}
+
+// compute computes of what was found.
+func (w *work) compute(t *Trace) {
+	src := formula.Source{Passages: w.passages}
+	if len(w.q.Issuers) == 1 {
+		for _, f := range w.facts {
+			at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == f.Passage && p.ID != 0 })
+			if at >= 0 && f.Issuer == w.q.Issuers[0] {
+				src.Facts = append(src.Facts, formula.Fact{Fact: f, Passage: at})
+			}
+		}
+	}
+	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil {
+		t.note(func() { t.Computed = append(t.Computed, w.value.Label+": "+w.value.Formula) })
+	}
+}
+
+// divide works on the sub-queries of a question, four at a time.
+func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
+	subs := w.q.Subs
+	if len(subs) == 0 && p.model != nil {
+		err := p.stage(ctx, t, "plan", planningLimit, func(ctx context.Context) error {
+			subs = p.plan(ctx, t, w.q)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(subs) < 2 {
+		return nil
+	}
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	errs := make([]error, len(subs))
+	w.parts = make([]*work, len(subs))
+	for i, sub := range subs {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			w.parts[i], errs[i] = p.part(ctx, t, w, sub)
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part answers a sub-query.
+func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, sub string) (*work, error) {
+	q, err := p.reader.Read(ctx, sub)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errStore, err)
+	}
+	w := &work{q: q, filters: q.Filters(), directory: whole.directory, tier: models.Medium}
+	if len(q.Issuers) == 0 { // it stands alone, or is of the issuers of the whole
+		w.filters.Issuers = whole.filters.Issuers
+	}
+	if q.Verdict == question.Filtered || q.Verdict == question.Screener {
+		w.failed = true
+		return w, nil
+	}
+	if err := p.find(ctx, t, w, false); err != nil {
+		return nil, err
+	}
+	return w, p.answer(ctx, t, w)
+}
+
+// answer drafts an answer and checks it; once more, with more passages, where it fails.
+func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
+	var problems []string
+	for round := range 2 {
+		if round > 0 {
+			t.note(func() { t.Repaired = true })
+			if err := p.find(ctx, t, w, true); err != nil {
+				return err
+			}
+		}
+		if len(w.passages) == 0 {
+			continue
+		}
+		d, err := p.draft(ctx, t, w, nil, problems)
+		if err != nil {
+			return err
+		}
+		ok, found, err := p.evaluate(ctx, t, w, d)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return nil
+		}
+		problems = found
+	}
+	w.failed = true
+	return nil
+}
+
+// draft writes.
+func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems []string) (d draft.Draft, err error) {
+	err = p.stage(ctx, t, "draft", draftLimit, func(ctx context.Context) error {
+		if p.model == nil {
+			d = draft.Extractive(w.q, w.value, w.passages)
+			return nil
+		}
+		response, err := p.model.Complete(ctx, models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
+		t.call("draft", response, err)
+		if err != nil {
+			return err
+		}
+		if text := strings.TrimSpace(response.Text); !strings.HasPrefix(text, draft.NotFound) {
+			d = draft.Parse(text, len(w.passages))
+		}
+		return nil
+	})
+	if err == nil {
+		t.note(func() { t.drafted = true })
+	}
+	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // of the stage itself
+		return d, nil // too slow for its share: no draft
+	}
+	return d, err
+}
+
+// evaluate checks a draft and keeps what passes. problems are for the next round.
+func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draft) (ok bool, problems []string, err error) {
+	err = p.stage(ctx, t, "check", judgeLimit, func(ctx context.Context) error {
+		material := check.Material{Question: w.q, Passages: w.passages, Directory: w.directory}
+		if w.value != nil {
+			material.Computed = append(material.Computed, w.value)
+		}
+		for _, part := range w.parts {
+			if part.value != nil {
+				material.Computed = append(material.Computed, part.value)
+			}
+		}
+		c := check.New(material)
+		kept, found := c.Sentences(d)
+		if whole := c.Whole(kept); whole != nil {
+			found = append(found, *whole)
+		} else {
+			ok = true
+		}
+		for _, one := range found {
+			problems = append(problems, one.String())
+		}
+		if ok {
+			scores := check.Rules(kept)
+			if p.model != nil {
+				judged, response, err := c.Judge(ctx, p.options.Judge, kept)
+				t.call("judge", response, err)
+				if scores = judged; err != nil {
+					scores = check.Scores{}
+				}
+			}
+			if ok = scores.Pass(); !ok {
+				problems = append(problems, fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive))
+			}
+		}
+		w.draft = kept
+		t.note(func() { t.Problems = append(t.Problems, problems...) })
+		return nil
+	})
+	return ok, problems, err
+}
+
+// whole makes one answer of those of the sub-queries.
+func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
+	failed := 0
+	var parts []string
+	var lost []string
+	places := make(map[int64]int)
+	for i := range w.passages {
+		places[w.passages[i].ID] = i
+	}
+	var joined draft.Draft
+	joined.Confidence = 1
+	for _, part := range w.parts {
+		if part.failed {
+			failed++
+			lost = append(lost, part.q.Text)
+			continue
+		}
+		parts = append(parts, part.draft.Text())
+		w.facts = append(w.facts, part.facts...)
+		moved := make([]int, len(part.passages)) // where each passage is in the whole
+		for i, passage := range part.passages {
+			at, ok := places[passage.ID]
+			if !ok || passage.ID == 0 {
+				at = len(w.passages)
+				w.passages = append(w.passages, passage)
+				places[passage.ID] = at
+			}
+			moved[i] = at
+		}
+		for n, s := range part.draft.Sentences {
+			s.Break = n == 0 && len(joined.Sentences) > 0 || s.Break
+			marks := make([]int, len(s.Marks))
+			for i, m := range s.Marks {
+				marks[i] = moved[m]
+			}
+			s.Marks = marks
+			joined.Sentences = append(joined.Sentences, s)
+		}
+		joined.Confidence = min(joined.Confidence, part.draft.Confidence)
+	}
+	if 2*failed > len(w.parts) {
+		w.failed = true
+		return nil
+	}
+	w.compute(t)
+	d := joined
+	switch {
+	case p.model != nil:
+		written, err := p.draft(ctx, t, w, parts, nil)
+		if err != nil {
+			return err
+		}
+		if d = written; !check.Answers(d) {
+			d = joined
+		}
+	case w.value != nil:
+		d = draft.Extractive(w.q, w.value, w.passages)
+	default:
+		t.note(func() { t.drafted = true })
+		if formula.Parse(w.q.Body).Op == formula.Measure { // its parts alone do not answer
+			w.failed = true
+			return nil
+		}
+	}
+	ok, problems, err := p.evaluate(ctx, t, w, d)
+	if err != nil {
+		return err
+	}
+	if !ok && p.model != nil {
+		t.note(func() { t.Repaired = true })
+		if d, err = p.draft(ctx, t, w, parts, problems); err != nil {
+			return err
+		}
+		if ok, _, err = p.evaluate(ctx, t, w, d); err != nil {
+			return err
+		}
+	}
+	if w.failed = !ok; w.failed {
+		return nil
+	}
+	for _, s := range lost {
+		w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: "The sources do not answer: " + s, Fixed: true, Break: true})
+	}
+	return nil
+}

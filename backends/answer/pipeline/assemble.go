@@ -1,0 +1,74 @@
+package pipeline
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+)
+
+// mostReferences bounds those of an answer.
+const mostReferences = 20
+
+// assemble makes the answer of what was drafted, with its references.
+func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, err error) {
+	err = p.stage(ctx, t, "assemble", p.options.Deadline, func(context.Context) error {
+		if w.q.Advice {
+			w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: draft.Information, Fixed: true, Break: true})
+		}
+		o.Answer, o.References = p.render(w)
+		for _, part := range w.parts {
+			if part.failed {
+				continue
+			}
+			answer, references := p.render(part)
+			o.Subqueries = append(o.Subqueries, Subquery{part.q.Text, answer, references})
+		}
+		return nil
+	})
+	return o, err
+}
+
+// render writes a draft with its marks as numbered links, and its references in the
+// order of their first mark.
+func (p *Pipeline) render(w *work) (string, []Reference) {
+	references := []Reference{}
+	numbers := make(map[string]int) // by URL without its fragment
+	var b strings.Builder
+	for i, s := range w.draft.Sentences {
+		if i > 0 {
+			if s.Break {
+				b.WriteString("\n\n")
+			} else {
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteString(s.Text)
+		said := make(map[int]bool)
+		for _, m := range s.Marks {
+			passage := &w.passages[m]
+			url := p.options.SourceURL(passage.URL)
+			key, _, _ := strings.Cut(url, "#")
+			n := numbers[key]
+			if n == 0 {
+				if len(references) == mostReferences {
+					continue
+				}
+				references = append(references, Reference{passage.Title, url})
+				n = len(references)
+				numbers[key] = n
+			}
+			if !p.options.Unmarked && !said[n] {
+				said[n] = true
+				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(references[n-1].URL) + ")")
+			}
+		}
+	}
+	return b.String(), references
+}
+
+// target is a URL as the target of a link in Markdown.
+func target(url string) string {
+	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E").Replace(url)
+}

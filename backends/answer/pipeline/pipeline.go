@@ -1,0 +1,262 @@
+// Package pipeline answers a question: it reads it, finds passages, computes what can be
+// computed, has an answer drafted, checks it, and puts its references together. Each
+// stage has a soft limit; the deadline of the whole is hard.
+//
+// Choices where the specification is silent:
+//   - A question that one value of its own passages answers is not divided.
+//   - Where the deadline comes before there is a draft, the outcome is Timeout; after
+//     that, FailedToAnswer.
+//   - A model that fails while it reads or judges is done without: the rules decide, and
+//     a judge that cannot be asked passes nothing. One that fails while it writes makes
+//     the service unavailable.
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+)
+
+// Reasons why there is no answer. Answered is the empty one.
+const (
+	Answered             = ""
+	ContentFiltered      = string(question.Filtered)
+	NonInvestmentRelated = string(question.NonInvestment)
+	ShouldUseScreener    = string(question.Screener)
+	FailedToAnswer       = "FailedToAnswer"
+	Timeout              = "Timeout"
+	ServiceUnavailable   = "ServiceUnavailable"
+	InternalError        = "InternalError"
+	Canceled             = "Canceled" // the client has left
+)
+
+// Request is a question as it came.
+type Request struct {
+	Text string
+	// Force answers what is not about investments too.
+	Force bool
+}
+
+// Outcome is what became of a question.
+type Outcome struct {
+	Reason     string // Answered, or why not
+	Query      string // as it came, trimmed
+	Answer     string // Markdown
+	References []Reference
+	Subqueries []Subquery
+}
+
+// Reference is a document that an answer stands on.
+type Reference struct {
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+// Subquery is a part of a question with its own answer.
+type Subquery struct {
+	Query      string      `json:"query"`
+	Answer     string      `json:"answer"`
+	References []Reference `json:"references"`
+}
+
+// Searcher finds passages; retrieve.Retriever is one.
+type Searcher interface {
+	Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error)
+}
+
+// Options are how a Pipeline works. The zero Options are good.
+type Options struct {
+	// Deadline is how long a question may take. Default: 115s.
+	Deadline time.Duration
+	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	CompareMin int
+	// Unmarked leaves the numbered links out of the answers.
+	Unmarked bool
+	// SourceURL is the address of a document without a public one, by its URL
+	// ("corpus:ID"). Default: the URL itself.
+	SourceURL func(url string) string
+	// Judge is another model than the writer, for the evaluation. Default: the writer.
+	Judge models.Model
+}
+
+// Pipeline answers questions. It is used by many at once.
+type Pipeline struct {
+	reader  question.Reader
+	search  Searcher
+	issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error)
+	model   models.Model
+	options Options
+	now     func() time.Time
+}
+
+// New makes a pipeline. A nil model is extractive mode: rules and templates alone.
+func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error), model models.Model, now func() time.Time, o Options) *Pipeline {
+	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
+	if o.SourceURL == nil {
+		o.SourceURL = func(url string) string { return url }
+	}
+	if o.Judge == nil {
+		o.Judge = model
+	}
+	return &Pipeline{question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now}, search, issuers, model, o, now}
+}
+
+// Stage is one of an answer, for its progress and for its trace.
+type Stage struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"took"`
+	Note string        `json:"note,omitempty"`
+}
+
+// Call is one of a model.
+type Call struct {
+	Step  string       `json:"step"`
+	Model string       `json:"model"`
+	Usage models.Usage `json:"usage"`
+	Error string       `json:"error,omitempty"`
+}
+
+// Trace is how an answer came about, for operators. It holds no text of the question.
+type Trace struct {
+	Stages   []Stage      `json:"stages"`
+	Calls    []Call       `json:"calls"`
+	Passages []int64      `json:"passages"` // that were found, best first
+	Dropped  []string     `json:"dropped"`  // filters that were given up
+	Computed []string     `json:"computed"` // formulas
+	Problems []string     `json:"problems"` // that checks have found
+	Repaired bool         `json:"repaired"`
+	Usage    models.Usage `json:"usage"`
+
+	mu       sync.Mutex
+	progress func(stage string)
+	drafted  bool
+}
+
+func (t *Trace) call(step string, r models.Response, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := Call{Step: step, Model: r.Model, Usage: r.Usage}
+	if err != nil {
+		c.Error = err.Error()
+	}
+	t.Calls = append(t.Calls, c)
+	t.Usage.Add(r.Usage)
+}
+
+func (t *Trace) note(fn func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fn()
+}
+
+// Shares of the deadline that stages may take.
+const (
+	readingLimit  = 3 * time.Second
+	planningLimit = 8 * time.Second
+	searchLimit   = 5 * time.Second
+	draftLimit    = 60 * time.Second
+	judgeLimit    = 20 * time.Second
+)
+
+// atOnce is how many sub-queries are worked on at a time.
+const atOnce = 4
+
+// Ask answers a question. progress is told each stage as it begins; nil: nobody is. The
+// trace is there whatever the outcome is.
+func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage string)) (Outcome, *Trace) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	t := &Trace{progress: progress}
+	ctx, cancel := context.WithTimeout(ctx, p.options.Deadline)
+	defer cancel()
+	type done struct {
+		Outcome
+		err error
+	}
+	finished := make(chan done, 1)
+	go func() {
+		o, err := p.ask(ctx, r, t)
+		finished <- done{o, err}
+	}()
+	var d done
+	select {
+	case d = <-finished:
+	case <-ctx.Done(): // whatever hangs is not waited for
+		d.err = ctx.Err()
+	}
+	query := question.Normalise(r.Text)
+	o := d.Outcome
+	o.Query = query
+	if d.err != nil {
+		o = Outcome{Reason: t.reason(ctx, d.err), Query: query}
+	}
+	if o.Reason != Answered {
+		o.Answer, o.References, o.Subqueries = "", nil, nil
+	}
+	if o.References == nil {
+		o.References = []Reference{}
+	}
+	if o.Subqueries == nil {
+		o.Subqueries = []Subquery{}
+	}
+	return o, t.copy()
+}
+
+// reason is why an error ended a question.
+func (t *Trace) reason(ctx context.Context, err error) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return Canceled
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && t.drafted:
+		return FailedToAnswer
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, models.ErrUnavailable), errors.Is(err, errStore):
+		t.Problems = append(t.Problems, err.Error())
+		return ServiceUnavailable
+	}
+	t.Problems = append(t.Problems, err.Error())
+	return InternalError
+}
+
+// errStore is the error of a corpus that cannot be read.
+var errStore = errors.New("the corpus cannot be read")
+
+// copy is the trace as it is now: what was not waited for may go on writing.
+func (t *Trace) copy() *Trace {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &Trace{
+		Stages: append([]Stage(nil), t.Stages...), Calls: append([]Call(nil), t.Calls...), Passages: append([]int64(nil), t.Passages...), Dropped: append([]string(nil), t.Dropped...),
+		Computed: append([]string(nil), t.Computed...), Problems: append([]string(nil), t.Problems...), Repaired: t.Repaired, Usage: t.Usage,
+	}
+}
+
+// stage runs a stage within its share of the time.
+func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, limit time.Duration, fn func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.progress(name)
+	begin := p.now()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := fn(ctx)
+	s := Stage{Name: name, Took: p.now().Sub(begin)}
+	if err != nil {
+		s.Note = err.Error()
+	}
+	t.note(func() { t.Stages = append(t.Stages, s) })
+	return err
+}
