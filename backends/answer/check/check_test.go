@@ -1,0 +1,52 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
+)
+
+// Each check by a sentence that fails it, and one that passes all.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	c := New(Material{
+		Question:  &question.Question{Text: "What were the sales of Wexlermere?", Lang: "en"},
+		Directory: metrics.NewDirectory([]metrics.Named{{Issuer: 1, Name: "Wexlermere Inc."}, {Issuer: 2, Name: "Brantpoint Industries"}}),
+		Passages:  []kernel.Passage{{Issuer: 1, Period: kernel.FiscalYear(2019), Text: "Sales rose to $1,577 million, a loss of (3.1) was made.\n\n| (in thousands) | 2019 |\n|---|---|\n| Costs | 1,234 |"}},
+	})
+	for text, want := range map[string]int{
+		"Sales of Wexlermere rose to $1,577 million in 2019.":    0,
+		"Sales rose to $1.6 billion.":                            0,
+		"Sales rose to $1.5 billion.":                            3,
+		"Costs were 1,234 thousand.":                             0,
+		"Costs were 1,234 million.":                              3,
+		"A loss of 3.1 was made.":                                0,
+		"Sales rose in 2031.":                                    3,
+		"Sales of Brantpoint Industries rose to $1,577 million.": 4,
+		"Sales rose, see www.evil.example.":                      1,
+		"Prosecutors raided headquarters amid bribery charges.":  7,
+	} {
+		_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}})
+		got := 0
+		if len(problems) > 0 {
+			got = problems[0].Check
+		}
+		if got != want {
+			t.Errorf("%q: %v, not check %d", text, problems, want)
+		}
+	}
+	for want, s := range map[int]draft.Sentence{1: {Text: "Sales rose.", Marks: []int{7}}, 2: {Text: "Sales rose."}} {
+		if _, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{s}}); len(problems) != 1 || problems[0].Check != want {
+			t.Errorf("%+v: %v", s, problems)
+		}
+	}
+	if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: draft.Information, Fixed: true}}}); p == nil {
+		t.Error("the information line alone is an answer")
+	}
+	if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: "Продажи выросли", Marks: []int{0}}}}); p == nil || p.Check != 6 {
+		t.Errorf("%v", p)
+	}
+}
