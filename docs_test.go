@@ -625,7 +625,7 @@ func TestDocumentCommands(t *testing.T) {
 			walk(sub, path+" "+sub.Name())
 		}
 	}
-	for _, name := range []string{"keychain", "board", "cms", "events", "authserver", "keyring", "backup", "restore", "scripted-model"} {
+	for _, name := range []string{"keychain", "board", "cms", "events", "authserver", "answer", "keyring", "backup", "restore", "scripted-model"} {
 		if c := command(name); c != nil {
 			walk(c, "tollgate "+name)
 		} else {

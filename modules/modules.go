@@ -6,6 +6,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
 	_ "github.com/tollgate-gateway/tollgate/modules/adapters/authserver"
+	_ "github.com/tollgate-gateway/tollgate/modules/answer"
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/authserver"
@@ -39,5 +40,5 @@ func init() {
 	}
 	before("request_body", "api_errors", "health")
 	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "authserver", "board", "cms", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
+	before("reverse_proxy", "answer", "authserver", "board", "cms", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

@@ -103,6 +103,7 @@ var longForms = map[string]struct {
 	service string
 	options map[string][]string
 }{
+	"answer":        {"answer", nil},
 	"authserver":    {"authserver", nil},
 	"board":         {"board", nil},
 	"cms":           {"cms", nil},

@@ -82,10 +82,10 @@ type Options struct {
 	Accounts *accounts.Accounts
 	Asker    Asker
 	Counters counters.Store
-	// Keyring seals what is stored; nil: it is stored as it is.
-	Keyring keyring.Keyring
+	// Keyring gives what seals what is stored; nil: it is stored as it is.
+	Keyring func() (keyring.Keyring, error)
 	// Source finds a document; ok is false where there is none without a public address.
-	Source func(ctx context.Context, id int64) (s Source, ok bool, err error)
+	Source func(ctx context.Context, id string) (s Source, ok bool, err error)
 	// Running is how many questions are worked on at once, Queued how many wait. Default: 16, 64.
 	Running, Queued int
 	// Deadline is how long a question may take, its wait included. Default: 115s.
@@ -146,7 +146,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	path, id := r.URL.Path, ""
 	for _, prefix := range []string{"/v1/answers/", "/v1/sources/"} {
-		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" && !strings.Contains(rest, "/") {
+		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" {
 			path, id = prefix, rest
 		}
 	}

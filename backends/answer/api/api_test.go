@@ -58,8 +58,8 @@ type rig struct {
 func newRig(t *testing.T, k answertest.Kernel, change func(o *api.Options)) *rig {
 	t.Helper()
 	r := &rig{asker: new(asker), t: t, k: k, accounts: accounts.New(k.Server, accounts.Options{Rate: 100})}
-	o := api.Options{Kernel: k.Server, Accounts: r.accounts, Asker: r.asker, Counters: counters.NewMemory(k.Now), Source: func(_ context.Context, id int64) (api.Source, bool, error) {
-		return api.Source{Title: "Notes", Text: "text"}, id == 7, nil
+	o := api.Options{Kernel: k.Server, Accounts: r.accounts, Asker: r.asker, Counters: counters.NewMemory(k.Now), Source: func(_ context.Context, id string) (api.Source, bool, error) {
+		return api.Source{Title: "Notes", Text: "text"}, id == "notes/7", nil
 	}}
 	if change != nil {
 		change(&o)
@@ -183,7 +183,7 @@ func TestFieldsAndForce(t *testing.T) {
 	if w.Code != 200 || w.Header().Get("X-Ignored-Fields") != "model, Query" || r.forced.Load() != 1 {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	w = r.do("GET", "/v1/sources/7", "")
+	w = r.do("GET", "/v1/sources/notes/7", "")
 	if w.Code != 200 || w.Body.String() != "# Notes\n\ntext" || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/markdown") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

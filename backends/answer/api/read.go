@@ -72,12 +72,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Ca
 
 // source serves GET /v1/sources/{id}: the text of a document without a public address.
 func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller, id string) {
-	number, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || a.o.Source == nil {
-		a.refuse(w, http.StatusNotFound, "NotFound")
-		return
-	}
-	source, ok, err := a.o.Source(r.Context(), number)
+	source, ok, err := a.o.Source(r.Context(), id)
 	switch {
 	case err != nil:
 		a.unavailable(w, err)
@@ -100,7 +95,11 @@ func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) 
 	if a.o.Keyring == nil {
 		return string(text), nil
 	}
-	sealed, err := a.o.Keyring.Seal(ctx, text, associated(id))
+	ring, err := a.o.Keyring()
+	if err != nil {
+		return "", err
+	}
+	sealed, err := ring.Seal(ctx, text, associated(id))
 	return sealedMark + sealed, err
 }
 
@@ -115,8 +114,14 @@ func (a *API) stored(ctx context.Context, account int64, id string) (accounts.An
 		if a.o.Keyring == nil {
 			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
 		}
-		var open []byte
-		open, err = a.o.Keyring.Open(ctx, sealed, associated(id))
+		ring, err := a.o.Keyring()
+		if err != nil {
+			return ans, err
+		}
+		open, err := ring.Open(ctx, sealed, associated(id))
+		if err != nil {
+			return ans, err
+		}
 		*text = string(open)
 	}
 	return ans, err

@@ -1,0 +1,165 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	neturl "net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options are what the service is made of.
+type Options struct {
+	DB       *store.DB
+	Counters counters.Store
+	Logger   func() *zap.Logger
+	Now      func() time.Time
+	// Keyring gives what seals stored answers; nil: they are stored as they are.
+	Keyring func() (keyring.Keyring, error)
+	// BaseURL is where the service is, without a slash at its end: references to documents
+	// without a public address begin with it. Default: they begin at /v1.
+	BaseURL string
+	// Model writes and judges; nil: answers are extracted, by rules alone.
+	Model models.Model
+	// Accounts, Running, Queued and LogQueries are described at accounts and api.
+	Accounts        accounts.Options
+	Running, Queued int
+	LogQueries      bool
+	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	CompareMin int
+	// Observe is told of every question that was accepted, ObserveJob of every run of a
+	// job; nil: nobody is.
+	Observe    func(reason string, took time.Duration)
+	ObserveJob func(job, outcome string, done int)
+}
+
+// Server is the service. Make it with New.
+type Server struct {
+	// Corpus is what it answers from, Accounts who asks.
+	Corpus   *corpus.Corpus
+	Accounts *accounts.Accounts
+
+	api  *api.API
+	jobs *jobs.Runner
+	end  func()
+}
+
+const (
+	// reapEvery is how often what crashed processes have reserved is given back.
+	reapEvery  = 30 * time.Second
+	purgeEvery = time.Hour
+	purgeBatch = 500
+	// sourceChunks bounds the text of a document that is shown.
+	sourceChunks = 2000
+)
+
+// New makes a server, which does nothing in the background before Start.
+func New(o Options) *Server {
+	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
+	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts)}
+	asks := pipeline.New(retrieve.New(s.Corpus, retrieve.Options{}), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
+		CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+	})
+	s.api = api.New(api.Options{
+		Kernel: k, Accounts: s.Accounts, Asker: asker{asks}, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
+		Running: o.Running, Queued: o.Queued, LogQueries: o.LogQueries, Observe: o.Observe,
+	})
+	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: []jobs.Job{
+		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.Accounts.Reap(ctx) }},
+		{Name: "purge", Every: purgeEvery, Run: func(ctx context.Context) (int, error) {
+			n, err := s.Accounts.Purge(ctx, purgeBatch)
+			return int(n), err
+		}},
+	}})
+	return s
+}
+
+// ServeHTTP answers clients.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
+
+// Waiting is how many questions are worked on, or wait to be.
+func (s *Server) Waiting() int { return s.api.Waiting() }
+
+// Start begins the work in the background.
+func (s *Server) Start() {
+	if s.end == nil {
+		s.end = s.jobs.Start()
+	}
+}
+
+// Close ends it, and questions that are under way, which are not charged.
+func (s *Server) Close() {
+	s.api.Close()
+	if s.end != nil {
+		s.end()
+	}
+}
+
+// corpusScheme begins the URLs of documents without a public address.
+const corpusScheme = "corpus:"
+
+func sourceURL(base, url string) string {
+	if id, own := strings.CutPrefix(url, corpusScheme); own {
+		return base + "/v1/sources/" + (&neturl.URL{Path: id}).EscapedPath()
+	}
+	return url
+}
+
+// source is the text of a document without a public address.
+func (s *Server) source(ctx context.Context, id string) (source api.Source, ok bool, err error) {
+	d, err := s.Corpus.Document(ctx, corpusScheme+id)
+	if errors.Is(err, corpus.ErrNotFound) {
+		return source, false, nil
+	}
+	if err != nil {
+		return source, false, err
+	}
+	passages, err := s.Corpus.Text(ctx, d.ID, 0, sourceChunks)
+	var text strings.Builder
+	for _, p := range passages {
+		text.WriteString(p.Text)
+		text.WriteString("\n\n")
+	}
+	return api.Source{Title: d.Title, Text: text.String()}, true, err
+}
+
+// asker is the pipeline as the API asks it.
+type asker struct{ *pipeline.Pipeline }
+
+// Ask implements api.Asker.
+func (a asker) Ask(ctx context.Context, query string, force bool) api.Outcome {
+	o, trace := a.Pipeline.Ask(ctx, pipeline.Request{Text: query, Force: force}, nil)
+	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Trace: trace}
+	for _, q := range o.Subqueries {
+		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
+	}
+	return out
+}
+
+func references(list []pipeline.Reference) []api.Reference {
+	made := make([]api.Reference, len(list))
+	for i, r := range list {
+		made[i] = api.Reference(r)
+	}
+	return made
+}
+
+// SealedSample is what was sealed before a database had a check value of its keyring:
+// nothing.
+func SealedSample(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }

@@ -1,0 +1,260 @@
+// Package answer serves the investment answer API, and has the commands that look after
+// its corpus and its keys.
+package answer
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer"
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(new(Handler))
+}
+
+// Handler answers questions about investments from an ingested corpus. Its routes:
+//
+//	POST /v1/answer          a question: {"query": "…"}
+//	GET  /v1/quota           how the account of the key stands
+//	GET  /v1/answers/{id}    an answer of the last 30 days
+//	GET  /v1/sources/{id}    the text of a document without a public address
+//
+// All take a key in x-api-key, which `tollgate answer key create` makes. Documents come in
+// by `tollgate answer ingest`. Without a model answers are extracted: passages and computed
+// facts in sentences of templates, always the same for the same corpus.
+//
+// In the Caddyfile:
+//
+//	answer [<matcher>] {
+//		base_url    <url>
+//		model       <url> {
+//			key    <key>
+//			low    <name>   # keychain-low
+//			medium <name>   # keychain-medium
+//			high   <name>   # keychain-high
+//		}
+//		rate        5
+//		quota       1000 [month | day | rolling:<days>]
+//		running     16
+//		queued      64
+//		compare_min 2
+//		log_queries
+//	}
+//
+// Metrics: tollgate_answer_questions_total{outcome}, tollgate_answer_seconds,
+// tollgate_answer_waiting, tollgate_answer_jobs_….
+type Handler struct {
+	// BaseURL is where the service is for clients; references to documents without a
+	// public address begin with it. Default: none, they begin with /v1/sources/.
+	BaseURL string `json:"base_url,omitempty"`
+
+	// Model writes answers and judges them. Default: none, they are extracted.
+	Model *Model `json:"model,omitempty"`
+
+	// Rate is how many questions of a key are accepted in any 60 seconds. Default: 5.
+	Rate int `json:"rate,omitempty"`
+
+	// Quota is how many answers a new account has in a window. Default: 1000.
+	Quota int64 `json:"quota,omitempty"`
+
+	// Window is month, day (both UTC) or rolling:<days>, from the first use. Default: month.
+	Window string `json:"window,omitempty"`
+
+	// Running is how many questions are worked on at once, Queued how many wait; more are a
+	// 503. Default: 16, 64.
+	Running int `json:"running,omitempty"`
+	Queued  int `json:"queued,omitempty"`
+
+	// CompareMin is from how many issuers on a comparison is screening, which is not
+	// answered. Default: 2.
+	CompareMin int `json:"compare_min,omitempty"`
+
+	// LogQueries has the texts of questions in the log. Default: off.
+	LogQueries bool `json:"log_queries,omitempty"`
+
+	app    *tollgate.App
+	server *answer.Server
+}
+
+// Model is an endpoint for chat completions: a provider's, or a gateway's.
+type Model struct {
+	// URL is its base, such as http://localhost:8080/v1.
+	URL string `json:"url"`
+	// Key is sent as a bearer token. Default: none.
+	Key string `json:"key,omitempty"`
+	// Low, Medium and High are the models of the tiers. Default: keychain-low,
+	// keychain-medium, keychain-high, as a gateway of Tollgate has them.
+	Low    string `json:"low,omitempty"`
+	Medium string `json:"medium,omitempty"`
+	High   string `json:"high,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.answer",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// node is the service on one database with one configuration, which survives reloads.
+type node struct {
+	server *answer.Server
+	logger atomic.Pointer[zap.Logger] // of the newest configuration
+}
+
+func (n *node) close() error {
+	n.server.Close()
+	return nil
+}
+
+var nodes = caddy.NewUsagePool()
+
+type nodeKey struct {
+	db      *store.DB
+	options [sha256.Size]byte // a digest: it may hold a key
+}
+
+// Provision makes the service. Nothing is opened.
+func (h *Handler) Provision(ctx caddy.Context) (err error) {
+	model, err := h.provisionModel()
+	if err != nil {
+		return err
+	}
+	window, err := accounts.ParseWindow(h.Window)
+	if err != nil {
+		return fmt.Errorf("quota: %w", err)
+	}
+	if h.app, err = tollgate.From(ctx); err != nil {
+		return err
+	}
+	db, err := h.app.SealedDatabase(answer.SchemaName, answer.Schema(), answer.SealedSample)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)}, func() (*node, error) {
+		n := new(node)
+		n.logger.Store(ctx.Logger())
+		n.server = answer.New(answer.Options{
+			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
+			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
+			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
+			Running:  h.Running, Queued: h.Queued, LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
+		})
+		return n, nil
+	}, (*node).close)
+	if err != nil {
+		return err
+	}
+	n.logger.Store(ctx.Logger())
+	h.server = n.server
+	h.app.OnStart(func() error {
+		n.server.Start()
+		return nil
+	})
+	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting), jobMetrics.Register(ctx))
+}
+
+func (h *Handler) provisionModel() (models.Model, error) {
+	if h.Model == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	for _, text := range []*string{&h.Model.URL, &h.Model.Key, &h.Model.Low, &h.Model.Medium, &h.Model.High} {
+		resolved, err := placeholder.Resolve(*text)
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		*text = resolved
+	}
+	base, err := url.Parse(h.Model.URL)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
+		return nil, errors.New("model: the URL must be the base of an API for chat completions, such as http://localhost:8080/v1")
+	}
+	name := func(given, byDefault string) string {
+		if given == "" {
+			return byDefault
+		}
+		return given
+	}
+	return &models.Chat{
+		URL: strings.TrimSuffix(h.Model.URL, "/") + "/chat/completions", Key: h.Model.Key, Client: http.DefaultClient,
+		Names: map[models.Tier]string{
+			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"), models.High: name(h.Model.High, "keychain-high"),
+		},
+	}, nil
+}
+
+// Validate checks the options.
+func (h *Handler) Validate() error {
+	if h.BaseURL != "" {
+		base, err := url.Parse(h.BaseURL)
+		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+			return fmt.Errorf("base_url: %q is not an address such as https://answers.example.com", h.BaseURL)
+		}
+	}
+	if min(h.Rate, h.Running, h.Queued, h.CompareMin) < 0 || h.Quota < 0 {
+		return errors.New("rate, quota, running, queued and compare_min must not be negative")
+	}
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	defer h.app.Acquire()()
+	h.server.ServeHTTP(w, r)
+	return nil
+}
+
+var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted")
+
+var (
+	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total", Help: "Questions that were accepted, by what became of them.",
+	}, []string{"outcome"})
+	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
+	})
+	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",
+	}, func() float64 {
+		n := 0
+		for node := range tollgate.Shared[*node](nodes) {
+			n += node.server.Waiting()
+		}
+		return float64(n)
+	})
+)
+
+func observe(outcome string, took time.Duration) {
+	questions.WithLabelValues(outcome).Inc()
+	seconds.Observe(took.Seconds())
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

@@ -1,0 +1,114 @@
+package answer
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+)
+
+func init() {
+	directive.Register[Handler]("answer")
+}
+
+var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "compare_min", "log_queries"}
+
+// UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
+func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // answer
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		var err error
+		switch option {
+		case "base_url":
+			if !d.AllArgs(&h.BaseURL) {
+				return d.ArgErr()
+			}
+		case "model":
+			err = h.unmarshalModel(d)
+		case "rate":
+			err = number(d, option, &h.Rate)
+		case "quota":
+			args := d.RemainingArgs()
+			if len(args) == 0 || len(args) > 2 {
+				return d.ArgErr()
+			}
+			if h.Quota, err = strconv.ParseInt(args[0], 10, 64); err != nil || h.Quota < 1 {
+				return d.Errf("quota: %q is not a whole number from 1 on", args[0])
+			}
+			if len(args) == 2 {
+				h.Window = args[1]
+			}
+		case "running":
+			err = number(d, option, &h.Running)
+		case "queued":
+			err = number(d, option, &h.Queued)
+		case "compare_min":
+			err = number(d, option, &h.CompareMin)
+		case "log_queries":
+			if h.LogQueries = true; d.NextArg() {
+				return d.ArgErr()
+			}
+		default:
+			return d.Errf("answer has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
+	var text string
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
+		return d.Errf("%s: %q is not a whole number from 1 on", option, text)
+	}
+	return nil
+}
+
+// unmarshalModel reads the block of the option model.
+func (h *Handler) unmarshalModel(d *caddyfile.Dispenser) error {
+	h.Model = new(Model)
+	if !d.AllArgs(&h.Model.URL) {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		var place *string
+		switch option := d.Val(); option {
+		case "key":
+			place = &h.Model.Key
+		case "low":
+			place = &h.Model.Low
+		case "medium":
+			place = &h.Model.Medium
+		case "high":
+			place = &h.Model.High
+		default:
+			return d.Errf("model has no option %q; there are: key, low, medium, high", option)
+		}
+		if *place != "" {
+			return d.Errf("%s is given twice", d.Val())
+		}
+		if !d.AllArgs(place) {
+			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

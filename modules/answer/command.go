@@ -1,0 +1,56 @@
+package answer
+
+import (
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// command is the command line of the service.
+var command = caddycmd.Command{
+	Name:  answer.SchemaName,
+	Usage: "<command> [--config <file>] [--adapter <name>] [--json]",
+	Short: "Looks after the answer API: its corpus and its keys",
+	Long: `
+Takes documents into the corpus that questions are answered from, shows what is in
+it, and makes the keys that clients ask with.
+
+It works on the database that the configuration names, while the server runs
+and while it does not. Run it in the folder of the server and as the user of the
+server, since paths such as data/tollgate.db count from the working directory.
+`,
+	CobraFunc: commands,
+}
+
+func commands(root *cobra.Command) {
+	o := new(options)
+	o.Add(root)
+	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o))
+}
+
+// options are the flags that every subcommand takes.
+type options struct{ cli.Flags }
+
+// session is the open service with what a subcommand needs to answer.
+type session struct {
+	*cli.Session
+	*answer.Server
+}
+
+// run makes a subcommand of a function that works on the open service.
+func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
+		db, err := s.App.OpenDatabase(s.Ctx, answer.SchemaName, answer.Schema())
+		if err != nil {
+			return err
+		}
+		server := answer.New(answer.Options{DB: db, Logger: zap.NewNop, Now: time.Now})
+		defer server.Close()
+		return work(&session{s, server}, cmd, args)
+	})
+}

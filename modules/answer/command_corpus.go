@@ -1,0 +1,169 @@
+package answer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// ingested is what an ingest has done.
+type ingested struct {
+	Documents int      `json:"documents"`
+	Added     int      `json:"added"`
+	Replaced  int      `json:"replaced"`
+	Known     int      `json:"known"`
+	Refused   int      `json:"refused"`
+	Passages  int      `json:"passages"`
+	Problems  []string `json:"problems"`
+}
+
+func ingestCommand(o *options) *cobra.Command {
+	var from corpus.IngestOptions
+	cmd := &cobra.Command{
+		Use: "ingest <folder or file>...", Args: cobra.MinimumNArgs(1),
+		Short: "Takes documents into the corpus",
+		Long: `
+Takes in files of the kinds that docs/reference/answer.md lists, those in folders
+below too: reports, news and tables become passages and facts that questions are
+answered from. What is there already is skipped, so that an ingest that was cut
+short is simply started again; a newer version of a document takes the place of the
+older one at once. A document that cannot be taken in is told, with the reason, and
+the others are taken in all the same; the exit status is then 1.
+`,
+	}
+	cmd.Flags().IntVar(&from.Workers, "workers", 0, "How many files are read at a time (default one a processor, at most 8)")
+	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "", "Whose documents these are, where they do not say it themselves")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
+		var total ingested
+		for _, path := range args {
+			if err := s.ingest(path, from, &total); err != nil {
+				return err
+			}
+		}
+		err := s.Answer(total, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "%d documents: %d new, %d replaced, %d known, %d refused; %d passages\n", total.Documents, total.Added, total.Replaced, total.Known, total.Refused, total.Passages)
+			for _, p := range total.Problems {
+				_, _ = fmt.Fprintln(w, p)
+			}
+		})
+		if err == nil && total.Refused > 0 {
+			err = errors.New("some documents were not taken in")
+		}
+		return err
+	})
+	return cmd
+}
+
+func (s *session) ingest(path string, from corpus.IngestOptions, total *ingested) error {
+	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
+	defer bar.Clear()
+	var done int64
+	from.Progress = func(p corpus.Progress) {
+		bar.Step(p.Done-done, p.Bytes)
+		done = p.Done
+	}
+	report, err := s.Corpus.Ingest(s.Ctx, path, from)
+	if report != nil {
+		total.Documents += report.Documents()
+		total.Added += report.Added
+		total.Replaced += report.Replaced
+		total.Known += report.Skipped
+		total.Refused += report.Refused
+		total.Passages += report.Chunks
+		total.Problems = append(cli.List(total.Problems), report.Problems...)
+	}
+	return err
+}
+
+func corpusCommands(o *options) *cobra.Command {
+	return cli.Group(&cobra.Command{Use: "corpus", Short: "Shows and changes what questions are answered from"},
+		listCommand(o), removeCommand(o), statsCommand(o))
+}
+
+// shownDocument is a document in the answers.
+type shownDocument struct {
+	ID       int64  `json:"id"`
+	Kind     string `json:"kind"`
+	Period   string `json:"period"`
+	Title    string `json:"title"`
+	URL      string `json:"url"`
+	Passages int    `json:"passages"`
+}
+
+func listCommand(o *options) *cobra.Command {
+	var q corpus.ListQuery
+	var kind string
+	cmd := &cobra.Command{
+		Use: "list [--kind <kind>] [--after <id>] [--most <n>]", Args: cobra.NoArgs,
+		Short: "Lists the documents, in the order they came",
+	}
+	cmd.Flags().StringVar(&kind, "kind", "", "Only of a kind: filing, news, transcript, table, web")
+	cmd.Flags().Int64Var(&q.After, "after", 0, "Only behind the document with this id")
+	cmd.Flags().IntVar(&q.Most, "most", 100, "How many, at most 1000")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		q.Kind = kernel.Kind(kind)
+		list, err := s.Corpus.List(s.Ctx, q)
+		if err != nil {
+			return err
+		}
+		rows := make([]shownDocument, len(list))
+		for i, d := range list {
+			rows[i] = shownDocument{d.ID, string(d.Kind), d.Period.String(), d.Title, d.URL, d.Chunks}
+		}
+		return s.Table(rows, func(w io.Writer) {
+			cli.Row(w, "ID", "KIND", "PERIOD", "PASSAGES", "TITLE", "URL")
+			for _, r := range rows {
+				cli.Row(w, r.ID, r.Kind, cli.Cell(r.Period), r.Passages, cli.Cell(r.Title), cli.Cell(r.URL))
+			}
+		})
+	})
+	return cmd
+}
+
+func removeCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove <url>...", Args: cobra.MinimumNArgs(1),
+		Short: "Takes documents out of the corpus, by their URLs",
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			for _, url := range args {
+				if err := s.Corpus.Remove(s.Ctx, url); err != nil {
+					return fmt.Errorf("%s: %w", url, err)
+				}
+			}
+			return s.Answer(map[string]int{"removed": len(args)}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%d removed\n", len(args)) })
+		}),
+	}
+}
+
+func statsCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "stats", Args: cobra.NoArgs,
+		Short: "Counts what is in the corpus",
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			n, err := s.Corpus.Stats(s.Ctx)
+			if err != nil {
+				return err
+			}
+			shown := struct {
+				Version   int64                 `json:"version"`
+				Issuers   int64                 `json:"issuers"`
+				Documents int64                 `json:"documents"`
+				Passages  int64                 `json:"passages"`
+				Tokens    int64                 `json:"tokens"`
+				Facts     int64                 `json:"facts"`
+				Prices    int64                 `json:"prices"`
+				Kinds     map[kernel.Kind]int64 `json:"kinds"`
+			}{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds}
+			return s.Answer(shown, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "%d documents of %d issuers: %d passages (%d tokens), %d facts, %d prices\n", n.Documents, n.Issuers, n.Chunks, n.Tokens, n.Facts, n.Prices)
+			})
+		}),
+	}
+}

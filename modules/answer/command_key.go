@@ -1,0 +1,132 @@
+package answer
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func keyCommands(o *options) *cobra.Command {
+	return cli.Group(&cobra.Command{Use: "key", Short: "Manages the keys that clients ask with"},
+		createKeyCommand(o), listKeysCommand(o), revokeKeyCommand(o))
+}
+
+// shownKey is a key in the answers.
+type shownKey struct {
+	ID        int64     `json:"id"`
+	Account   string    `json:"account"`
+	Label     string    `json:"label"`
+	Key       string    `json:"key,omitempty"` // this once
+	Lookup    string    `json:"lookup"`
+	Services  []string  `json:"services"`
+	Limit     int64     `json:"limit"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
+}
+
+func shown(k accounts.Key) shownKey {
+	return shownKey{k.ID, k.Account, k.Label, "", k.Lookup, k.Services, k.Limit, k.CreatedAt.UTC(), k.ExpiresAt, k.RevokedAt}
+}
+
+func createKeyCommand(o *options) *cobra.Command {
+	var n accounts.NewKey
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use: "create --label <name> [--account <name>] [--limit <n>] [--expires <duration>] [--service <name>]...", Args: cobra.NoArgs,
+		Short: "Makes a key and prints it, this once",
+		Long: `
+Makes a key for an account, which is made where there is none of that name, and
+prints it. Keys of one account share its quota: --limit sets how many answers it
+has in a window, for all its keys and at once; -1 is no limit.
+`,
+	}
+	cmd.Flags().StringVar(&n.Label, "label", "", "What the key is for")
+	cmd.Flags().StringVar(&n.Account, "account", "", "Whose key it is (default the label)")
+	cmd.Flags().Int64Var(&n.Limit, "limit", 0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "How long the key works, such as 720h (default for ever)")
+	cmd.Flags().StringSliceVar(&n.Services, "service", nil, "What it is for: answer, quota (default both)")
+	cli.Required(cmd, "label")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		if expires < 0 {
+			return errors.New("--expires must be positive")
+		}
+		if expires > 0 {
+			n.Expires = time.Now().Add(expires)
+		}
+		key, made, err := s.Accounts.Create(s.Ctx, n)
+		if err != nil {
+			return err
+		}
+		answer := shown(made)
+		answer.Key = key
+		return s.Answer(answer, func(w io.Writer) {
+			_, _ = io.WriteString(w, key+"\n")
+			s.Note("The key is shown this once. Clients send it as x-api-key.")
+		})
+	})
+	return cmd
+}
+
+func listKeysCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Args: cobra.NoArgs,
+		Short: "Lists the keys, newest first",
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			list, err := s.Accounts.Keys(s.Ctx)
+			if err != nil {
+				return err
+			}
+			rows := make([]shownKey, len(list))
+			for i, k := range list {
+				rows[i] = shown(k)
+			}
+			return s.Table(rows, func(w io.Writer) {
+				cli.Row(w, "ID", "ACCOUNT", "LABEL", "KEY", "SERVICES", "LIMIT", "STATE")
+				for _, k := range rows {
+					limit := strconv.FormatInt(k.Limit, 10)
+					if k.Limit == accounts.Unlimited {
+						limit = "none"
+					}
+					cli.Row(w, k.ID, cli.Cell(k.Account), cli.Cell(k.Label), "ans_"+k.Lookup+"_…", strings.Join(k.Services, " "), limit, state(k))
+				}
+			})
+		}),
+	}
+}
+
+func state(k shownKey) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(time.Now()):
+		return "expired"
+	}
+	return "works"
+}
+
+func revokeKeyCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke <id or key>", Args: cobra.ExactArgs(1),
+		Short: "Ends a key, at once and on all nodes",
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			id, _ := strconv.ParseInt(args[0], 10, 64) // 0 is no id
+			lookup, _, _ := strings.Cut(strings.TrimPrefix(args[0], "ans_"), "_")
+			done, err := s.Accounts.Revoke(s.Ctx, id, lookup)
+			if err == nil && !done {
+				err = errors.New("there is no such key that works")
+			}
+			if err != nil {
+				return err
+			}
+			return s.Answer(map[string]bool{"revoked": true}, func(w io.Writer) { _, _ = io.WriteString(w, "The key is revoked.\n") })
+		}),
+	}
+}
