@@ -56,10 +56,10 @@ func TestPlain(t *testing.T) {
 	t.Parallel()
 	for markup, want := range map[string]string{
 		"": "", "a  b\r\n\n\n\n c ": "a b\n\nc", "a < b": "a < b",
-		"<h1>Title</h1><p>One\ntwo &amp; <b>th</b>ree<br>four</p><p>five":    "Title\n\nOne two & three\nfour\n\nfive",
-		"<ul><li>a</li><li>b</li></ul>":                                      "- a\n- b",
-		"<script>x</script><style>y</style>z<!-- c -->":                      "z",
-		"<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>":    "a b\nc",
+		"<h1>Title</h1><p>One\ntwo &amp; <b>th</b>ree<br>four</p><p>five": "Title\n\nOne two & three\nfour\n\nfive",
+		"<ul><li>a</li><li>b</li></ul>":                                   "- a\n- b",
+		"<script>x</script><style>y</style>z<!-- c -->":                   "z",
+		"<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a b\nc",
 		"&amp;lt;b&amp;gt;x":                                                 "x",
 		"&lt;script&gt;alert(1)&lt;/script&gt;x":                             "x",
 		strings.Repeat("&amp;", 1) + strings.Repeat("amp;", 30) + "lt;b&gt;": strings.Repeat("amp;", 27) + "lt;b>",
