@@ -60,8 +60,9 @@ func TestPlain(t *testing.T) {
 		"<ul><li>a</li><li>b</li></ul>":                                   "- a\n- b",
 		"<script>x</script><style>y</style>z<!-- c -->":                   "z",
 		"<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a b\nc",
-		"&amp;lt;b&amp;gt;x":                                                 "x",
-		"&lt;script&gt;alert(1)&lt;/script&gt;x":                             "x",
+		"&amp;lt;b&amp;gt;x":                                              "x",
+		"&lt;script&gt;alert(1)&lt;/script&gt;x":                          "x",
+
 		strings.Repeat("&amp;", 1) + strings.Repeat("amp;", 30) + "lt;b&gt;": strings.Repeat("amp;", 27) + "lt;b>",
 	} {
 		if got := Plain(markup); got != want {
