@@ -54,17 +54,19 @@ func TestStripTags(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	t.Parallel()
-	for markup, want := range map[string]string{
-		"": "", "a  b\r\n\n\n\n c ": "a b\n\nc", "a < b": "a < b",
-		"<h1>Title</h1><p>One\ntwo &amp; <b>th</b>ree<br>four</p><p>five": "Title\n\nOne two & three\nfour\n\nfive",
-		"<ul><li>a</li><li>b</li></ul>":                                   "- a\n- b",
-		"<script>x</script><style>y</style>z<!-- c -->":                   "z",
-		"<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a b\nc",
-		"&amp;lt;b&amp;gt;x":                                              "x",
-		"&lt;script&gt;alert(1)&lt;/script&gt;x":                          "x",
-
-		strings.Repeat("&amp;", 1) + strings.Repeat("amp;", 30) + "lt;b&gt;": strings.Repeat("amp;", 27) + "lt;b>",
+	for _, c := range [][2]string{
+		{"", ""},
+		{"a  b\r\n\n\n\n c ", "a b\n\nc"},
+		{"a < b", "a < b"},
+		{"<h1>Title</h1><p>One\ntwo &amp; <b>th</b>ree<br>four</p><p>five", "Title\n\nOne two & three\nfour\n\nfive"},
+		{"<ul><li>a</li><li>b</li></ul>", "- a\n- b"},
+		{"<script>x</script><style>y</style>z<!-- c -->", "z"},
+		{"<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\nc"},
+		{"&amp;lt;b&amp;gt;x", "x"},
+		{"&lt;script&gt;alert(1)&lt;/script&gt;x", "x"},
+		{"&amp;" + strings.Repeat("amp;", 30) + "lt;b&gt;", strings.Repeat("amp;", 27) + "lt;b>"},
 	} {
+		markup, want := c[0], c[1]
 		if got := Plain(markup); got != want {
 			t.Errorf("%q\n got %q\nwant %q", markup, got, want)
 		}
