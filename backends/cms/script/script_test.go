@@ -320,7 +320,7 @@ func TestUsualFilesStay(t *testing.T) {
 // throws, and all are answered in time.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	p := load(t, Options{Runtimes: 4, Timeout: time.Second, Wait: 30 * time.Second}, `
+	const class = `
 static good(data) { return {id: data.id} }
 static loop() { for (;;); }
 static later() { return Promise.resolve().then(() => { for (;;); }) }
@@ -344,7 +344,9 @@ static large() { return "x".repeat(9e6) }
 static many() { return Array(2e4).fill("x".repeat(500)) }
 static throws() { throw new Error("no") }
 static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1 }
-`)
+`
+	p := load(t, Options{Runtimes: 4, Timeout: time.Second, Wait: time.Minute}, class)
+	patient := load(t, Options{Runtimes: 4, Timeout: time.Minute, Wait: time.Minute}, class) // for what ends by another limit, on a busy machine too
 	var wrong sync.Map
 	var all sync.WaitGroup
 	for name, want := range map[string]string{
@@ -353,7 +355,11 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 		"sum": "concat would take", "joined": "join would take", "list": "concat would take", "buffer": "Uint8Array would take", "large": errOutput.Error(), "many": errOutput.Error(), "throws": "no",
 	} {
 		all.Go(func() {
-			got, err := run(t, p, name, nil)
+			in := patient
+			if want == errTime.Error() {
+				in = p
+			}
+			got, err := run(t, in, name, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %s, %v", name, shown(got), err)
 			}
@@ -364,7 +370,7 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 	}
 	for i := range 100 {
 		all.Go(func() {
-			got, err := run(t, p, "good", &handler.Call{Data: map[string]any{"id": i}})
+			got, err := run(t, patient, "good", &handler.Call{Data: map[string]any{"id": i}})
 			if err != nil || shown(got) != fmt.Sprintf(`{"id":%d}`, i) {
 				wrong.Store(i, fmt.Sprint(shown(got), err))
 			}
@@ -380,12 +386,8 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 // A text that doubles does not fill the memory.
 func TestHugeString(t *testing.T) {
 	p := load(t, Options{}, `static m() { let s = "xxxxxxxxxxxxxxxx"; for (;;) s += s }`)
-	begun := time.Now()
-	if _, err := run(t, p, "m", nil); !errors.Is(err, errMemory) {
+	if _, err := run(t, p, "m", nil); !errors.Is(err, errMemory) { // and not the error of its time, which is over later
 		t.Errorf("error %v", err)
-	}
-	if took := time.Since(begun); took > 5200*time.Millisecond {
-		t.Errorf("it took %s", took)
 	}
 }
 
