@@ -559,6 +559,7 @@ var followed = map[string]before{
 	"docs/tutorials/team-gateway.md":         {authority: "var/lib/tollgate/caddy/pki/authorities/local/root.crt"},
 	"docs/tutorials/existing-service.md":     {},
 	"docs/tutorials/authorization-server.md": {stands: map[string]string{}},
+	"docs/tutorials/answers.md":              {},
 	"docs/tutorials/cms.md":                  {},
 	"docs/tutorials/forum.md":                {},
 	"docs/tutorials/fleet-events.md":         {},
