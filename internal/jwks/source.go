@@ -84,10 +84,10 @@ func NewSource(address Address, logger func() *zap.Logger) *Source {
 }
 
 // NewForeignSource is NewSource for an address that others have set: it may be public, or
-// in one of the allowed networks (see outbound.Dialer). There is no proxy and no redirect.
+// in one of the allowed networks (see outbound.NewClient). There is no proxy and no redirect.
 func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.Logger) *Source {
-	s := newSource(address, logger, &http.Transport{DialContext: outbound.Dialer(allow).DialContext, DisableKeepAlives: true})
-	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s := newSource(address, logger, &http.Transport{})
+	s.client = outbound.NewClient(allow, fetchTimeout)
 	return s
 }
 

@@ -1,5 +1,5 @@
 // Package outbound guards connections to addresses that users set: webhooks,
-// base URLs of models. It keeps them from the operator's own network. It also
+// base URLs of models, documents of clients. It keeps them from the operator's own network. It also
 // cuts connections when the process ends.
 package outbound
 

@@ -1,0 +1,108 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxHeader bounds the header of an answer from a foreign address, in bytes.
+const maxHeader = 64 << 10
+
+// NewClient is for short fetches from addresses that anybody may have set: a name is
+// looked up once, refused where any of its addresses is not Allowed, and what is connected
+// to is one of those that were checked. It knows no proxy, follows no redirect, keeps no
+// connection and expands nothing; timeout is for a fetch as a whole.
+func NewClient(allow []netip.Prefix, timeout time.Duration) *http.Client {
+	return newClient(foreign{allow, net.DefaultResolver.LookupNetIP, Dialer(allow).DialContext}, timeout)
+}
+
+func newClient(f foreign, timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: f.dial, TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true,
+			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+		},
+	}
+}
+
+// foreign dials for NewClient.
+type foreign struct {
+	allow   []netip.Prefix
+	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// connectShare is what one of several addresses gets, so that a silent one leaves time for
+// the next.
+const connectShare = 3 * time.Second
+
+func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return nil, ErrNotAllowed
+	}
+	addrs, err := f.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, addr := range addrs {
+		if !Allowed(addr, f.allow) {
+			return nil, ErrNotAllowed
+		}
+	}
+	for i, addr := range addrs {
+		var conn net.Conn
+		if conn, err = f.try(ctx, network, netip.AddrPortFrom(addr, uint16(port)).String(), i == len(addrs)-1); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+func (f foreign) try(ctx context.Context, network, address string, last bool) (net.Conn, error) {
+	if !last {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, connectShare)
+		defer cancel()
+	}
+	return f.connect(ctx, network, address)
+}
+
+// resolve is the addresses of a host: itself, or those of its name.
+func (f foreign) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	if numeric(host) {
+		return nil, fmt.Errorf("%w: a number in the place of an address", ErrNotAllowed)
+	}
+	addrs, err := f.lookup(ctx, "ip", host)
+	if err == nil && len(addrs) == 0 {
+		err = errors.New("the name has no address")
+	}
+	return addrs, err
+}
+
+// numeric reports whether a host that is no address ends as one does, such as 127.1, 0x7f.1
+// and 2130706433: some resolvers make an address of it (WHATWG URL, ends in a number).
+func numeric(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}

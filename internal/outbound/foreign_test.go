@@ -1,0 +1,141 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/outbound/outboundtest"
+)
+
+var errDialed = errors.New("dialed")
+
+// fetch asks for a URL, and tells the addresses that were dialed.
+func fetch(t *testing.T, f foreign, url string) (dialed []string, err error) {
+	t.Helper()
+	f.connect = func(_ context.Context, _, address string) (net.Conn, error) {
+		dialed = append(dialed, address)
+		return nil, errDialed
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := newClient(f, time.Minute).Do(r)
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	return dialed, err
+}
+
+// No way to write an address leads where a stranger must not send us.
+func TestForeignHosts(t *testing.T) {
+	t.Parallel()
+	for _, host := range outboundtest.Hosts {
+		for _, scheme := range []string{"http", "https"} {
+			if dialed, err := fetch(t, foreign{lookup: outboundtest.Lookup}, scheme+"://"+host+"/x"); len(dialed) > 0 || err == nil {
+				t.Errorf("%s: %v was dialed, error %v", host, dialed, err)
+			}
+			if dialed, err := fetch(t, foreign{lookup: outboundtest.Lookup}, scheme+"://public.test@"+host+"/x"); len(dialed) > 0 || err == nil {
+				t.Errorf("behind a user, %s: %v was dialed, error %v", host, dialed, err)
+			}
+		}
+	}
+}
+
+func TestForeignDials(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string][]string{
+		"http://public.test/x":            {"8.8.8.8:80", "[2606:4700:4700::1111]:80"},
+		"https://public.test.:8443/x":     {"8.8.8.8:8443", "[2606:4700:4700::1111]:8443"},
+		"https://[2606:4700:4700::1111]/": {"[2606:4700:4700::1111]:443"},
+		"http://8.8.8.8:65535/":           {"8.8.8.8:65535"},
+		"http://8.8.8.8:65536/":           nil,
+		"http://unknown.test/":            nil,
+	} {
+		if dialed, err := fetch(t, foreign{lookup: outboundtest.Lookup}, url); !slices.Equal(dialed, want) || errors.Is(err, errDialed) != (want != nil) {
+			t.Errorf("%s: %v was dialed, error %v", url, dialed, err)
+		}
+	}
+	allow := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	if dialed, err := fetch(t, foreign{allow: allow, lookup: outboundtest.Lookup}, "http://both.test/"); len(dialed) != 2 || !errors.Is(err, errDialed) {
+		t.Errorf("allowed: %v was dialed, error %v", dialed, err)
+	}
+}
+
+// A name that leads elsewhere at each look is looked up once, and what was checked is what
+// is dialed.
+func TestForeignRebinding(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	lookup := func(context.Context, string, string) ([]netip.Addr, error) {
+		if looks++; looks == 1 {
+			return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+		}
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	if dialed, err := fetch(t, foreign{lookup: lookup}, "http://rebind.test/"); looks != 1 || !slices.Equal(dialed, []string{"8.8.8.8:80"}) || !errors.Is(err, errDialed) {
+		t.Errorf("%d looks, %v was dialed, error %v", looks, dialed, err)
+	}
+}
+
+// The dialer that is used looks at the address again.
+func TestForeignDialerChecks(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	f := foreign{lookup: net.DefaultResolver.LookupNetIP, connect: Dialer(nil).DialContext}
+	if conn, err := f.try(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"), true); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("%v, error %v", conn, err)
+	}
+}
+
+// A redirect is an answer as any other; what is packed stays packed; a long header is refused.
+func TestForeignAnswers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/redirect":
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		case "/header":
+			w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
+		default:
+			_, _ = io.WriteString(w, r.Header.Get("Accept-Encoding")+r.Header.Get("Cookie"))
+		}
+	}))
+	defer server.Close()
+	client := NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, time.Minute)
+	get := func(path string) (int, string, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			return 0, "", err
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text), err
+	}
+	if status, text, err := get("/"); status != http.StatusOK || text != "" || err != nil {
+		t.Errorf("%d %q %v", status, text, err)
+	}
+	if status, _, err := get("/redirect"); status != http.StatusFound || err != nil {
+		t.Errorf("%d %v", status, err)
+	}
+	if status, _, err := get("/header"); err == nil {
+		t.Errorf("a long header: %d", status)
+	}
+	if _, err := NewClient(nil, time.Minute).Get(server.URL); !errors.Is(err, ErrNotAllowed) { //nolint:noctx // as short as it gets
+		t.Errorf("error %v", err)
+	}
+}
