@@ -1,0 +1,250 @@
+package transit
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The types of keys that are made.
+const (
+	ECDSAP256 = "ecdsa-p256"
+	RSA2048   = "rsa-2048"
+	AES256GCM = "aes256-gcm96"
+)
+
+// Key is one of a server. It is made of versions, the latest of which is used.
+type Key struct {
+	client      *Client
+	mount, name string
+}
+
+// Key names a key below the path of an engine. Nothing is reached for.
+func (c *Client) Key(mount, name string) *Key { return &Key{c, escape(mount), escape(name)} }
+
+// Version is one of a key that signs.
+type Version struct {
+	Number int
+	// Public is an *ecdsa.PublicKey or an *rsa.PublicKey.
+	Public any
+	// CreatedAt is later than that of the version before.
+	CreatedAt time.Time
+}
+
+// Info is what a server tells of a key.
+type Info struct {
+	Type   string
+	Latest int
+	// Versions are those that may still be used, the oldest first; none: the key does not
+	// sign.
+	Versions []Version
+}
+
+// Info asks for the key and its versions. Missing tells that there is none.
+func (k *Key) Info(ctx context.Context) (Info, error) {
+	var data struct {
+		Type     string                     `json:"type"`
+		Latest   int                        `json:"latest_version"`
+		Oldest   int                        `json:"min_decryption_version"`
+		Versions map[string]json.RawMessage `json:"keys"`
+	}
+	if err := k.client.call(ctx, "keys", http.MethodGet, k.mount+"/keys/"+k.name, nil, &data); err != nil {
+		return Info{}, k.failed("reading", err)
+	}
+	info := Info{Type: data.Type, Latest: data.Latest}
+	for name, raw := range data.Versions {
+		v := Version{}
+		var err error
+		if v.Number, err = strconv.Atoi(name); err != nil {
+			return Info{}, k.failed("reading", errShape)
+		}
+		if v.Number < data.Oldest || len(raw) == 0 || raw[0] != '{' { // of a key that encrypts there is a time alone
+			continue
+		}
+		var one struct {
+			Public    string    `json:"public_key"`
+			CreatedAt time.Time `json:"creation_time"`
+		}
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return Info{}, k.failed("reading", errShape)
+		}
+		if v.Public, err = parsePublic(one.Public); err != nil {
+			return Info{}, k.failed("reading", err)
+		}
+		v.CreatedAt = one.CreatedAt
+		info.Versions = append(info.Versions, v)
+	}
+	slices.SortFunc(info.Versions, func(a, b Version) int { return a.Number - b.Number })
+	for i := 1; i < len(info.Versions); i++ {
+		if before := info.Versions[i-1].CreatedAt; !info.Versions[i].CreatedAt.After(before) {
+			info.Versions[i].CreatedAt = before.Add(time.Microsecond)
+		}
+	}
+	return info, nil
+}
+
+var errShape = fmt.Errorf("%w: its answer is not what it should be", ErrUnavailable)
+
+func parsePublic(text string) (any, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("a version has no public key: it is of a type that does not sign")
+	}
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, errors.New("a public key cannot be read")
+	}
+	switch public := public.(type) {
+	case *ecdsa.PublicKey:
+		if public.Curve == elliptic.P256() {
+			return public, nil
+		}
+	case *rsa.PublicKey:
+		if public.N.BitLen() >= 2048 {
+			return public, nil
+		}
+	}
+	return nil, errors.New("a key must be of P-256, or of RSA with 2048 bits or more")
+}
+
+// Create makes the key, of a type, where there is none.
+func (k *Key) Create(ctx context.Context, kind string) error {
+	return k.failed("making", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name, map[string]string{"type": kind}, nil))
+}
+
+// Rotate makes another version, which is the latest from then on.
+func (k *Key) Rotate(ctx context.Context) error {
+	return k.failed("rotating", k.client.call(ctx, "rotate", http.MethodPost, k.mount+"/keys/"+k.name+"/rotate", struct{}{}, nil))
+}
+
+// Sign has a version sign a SHA-256 digest. The signature is what a JSON Web Signature
+// has: R and S of P-256, or PKCS #1 v1.5 (RFC 7518 section 3.3 and 3.4).
+func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error) {
+	body := map[string]any{
+		"input": base64.StdEncoding.EncodeToString(digest), "prehashed": true, "hash_algorithm": "sha2-256", "key_version": v.Number, "marshaling_algorithm": "jws",
+	}
+	size := 64
+	if public, ok := v.Public.(*rsa.PublicKey); ok {
+		body["signature_algorithm"], size = "pkcs1v15", public.Size()
+	}
+	var data struct {
+		Signature string `json:"signature"`
+	}
+	if err := k.client.call(ctx, "sign", http.MethodPost, k.mount+"/sign/"+k.name, body, &data); err != nil {
+		return nil, k.failed("signing with", err)
+	}
+	number, text, ok := split(data.Signature)
+	if !ok || number != v.Number {
+		return nil, k.failed("signing with", errShape)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(plain.Replace(text))
+	if err != nil {
+		return nil, k.failed("signing with", errShape)
+	}
+	if _, ec := v.Public.(*ecdsa.PublicKey); ec && len(raw) != size {
+		raw = fromDER(raw)
+	}
+	if len(raw) != size {
+		return nil, k.failed("signing with", fmt.Errorf("%w: a signature has not the length of its key", ErrUnavailable))
+	}
+	return raw, nil
+}
+
+// plain makes one alphabet of both, without padding.
+var plain = strings.NewReplacer("+", "-", "/", "_", "=", "")
+
+// fromDER is R and S of a signature in ASN.1; nil: it is none.
+func fromDER(raw []byte) []byte {
+	var s struct{ R, S *big.Int }
+	rest, err := asn1.Unmarshal(raw, &s)
+	if err != nil || len(rest) > 0 || s.R.Sign() <= 0 || s.S.Sign() <= 0 || s.R.BitLen() > 256 || s.S.BitLen() > 256 {
+		return nil
+	}
+	out := make([]byte, 64)
+	s.R.FillBytes(out[:32])
+	s.S.FillBytes(out[32:])
+	return out
+}
+
+// Encrypt encrypts for a place, and returns vault:v<version>:…, which Decrypt takes for
+// the same place alone.
+func (k *Key) Encrypt(ctx context.Context, plaintext, associated []byte) (string, error) {
+	var data struct {
+		Ciphertext string `json:"ciphertext"`
+	}
+	err := k.client.call(ctx, "encrypt", http.MethodPost, k.mount+"/encrypt/"+k.name, map[string]string{
+		"plaintext": base64.StdEncoding.EncodeToString(plaintext), "associated_data": base64.StdEncoding.EncodeToString(associated),
+	}, &data)
+	if err != nil {
+		return "", k.failed("encrypting with", err)
+	}
+	if CipherVersion(data.Ciphertext) == 0 {
+		return "", k.failed("encrypting with", errShape)
+	}
+	return data.Ciphertext, nil
+}
+
+// Decrypt undoes Encrypt. What was not encrypted with this key for this place is a RefusedError
+// with 400.
+func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte) ([]byte, error) {
+	var data struct {
+		Plaintext *string `json:"plaintext"`
+	}
+	err := k.client.call(ctx, "decrypt", http.MethodPost, k.mount+"/decrypt/"+k.name, map[string]string{
+		"ciphertext": ciphertext, "associated_data": base64.StdEncoding.EncodeToString(associated),
+	}, &data)
+	if err != nil {
+		return nil, k.failed("decrypting with", err)
+	}
+	if data.Plaintext == nil {
+		return nil, k.failed("decrypting with", errShape)
+	}
+	plaintext, err := base64.StdEncoding.DecodeString(*data.Plaintext)
+	if err != nil {
+		return nil, k.failed("decrypting with", errShape) // the cause may have a part of it
+	}
+	return plaintext, nil
+}
+
+// CipherVersion is the version of the key that a text was encrypted with; 0: it is no such
+// text.
+func CipherVersion(ciphertext string) int {
+	number, text, ok := split(ciphertext)
+	if !ok || text == "" {
+		return 0
+	}
+	return number
+}
+
+// split is the version and the rest of vault:v<version>:<rest>.
+func split(text string) (number int, rest string, ok bool) {
+	text, ok = strings.CutPrefix(text, "vault:v")
+	if !ok {
+		return 0, "", false
+	}
+	digits, rest, ok := strings.Cut(text, ":")
+	number, err := strconv.Atoi(digits)
+	return number, rest, ok && err == nil && number > 0 && strconv.Itoa(number) == digits
+}
+
+// failed names the key; nil stays.
+func (k *Key) failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s the key %s/%s: %w", doing, k.mount, k.name, err)
+}

@@ -1,0 +1,257 @@
+// Package transit is a client of the transit engine of a key management server, as
+// OpenBao and others have it: keys that sign and encrypt there and never leave it.
+package transit
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrUnavailable is in the chain of every error that is expected to pass: the server
+// cannot be reached, is sealed, on standby or busy, or did not answer in time.
+var ErrUnavailable = errors.New("the key management server is not available")
+
+// RefusedError is the error of a server that answered no.
+type RefusedError struct {
+	Status   int
+	Messages []string // those of the server, without what the client sent as secret
+}
+
+func (e *RefusedError) Error() string {
+	if len(e.Messages) == 0 {
+		return fmt.Sprintf("the key management server answered %d", e.Status)
+	}
+	return fmt.Sprintf("the key management server answered %d: %s", e.Status, strings.Join(e.Messages, "; "))
+}
+
+// Missing reports whether an error says that there is no such key.
+func Missing(err error) bool {
+	refused, ok := errors.AsType[*RefusedError](err)
+	return ok && refused.Status == http.StatusNotFound
+}
+
+// AppRole is how a program logs in.
+type AppRole struct {
+	// Mount is the path of the method. Default: approle.
+	Mount string
+	// RoleID and SecretID are what a role is given.
+	RoleID, SecretID string
+}
+
+// Options of a Client.
+type Options struct {
+	// Address is the server's, such as https://kms.example:8200. Required.
+	Address string
+	// Token is a fixed one; AppRole logs in for one. Exactly one of them is there.
+	Token   string
+	AppRole AppRole
+	// Timeout bounds one request with its answer. Default: 10 s.
+	Timeout time.Duration
+	// TLS are the roots and certificates for https; nil: those of the system.
+	TLS *tls.Config
+	// Observe is told how long a request took, by what it asked for: login, renew, keys,
+	// create, rotate, sign, encrypt, decrypt. Default: nobody is.
+	Observe func(op string, took time.Duration)
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+const (
+	defaultTimeout = 10 * time.Second
+	defaultMount   = "approle"
+	// maxAnswer bounds an answer, in bytes.
+	maxAnswer = 1 << 20
+	// maxMessages and maxMessage bound what is told of a refusal.
+	maxMessages, maxMessage = 3, 200
+)
+
+// pauses are how long a standby or a busy server is waited for before it is asked again.
+var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond}
+
+// Client asks one server. It is safe for concurrent use, and has nothing to close.
+type Client struct {
+	options Options
+	base    string
+	http    *http.Client
+
+	mu      sync.Mutex
+	present *session
+	under   *login // the login that is under way; nil: none is
+}
+
+// New makes a client. Nothing is reached for yet.
+func New(o Options) (*Client, error) {
+	at, err := url.Parse(o.Address)
+	switch {
+	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "":
+		return nil, errors.New("the address of a key management server is an http or https URL")
+	case o.Token != "" && o.AppRole.RoleID != "":
+		return nil, errors.New("a token and an AppRole exclude each other")
+	case o.Token == "" && (o.AppRole.RoleID == "" || o.AppRole.SecretID == ""):
+		return nil, errors.New("a key management server needs a token, or an AppRole with role id and secret id")
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.AppRole.Mount == "" {
+		o.AppRole.Mount = defaultMount
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, time.Duration) {}
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
+	}
+	c := &Client{options: o, base: strings.TrimSuffix(o.Address, "/") + "/v1/", http: &http.Client{Transport: transport, CheckRedirect: redirect}}
+	if o.Token != "" {
+		c.present = &session{token: o.Token}
+	}
+	return c, nil
+}
+
+// redirect lets a standby send to the active node, once and with the same scheme.
+func redirect(r *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
+		return errors.New("it redirects where it may not")
+	}
+	return nil
+}
+
+// escape is a path of words, each as one.
+func escape(path string) string {
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	for i, word := range words {
+		words[i] = url.PathEscape(word)
+	}
+	return strings.Join(words, "/")
+}
+
+// call asks with a token, and once more with a new one where that is refused.
+func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
+	s, err := c.session(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = c.patient(ctx, op, method, path, s.token, body, data)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden && c.options.Token == "" {
+		if s, err = c.session(ctx, s); err != nil {
+			return err
+		}
+		err = c.patient(ctx, op, method, path, s.token, body, data)
+	}
+	return err
+}
+
+// errBusy is that of a server that asks to be asked again.
+var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
+
+// patient asks again where the server is on standby or busy.
+func (c *Client) patient(ctx context.Context, op, method, path, token string, body, data any) error {
+	for i := 0; ; i++ {
+		err := c.ask(ctx, op, method, path, token, body, &struct {
+			Data any `json:"data"`
+		}{data})
+		if i == len(pauses) || !errors.Is(err, errBusy) {
+			return err
+		}
+		select {
+		case <-time.After(pauses[i]):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// ask sends one request, and reads the answer.
+func (c *Client) ask(ctx context.Context, op, method, path, token string, body, answer any) error {
+	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("X-Vault-Request", "true")
+	if token != "" {
+		r.Header.Set("X-Vault-Token", token)
+	}
+	if text != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return unreached(err)
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch status := response.StatusCode; {
+	case err != nil:
+		return unreached(err)
+	case len(text) > maxAnswer:
+		return fmt.Errorf("%w: its answer is larger than %d bytes", ErrUnavailable, maxAnswer)
+	case status == http.StatusPreconditionFailed || status == http.StatusTooManyRequests || status == 472 || status == 473:
+		return errBusy
+	case status == http.StatusServiceUnavailable:
+		return fmt.Errorf("%w: it is sealed", ErrUnavailable)
+	case status >= http.StatusInternalServerError:
+		return fmt.Errorf("%w: it answered %d", ErrUnavailable, status)
+	case status < http.StatusOK || status >= http.StatusMultipleChoices:
+		return c.refused(status, text, token)
+	case status == http.StatusNoContent || answer == nil:
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("%w: its answer is not what it should be", ErrUnavailable)
+	}
+	return nil
+}
+
+// unreached is the error of a request without an answer. The URL is the operator's and
+// has no secret, but is long; the cause is enough.
+func unreached(err error) error {
+	if at, ok := errors.AsType[*url.Error](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// refused is what a server says to a request that it does not take.
+func (c *Client) refused(status int, text []byte, token string) error {
+	var body struct {
+		Errors []string `json:"errors"`
+	}
+	_ = json.Unmarshal(text, &body) // it may be a page of a proxy: then the status is enough
+	e := &RefusedError{Status: status}
+	for _, message := range body.Errors[:min(len(body.Errors), maxMessages)] {
+		for _, secret := range []string{token, c.options.AppRole.SecretID, c.options.AppRole.RoleID} {
+			if secret != "" {
+				message = strings.ReplaceAll(message, secret, "***")
+			}
+		}
+		message = strings.Join(strings.Fields(message), " ")
+		e.Messages = append(e.Messages, strings.ToValidUTF8(message[:min(len(message), maxMessage)], ""))
+	}
+	return e
+}

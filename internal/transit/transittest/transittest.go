@@ -1,0 +1,317 @@
+// Package transittest is a key management server for tests: the part of its protocol
+// that package transit speaks, with real keys, and with faults that a test asks for.
+package transittest
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What the server knows from the beginning.
+const (
+	Root     = "s.root-token-of-tests"
+	RoleID   = "role-of-tests"
+	SecretID = "secret-of-tests"
+	// Lease is that of a login.
+	Lease = time.Hour
+)
+
+// Server is one. Its fields are set before or between requests, by Set.
+type Server struct {
+	URL string
+
+	mu     sync.Mutex
+	faults Faults
+	tokens map[string]bool
+	keys   map[string]*key // by mount and name
+	asked  map[string]int
+	held   chan struct{} // closed: requests are answered
+}
+
+// Faults are what goes wrong; the zero value is nothing.
+type Faults struct {
+	// Sealed answers 503.
+	Sealed bool
+	// Busy is answered so many times, with BusyStatus (default 429).
+	Busy, BusyStatus int
+	// Denied is a path whose calls are answered 403.
+	Denied string
+	// RefuseLogin answers 400 to every login.
+	RefuseLogin bool
+	// Signature makes another one of a signature, which is vault:v<n>:… in full.
+	Signature func(text string) string
+	// Answer, when it is not empty, is the body of all that succeed.
+	Answer string
+	// Redirect is where every request is sent, with 307.
+	Redirect string
+	// DER, and Standard base64 with padding, are other spellings of signatures.
+	DER, Standard bool
+	// NoRenewal is of tokens that end with their lease.
+	NoRenewal bool
+}
+
+// New starts a server that ends with the test.
+func New(tb testing.TB) *Server {
+	tb.Helper()
+	s := bare()
+	server := httptest.NewServer(s)
+	tb.Cleanup(server.Close)
+	tb.Cleanup(s.Release)
+	s.URL = server.URL
+	return s
+}
+
+// NewTLS starts one with https, and the http.Client of its certificate.
+func NewTLS(tb testing.TB) (*Server, *httptest.Server) {
+	tb.Helper()
+	s := bare()
+	server := httptest.NewTLSServer(s)
+	tb.Cleanup(server.Close)
+	s.URL = server.URL
+	return s, server
+}
+
+func bare() *Server {
+	s := &Server{tokens: map[string]bool{Root: true}, keys: make(map[string]*key), asked: make(map[string]int), held: make(chan struct{})}
+	close(s.held)
+	return s
+}
+
+// Set sets what goes wrong from now on.
+func (s *Server) Set(f Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Hold has requests wait until Release.
+func (s *Server) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = make(chan struct{})
+}
+
+// Release ends Hold.
+func (s *Server) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.held:
+	default:
+		close(s.held)
+	}
+}
+
+// Revoke ends all tokens of logins.
+func (s *Server) Revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = map[string]bool{Root: true}
+}
+
+// Rotate makes another version of a key, as an operator may.
+func (s *Server) Rotate(mount, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[mount+"/"+name].rotate()
+}
+
+// Oldest sets min_decryption_version of a key.
+func (s *Server) Oldest(mount, name string, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[mount+"/"+name].oldest = version
+}
+
+// Asked is how often something was asked for: login, renew, keys, create, rotate, sign,
+// encrypt, decrypt.
+func (s *Server) Asked(op string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[op]
+}
+
+// refusal is an answer with errors.
+type refusal struct {
+	status   int
+	messages []string
+}
+
+func (refusal) Error() string { return "refused" }
+
+func refuse(status int, messages ...string) error {
+	if messages == nil {
+		messages = []string{}
+	}
+	return refusal{status, messages}
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	select {
+	case <-held:
+	case <-r.Context().Done():
+		return
+	}
+	s.mu.Lock()
+	answer, err := s.serve(w, r)
+	s.mu.Unlock()
+	var no refusal
+	switch {
+	case errors.As(err, &no):
+		write(w, no.status, map[string]any{"errors": no.messages})
+	case answer == nil:
+		if w.Header().Get("Location") == "" {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	default:
+		write(w, http.StatusOK, answer)
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if text, ok := body.(string); ok {
+		_, _ = io.WriteString(w, text) //nolint:gosec // a test gave it
+		return
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
+	if s.faults.Redirect != "" {
+		w.Header().Set("Location", s.faults.Redirect+r.URL.Path)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return nil, nil
+	}
+	if r.Header.Get("X-Vault-Request") != "true" {
+		return nil, refuse(http.StatusPreconditionFailed, "the header X-Vault-Request is missing")
+	}
+	if s.faults.Sealed {
+		return nil, refuse(http.StatusServiceUnavailable, "Vault is sealed")
+	}
+	if s.faults.Busy > 0 {
+		s.faults.Busy--
+		status := s.faults.BusyStatus
+		if status == 0 {
+			status = http.StatusTooManyRequests
+		}
+		return nil, refuse(status)
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, "/v1/")
+	if !ok {
+		return nil, refuse(http.StatusNotFound)
+	}
+	var body map[string]any
+	if r.Method == http.MethodPost {
+		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&body); err != nil {
+			return nil, refuse(http.StatusBadRequest, "error parsing JSON")
+		}
+	}
+	answer, err := s.route(r.Method, path, r.Header.Get("X-Vault-Token"), body)
+	if err == nil && s.faults.Answer != "" {
+		return s.faults.Answer, nil
+	}
+	return answer, err
+}
+
+func (s *Server) route(method, path, token string, body map[string]any) (any, error) {
+	if mount, ok := strings.CutPrefix(path, "auth/"); ok && method == http.MethodPost && strings.HasSuffix(mount, "/login") {
+		s.asked["login"]++
+		if s.faults.RefuseLogin || body["role_id"] != RoleID || body["secret_id"] != SecretID {
+			return nil, refuse(http.StatusBadRequest, "invalid role or secret ID")
+		}
+		made := "s." + rand.Text()
+		s.tokens[made] = true
+		return s.auth(made), nil
+	}
+	if !s.tokens[token] || s.faults.Denied != "" && strings.HasPrefix(path, s.faults.Denied) {
+		return nil, refuse(http.StatusForbidden, "permission denied for "+token)
+	}
+	if path == "auth/token/renew-self" {
+		s.asked["renew"]++
+		if s.faults.NoRenewal {
+			return nil, refuse(http.StatusBadRequest, "lease is not renewable")
+		}
+		return s.auth(token), nil
+	}
+	mount, op, name, ok := parts(path)
+	if !ok {
+		return nil, refuse(http.StatusNotFound)
+	}
+	at := mount + "/" + name
+	k := s.keys[at]
+	switch {
+	case op == "keys" && method == http.MethodGet:
+		s.asked["keys"]++
+		if k == nil {
+			return nil, refuse(http.StatusNotFound)
+		}
+		return data(k.info()), nil
+	case method != http.MethodPost:
+		return nil, refuse(http.StatusMethodNotAllowed, "unsupported operation")
+	case op == "keys":
+		s.asked["create"]++
+		kind, _ := body["type"].(string)
+		if k != nil {
+			return nil, nil // which is left as it is
+		}
+		made, err := newKey(kind)
+		if err != nil {
+			return nil, err
+		}
+		s.keys[at] = made
+		return nil, nil
+	case k == nil:
+		return nil, refuse(http.StatusBadRequest, "encryption key not found")
+	}
+	s.asked[op]++
+	switch op {
+	case "rotate":
+		k.rotate()
+		return nil, nil
+	case "sign":
+		text, err := k.sign(body, s.faults)
+		if err == nil && s.faults.Signature != nil {
+			text = s.faults.Signature(text)
+		}
+		return data(map[string]any{"signature": text}), err
+	case "encrypt":
+		text, err := k.encrypt(body)
+		return data(map[string]any{"ciphertext": text, "key_version": len(k.versions)}), err
+	case "decrypt":
+		text, err := k.decrypt(body)
+		return data(map[string]any{"plaintext": text}), err
+	}
+	return nil, refuse(http.StatusNotFound)
+}
+
+func data(d map[string]any) map[string]any { return map[string]any{"data": d} }
+
+func (s *Server) auth(token string) any {
+	return map[string]any{"auth": map[string]any{"client_token": token, "lease_duration": int64(Lease / time.Second), "renewable": !s.faults.NoRenewal}}
+}
+
+// parts of <mount>/<op>/<name>, or of <mount>/keys/<name>/rotate.
+func parts(path string) (mount, op, name string, ok bool) {
+	words := strings.Split(path, "/")
+	if n := len(words); n >= 4 && words[n-1] == "rotate" && words[n-3] == "keys" {
+		return strings.Join(words[:n-3], "/"), "rotate", words[n-2], true
+	}
+	n := len(words)
+	if n < 3 {
+		return "", "", "", false
+	}
+	return strings.Join(words[:n-2], "/"), words[n-2], words[n-1], true
+}
