@@ -163,16 +163,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 }
 
 func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
-	fits := func(exact kernel.Figure) bool {
-		if figures.Shows(shown.Figure, exact) {
-			return true
-		}
-		if shown.Value >= 0 && exact.Value < 0 { // a loss may be written without its sign
-			exact.Value = -exact.Value
-			return figures.Shows(shown.Figure, exact)
-		}
-		return false
-	}
+	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
 	if slices.ContainsFunc(c.own, fits) {
 		return true
 	}
@@ -191,18 +182,34 @@ func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
 	return false
 }
 
-// figuresOf are all figures of a passage: in its text, and in the cells of its tables,
-// as printed and with their scale.
+// Says reports whether a printed figure says what exact is. A loss may be written
+// without its sign.
+func Says(shown, exact kernel.Figure) bool {
+	if figures.Shows(shown, exact) {
+		return true
+	}
+	if shown.Value >= 0 && exact.Value < 0 {
+		exact.Value = -exact.Value
+		return figures.Shows(shown, exact)
+	}
+	return false
+}
+
+// figuresOf are the figures of a passage, read once.
 func (c *Checker) figuresOf(at int) []kernel.Figure {
 	if c.figures[at] != nil {
 		return c.figures[at]
 	}
-	p := &c.m.Passages[at]
-	list := formula.Figures(p)
+	c.figures[at] = Figures(&c.m.Passages[at])
+	return c.figures[at]
+}
+
+// Figures are all figures of a passage: in its title, its section and its text, and in
+// the cells of its tables, as printed and with their scale. It is never nil.
+func Figures(p *kernel.Passage) []kernel.Figure {
+	list := append([]kernel.Figure{}, formula.Figures(p)...)
 	for _, text := range []string{p.Title, p.Section} {
-		for _, m := range figures.Find(text) {
-			list = append(list, m.Figure)
-		}
+		list = append(list, inText(text)...)
 	}
 	for line := range strings.Lines(p.Text) {
 		if tables.IsRow(strings.TrimSpace(line)) {
@@ -217,10 +224,6 @@ func (c *Checker) figuresOf(at int) []kernel.Figure {
 		}
 		list = append(list, inText(line)...)
 	}
-	if list == nil {
-		list = []kernel.Figure{}
-	}
-	c.figures[at] = list
 	return list
 }
 

@@ -73,7 +73,7 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 // unscaled reports whether a value is in amounts of which nothing says what one counts.
 func unscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
-		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step >= 1 && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
+		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
 			return true
 		}
 	}
@@ -268,6 +268,8 @@ func year(t terms.Term) bool {
 var (
 	address  = regexp.MustCompile(`(?i)https?:|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|[\w.]+@[\w.]+`)
 	speaking = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )?(?:ai|assistant|language model|chatbot)|language models?|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
+	// pointing is a sentence that leads to a table and holds nothing of it.
+	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\W*$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b`)
 	link     = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	markup   = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
@@ -292,7 +294,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 			line = strings.TrimSpace(markup.ReplaceAllString(line, "$1"))
 			for _, s := range Split(line) {
 				at++
-				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") {
+				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading

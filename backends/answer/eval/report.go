@@ -44,7 +44,7 @@ func Sum(results []Result) Report {
 		default:
 			r.Refused++
 		}
-		if _, number := one.Question.Gold.Answer.(float64); number {
+		if one.Question.Gold.number() {
 			r.Numeric++
 			if one.Right {
 				r.NumericRight++

@@ -641,6 +641,11 @@ func (w Want) beyondIn(f *finder) *Value {
 	if w.Quarters {
 		unit = "quarters"
 	}
+	compared := make([]string, len(points))
+	for i, p := range points {
+		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
+	}
+	v.Formula = and(compared) + " compared with " + figures.Print(w.Threshold)
 	if w.Op == Where {
 		if len(heads) == 0 {
 			return nil
@@ -652,8 +657,7 @@ func (w Want) beyondIn(f *finder) *Value {
 	if len(heads) > 0 {
 		v.Label += " (" + and(heads) + ")"
 	}
-	v.Figures = []kernel.Figure{{Value: float64(len(heads)), Step: 1, Text: strconv.Itoa(len(heads))}}
-	return v
+	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
 }
 
 // comparable reports whether a figure is in a unit that the threshold may be in: one of

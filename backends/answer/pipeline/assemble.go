@@ -18,6 +18,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, 
 			w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: draft.Information, Fixed: true, Break: true})
 		}
 		o.Answer, o.References = p.render(w)
+		o.Claims = w.claims()
 		for _, part := range w.parts {
 			if part.failed {
 				continue
@@ -66,6 +67,18 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 		}
 	}
 	return b.String(), references
+}
+
+// claims are the sentences of a draft with the passages that they mark.
+func (w *work) claims() []Claim {
+	list := make([]Claim, len(w.draft.Sentences))
+	for i, s := range w.draft.Sentences {
+		list[i] = Claim{Text: s.Text, Own: s.Fixed, Break: i == 0 || s.Break}
+		for _, m := range s.Marks {
+			list[i].Passages = append(list[i].Passages, w.passages[m])
+		}
+	}
+	return list
 }
 
 // target is a URL as the target of a link in Markdown.

@@ -52,6 +52,19 @@ type Outcome struct {
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
+	// Claims are the sentences of Answer with what they stand on, for those who look
+	// into answers. They are not sent to clients.
+	Claims []Claim
+}
+
+// Claim is a sentence of an answer.
+type Claim struct {
+	Text string // without its marks
+	// Passages are those that its marks name.
+	Passages []kernel.Passage
+	// Own tells that it is the service's own line, which stands on nothing; Break, that
+	// a paragraph begins with it.
+	Own, Break bool
 }
 
 // Reference is a document that an answer stands on.
@@ -200,7 +213,7 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 		o = Outcome{Reason: t.reason(ctx, d.err), Query: query}
 	}
 	if o.Reason != Answered {
-		o.Answer, o.References, o.Subqueries = "", nil, nil
+		o.Answer, o.References, o.Subqueries, o.Claims = "", nil, nil, nil
 	}
 	if o.References == nil {
 		o.References = []Reference{}

@@ -1,0 +1,193 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/check"
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+)
+
+// longer is how many letters a text may have besides the expected ones.
+const longer = 900
+
+// Matches reports whether an answer says what is expected.
+func Matches(claims []pipeline.Claim, g Gold) bool {
+	parts := g.parts()
+	if len(parts) == 0 {
+		return g.Answer == nil
+	}
+	said := results(claims)
+	whole, total := "", 0
+	for _, c := range claims {
+		if !c.Own && !calculation(c.Text) {
+			whole += c.Text + " "
+		}
+	}
+	for _, p := range parts {
+		total += len(p)
+		if f, ok := number(p); ok {
+			if !slices.ContainsFunc(said, func(s string) bool { return says(s, f, g) }) {
+				return false
+			}
+			continue
+		}
+		if !strings.Contains(letters(whole), letters(p)) {
+			return false
+		}
+	}
+	return g.number() || len(whole) <= total+longer
+}
+
+// parts are what is expected, as text.
+func (g *Gold) parts() []string {
+	switch gold := g.Answer.(type) {
+	case float64:
+		return []string{strconv.FormatFloat(gold, 'f', -1, 64)}
+	case string:
+		return []string{gold}
+	case []any:
+		list := make([]string, len(gold))
+		for i, one := range gold {
+			list[i] = fmt.Sprint(one)
+		}
+		return list
+	}
+	return nil
+}
+
+// number reports whether numbers are expected, and nothing else.
+func (g *Gold) number() bool {
+	parts := g.parts()
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool {
+		f, ok := number(s)
+		return !ok || f.Year
+	})
+}
+
+// number reads a text that is a number with its unit, or a year.
+func number(s string) (figures.Mention, bool) {
+	found := figures.Find(s)
+	if len(found) != 1 {
+		return figures.Mention{}, false
+	}
+	rest := letters(s[:found[0].Start] + s[found[0].End:])
+	return found[0], rest == ""
+}
+
+// calculation reports whether a sentence is how a result came about.
+func calculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
+
+// results are what the parts of an answer say: of "name: value" the value.
+func results(claims []pipeline.Claim) []string {
+	var list []string
+	for _, c := range claims {
+		if c.Own || !c.Break && len(list) > 0 {
+			continue
+		}
+		s := c.Text
+		if at := strings.LastIndex(s, ": "); at >= 0 && len(figures.Find(s[at:])) > 0 && !strings.Contains(s[at:], ")") {
+			s = s[at+2:]
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// says reports whether a text says a number, in the scale of the gold or as printed.
+func says(text string, gold figures.Mention, g Gold) bool {
+	if gold.Year {
+		return strings.Contains(text, strconv.Itoa(int(gold.Value)))
+	}
+	scale := g.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	value, step := gold.Value, gold.Step
+	loose := strings.Contains(text, "as printed; the source names no unit")
+	for _, m := range figures.Find(text) {
+		if m.Year {
+			continue
+		}
+		if near(m.Value, m.Step, value*scale, step*scale) || g.Percent && near(m.Value, m.Step, value, step) || m.Unit == kernel.Percent && near(m.Value/100, m.Step/100, value, step) {
+			return true
+		}
+		digits := figures.Find(strings.Trim(strings.Split(strings.TrimLeft(m.Text, "$€£¥-−( "), " ")[0], "()"))
+		if (scale == 1 || loose) && len(digits) > 0 && near(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value, step) {
+			return true
+		}
+	}
+	return false
+}
+
+// near reports whether a number is another, each with its last digit.
+func near(said, saidStep, gold, goldStep float64) bool {
+	off, lost := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
+	if off <= goldStep/2+lost {
+		return true
+	}
+	return off <= saidStep/2+lost && off <= math.Abs(gold)*0.01
+}
+
+// in reports whether a passage is a gold one.
+func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
+	if p.URL != e.URL || e.Page != 0 && p.Page != 0 && p.Page != e.Page {
+		return false
+	}
+	if e.Text != "" {
+		return strings.Contains(strings.Join(strings.Fields(p.Text), " "), strings.Join(strings.Fields(e.Text), " "))
+	}
+	want := g.parts()
+	if derived := g.derived(); derived != nil {
+		want = derived
+	}
+	held := check.Figures(p)
+	text := letters(p.Text)
+	for _, w := range want {
+		f, ok := number(w)
+		if !ok || f.Year {
+			if !strings.Contains(text, letters(w)) {
+				return false
+			}
+			continue
+		}
+		if !slices.ContainsFunc(held, func(exact kernel.Figure) bool {
+			return check.Says(f.Figure, exact) || check.Says(kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}, exact)
+		}) && !strings.Contains(text, letters(w)) {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+// derived are the numbers that a number is derived of, or the names that it counts.
+func (g *Gold) derived() (list []string) {
+	if !g.number() {
+		return nil
+	}
+	if strings.Contains(g.Derivation, "##") {
+		return strings.Split(g.Derivation, "##")
+	}
+	for _, m := range figures.Find(g.Derivation) {
+		if m.Value != 100 { // a factor
+			list = append(list, strings.Trim(m.Text, "-()"))
+		}
+	}
+	return list
+}
+
+// letters are those of a text and its digits, in lower case.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
